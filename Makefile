@@ -1,0 +1,53 @@
+# The few commands a person needs; CMake does the work. `make help` lists them.
+BUILD := build
+PRESET := release
+JOBS := $(shell nproc)
+PREFIX ?= /usr/local
+
+.PHONY: help deps build run test install bench soak fuzz tidy format clean
+
+help: ## list the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+deps: ## install what the build needs (Debian 12 packages)
+	@scripts/install-deps.sh build
+
+$(BUILD)/build.ninja: | deps
+	cmake --preset $(PRESET)
+
+build: deps $(BUILD)/build.ninja ## build the program: build/bin/weir
+	cmake --build $(BUILD) --parallel $(JOBS) --target weir_program
+
+run: build ## build, then serve on the embedded store with the quickstart rules
+	$(BUILD)/bin/weir serve
+
+test: ## install what the tests need, build, run everything
+	@scripts/install-deps.sh build test
+	@scripts/test.sh
+
+install: build ## install program, library, headers and CMake package below PREFIX
+	cmake --build $(BUILD) --parallel $(JOBS) --target weir
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+bench: ## measure; prints a table and writes build/bench.json
+	@scripts/install-deps.sh build bench
+	@scripts/bench.sh
+
+soak: ## run the concurrency and memory suites for long
+	@scripts/install-deps.sh build test
+	@scripts/soak.sh
+
+fuzz: ## fuzz the parsers with libFuzzer (SECONDS_EACH=60)
+	@scripts/install-deps.sh build fuzz
+	@scripts/fuzz.sh
+
+tidy: ## clang-tidy over the sources
+	@scripts/install-deps.sh build tidy
+	@scripts/clang-tidy.sh
+
+format: ## clang-format over the sources
+	@scripts/install-deps.sh tidy
+	@git ls-files '*.cc' '*.h' | xargs clang-format-14 -i
+
+clean: ## remove the build folder
+	rm -rf $(BUILD)

@@ -1,0 +1,47 @@
+# Puts the Lua scripts of src/stores/redis/scripts together and writes them as C++ text:
+#   cmake -DSCRIPTS=<folder> -DOUTPUT=<file.cc> -P embed_scripts.cmake
+# A script for one charge is keep + its algorithm + one; the script for several is keep + every algorithm + many.
+
+# In the order of weir::Algorithm.
+set(algorithms fixed_window bucketed_window sliding_log sliding_counter token_bucket gcra leaky_bucket)
+
+# Reads a file without its comment lines, which a server need not keep.
+function(read_lua name out)
+  file(READ ${SCRIPTS}/${name}.lua text)
+  string(REGEX REPLACE "(^|\n)[ ]*--[^\n]*" "\\1" text "${text}")
+  string(REGEX REPLACE "\n\n+" "\n" text "${text}")
+  set(${out} "${text}" PARENT_SCOPE)
+endfunction()
+
+foreach(name keep burst one many ${algorithms})
+  read_lua(${name} lua_${name})
+endforeach()
+
+set(cases "")
+set(all "${lua_keep}${lua_burst}")
+set(table "")
+set(number 0)
+foreach(name ${algorithms})
+  string(APPEND all "${lua_${name}}")
+  string(APPEND table "[${number}] = ${name}, ")
+  math(EXPR number "${number} + 1")
+  set(shared "")
+  if(name STREQUAL token_bucket OR name STREQUAL gcra)
+    set(shared "${lua_burst}")
+  endif()
+  string(APPEND cases "    R\"lua(${lua_keep}${shared}${lua_${name}}local algorithm = ${name}\n${lua_one})lua\",\n\n")
+endforeach()
+string(APPEND all "local algorithms = { ${table}}\n${lua_many}")
+
+file(WRITE ${OUTPUT}.new "// Written by cmake/embed_scripts.cmake from src/stores/redis/scripts.
+#include \"stores/redis/scripts.h\"
+
+namespace weir::redis {
+
+const std::array<std::string_view, kScriptCount> kScriptBodies = {
+${cases}    R\"lua(${all})lua\",
+};
+
+}  // namespace weir::redis
+")
+file(COPY_FILE ${OUTPUT}.new ${OUTPUT} ONLY_IF_DIFFERENT)

@@ -1,0 +1,73 @@
+// Allowance: how much one bucket may pass, checked and ready to compute with.
+//
+// Rules make allowances (one for the rule itself, one for each plan and override); algorithms only read them. An
+// Allowance that exists is sound: every product that an algorithm forms from it and from a bounded cost fits in 64
+// bits, so the arithmetic of a decision cannot overflow.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class Algorithm : std::uint8_t {
+  fixed_window,
+  bucketed_window,
+  sliding_log,
+  sliding_counter,
+  token_bucket,
+  gcra,
+  leaky_bucket,
+};
+inline constexpr int kAlgorithmCount = 7;
+
+// The name used in rules files and answers, such as "token-bucket".
+std::string_view algorithm_name(Algorithm algorithm);
+std::optional<Algorithm> algorithm_from_name(std::string_view name);
+
+// The most that one request may cost and one window may allow.
+inline constexpr std::int64_t kMaxUnits = 1'000'000'000'000;
+inline constexpr Duration kMinWindow = std::chrono::milliseconds(1);
+inline constexpr Duration kMaxWindow = std::chrono::hours(24 * 3660);
+inline constexpr std::int64_t kMaxSubBuckets = 1'000;
+// A sliding log keeps one entry per admitted request, so its limit bounds its memory.
+inline constexpr std::int64_t kMaxLogLimit = 100'000;
+
+// What a rule's author writes.
+struct AllowanceSpec {
+  Algorithm algorithm = Algorithm::token_bucket;
+  std::int64_t limit = 0;  // units per window
+  Duration window{0};
+  std::optional<std::int64_t> burst = {};    // token-bucket, gcra; default: limit
+  std::optional<std::int64_t> queue = {};    // leaky-bucket: how many units may wait; default: limit
+  std::optional<std::int64_t> buckets = {};  // bucketed-window; default: 10
+};
+
+// Constant after construction. Plain data: copies are independent.
+struct Allowance {
+  Algorithm algorithm = Algorithm::token_bucket;
+  std::int64_t limit = 0;
+  Duration window{0};
+  std::int64_t burst = 0;    // token-bucket, gcra: capacity; otherwise equal to limit
+  std::int64_t queue = 0;    // leaky-bucket
+  std::int64_t buckets = 0;  // bucketed-window: window is a multiple of it
+
+  // limit/window in lowest terms: `rate_units` units every `rate_ticks` microseconds. Levels and debts are kept in
+  // 1/rate_ticks of a unit, which makes every fractional rate exact.
+  std::int64_t rate_units = 0;
+  std::int64_t rate_ticks = 0;
+
+  // The largest cost that can ever be admitted.
+  std::int64_t largest_cost() const;
+};
+
+// Checks a spec and derives the rest. The failure's message begins with the offending field and a colon, as in
+// "burst: is 0, expected 1 to 1000000000000".
+Result<Allowance> make_allowance(const AllowanceSpec& spec);
+
+}  // namespace weir

@@ -1,0 +1,70 @@
+// Decision: may the request proceed, which rule decided, and the state of every rule that was asked.
+//
+// A plain value. Rule ids are views into the limiter that made the decision and live as long as it does.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "weir/allowance.h"
+#include "weir/bucket_key.h"
+#include "weir/inline_vector.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class Reason : std::uint8_t {
+  ok,
+  no_rule,
+  limit_exceeded,
+  quota_exceeded,
+  concurrency_exceeded,
+  blocked,
+  penalized,
+  shed,
+  store_unavailable,
+  cost_too_large,
+};
+inline constexpr int kReasonCount = 10;
+std::string_view reason_name(Reason reason);
+
+enum class Mode : std::uint8_t { enforce, shadow, off };
+std::string_view mode_name(Mode mode);
+
+// One rule's view of one request.
+struct RuleOutcome {
+  std::string_view rule;
+  BucketKey subject;          // who was counted, as a hash
+  std::uint32_t ordinal = 0;  // dense and stable for the life of the limiter: an index for counters
+  Algorithm algorithm = Algorithm::token_bucket;
+  Mode mode = Mode::enforce;
+  bool allowed = true;
+  bool unlimited = false;     // nothing was counted; limit and remaining mean nothing
+  bool too_large = false;     // the cost can never fit
+  bool store_failed = false;  // the store could not tell; the rule's failure policy answered
+  std::int64_t limit = 0;
+  std::int64_t remaining = 0;
+  std::int64_t cost = 0;  // after the rule's cost table
+  Duration window{0};
+  Duration retry_after{0};  // 0 when allowed and when no wait can help
+  Duration reset_after{0};  // until the bucket is as good as new
+  Duration delay{0};        // leaky-bucket: how long the admitted request should wait
+};
+
+struct Decision {
+  bool allowed = true;
+  bool degraded = false;  // decided without the store, by a failure policy
+  bool atomic = true;     // false: charged in several steps (Redis Cluster across slots)
+  Reason reason = Reason::no_rule;
+  std::int32_t deciding = -1;  // index in `rules` of the most restrictive enforced rule, -1: none
+  std::int64_t cost = 0;
+  Duration retry_after{0};
+  Duration delay{0};
+  std::string_view source;             // "memory", "redis", "local", …
+  InlineVector<RuleOutcome, 8> rules;  // in the order of the rules file
+
+  // The most restrictive rule's outcome, or null when no rule applied.
+  const RuleOutcome* decisive() const { return deciding < 0 ? nullptr : &rules[static_cast<std::size_t>(deciding)]; }
+};
+
+}  // namespace weir

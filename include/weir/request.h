@@ -1,0 +1,42 @@
+// Request: what a caller asks about. Attributes are an ordered list of name and value, and names may repeat (Envoy
+// sends `generic_key` twice); a rule matches if any value of that name does.
+//
+// A Request only refers to its strings. They must stay alive during the call that takes the Request, not longer:
+// a limiter that answers later has copied what it needs.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+namespace weir {
+
+struct Attribute {
+  std::string_view name;
+  std::string_view value;
+};
+
+// Bounds that every front end enforces and that the engine checks again.
+inline constexpr std::size_t kMaxAttributes = 64;
+inline constexpr std::size_t kMaxAttributeName = 128;
+inline constexpr std::size_t kMaxAttributeValue = 4096;
+
+// An amount to charge. Its own type, so that a cost is never mistaken for a limit or a time.
+struct Cost {
+  std::int64_t units = 1;
+};
+
+struct Request {
+  std::span<const Attribute> attributes;
+  Cost cost;
+  bool peek = false;  // look, charge nothing
+
+  Request() = default;
+  explicit Request(std::span<const Attribute> attrs, Cost c = {}) : attributes(attrs), cost(c) {}
+  // The list lives until the end of the full expression: fine for `limiter.check({{"tenant", "acme"}})`, not for a
+  // named Request.
+  Request(std::initializer_list<Attribute> attrs, Cost c = {}) : attributes(attrs.begin(), attrs.size()), cost(c) {}
+};
+
+}  // namespace weir

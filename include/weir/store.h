@@ -1,0 +1,88 @@
+// Store: where buckets live. One call charges all of a decision's buckets or none.
+//
+// The engine fills a StoreCall and hands it to begin(). A store that can answer at once does so and returns true; one
+// that must wait returns false and later, on the same thread, calls complete() exactly once. Until then the call and
+// everything it points to belong to the store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "weir/allowance.h"
+#include "weir/bucket_key.h"
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// Cost against one bucket.
+struct Charge {
+  BucketKey key;
+  BucketKey tag;                         // buckets with one tag live in one slot of a cluster
+  const Allowance* allowance = nullptr;  // alive until the call completes
+  std::string_view rule;                 // the rule's id, for stores whose keys are seen by people
+  std::int64_t cost = 1;                 // 0 to kMaxUnits
+  bool binding = true;                   // false (a shadow rule): its denial does not hold back the others
+  bool count_denied = false;             // a denied attempt consumes too, down to empty and not below
+};
+
+// What one bucket answered.
+struct ChargeOutcome {
+  Code status = Code::ok;  // resource_exhausted: the store has no room for this bucket
+  bool admitted = true;
+  bool too_large = false;      // denied, and no wait can help
+  std::int64_t remaining = 0;  // units left after this call
+  Duration retry_after{0};     // > 0 exactly when denied and a wait helps; a lone retry then is admitted
+  Duration reset_after{0};     // until the bucket is full again
+  Duration delay{0};
+};
+
+// The most buckets that one call may charge, and so the most rules that may apply to one request.
+inline constexpr std::size_t kMaxCharges = 64;
+
+enum class Action : std::uint8_t {
+  take,    // charge all binding buckets or none
+  peek,    // evaluate as take would, change nothing
+  refund,  // give cost back, never above full
+  reset,   // forget the bucket
+};
+
+class StoreCall {
+ public:
+  Action action = Action::take;
+  TimePoint now;
+  std::span<const Charge> charges;    // at most kMaxCharges, no key twice
+  std::span<ChargeOutcome> outcomes;  // same length; written by the store
+  Code status = Code::ok;             // anything else: the store did not answer, outcomes mean nothing
+  bool atomic = true;                 // false: charged in several steps
+
+  virtual void complete() = 0;
+
+ protected:
+  ~StoreCall() = default;
+};
+
+// Thread-safety is the implementation's: MemoryStore may be called from any thread, a Redis store belongs to its loop.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // True: answered before returning, complete() was not and will not be called.
+  [[nodiscard]] virtual bool begin(StoreCall& call) = 0;
+
+  // A hint that these buckets are about to be charged.
+  virtual void prefetch(std::span<const BucketKey>) {}
+
+  // True for a store that spreads buckets over slots and so reads Charge::tag.
+  virtual bool uses_tags() const { return false; }
+
+  // True when begin() always answers before it returns.
+  virtual bool immediate() const = 0;
+
+  // How answers name this store: "memory", "redis".
+  virtual std::string_view name() const = 0;
+};
+
+}  // namespace weir

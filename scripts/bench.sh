@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Builds the programs that are measured and runs bench/run.py; arguments are passed on.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cmake --preset release >/dev/null
+cmake --build build --parallel "$(nproc)" --target weir_program engine_bench http_floor beast_floor
+exec python3 bench/run.py "$@"
