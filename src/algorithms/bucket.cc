@@ -1,0 +1,73 @@
+#include "algorithms/bucket.h"
+
+#include <cassert>
+
+#include "algorithms/bucketed_window.h"
+#include "algorithms/fixed_window.h"
+#include "algorithms/gcra.h"
+#include "algorithms/leaky_bucket.h"
+#include "algorithms/sliding_counter.h"
+#include "algorithms/sliding_log.h"
+#include "algorithms/token_bucket.h"
+
+namespace weir::algorithms {
+namespace {
+
+// Calls `use` with the allowance's algorithm: the only place that knows all seven.
+template <typename Use>
+auto with_algorithm(const Allowance& allowance, Use use) {
+  switch (allowance.algorithm) {
+    case Algorithm::fixed_window:
+      return use(FixedWindow{});
+    case Algorithm::bucketed_window:
+      return use(BucketedWindow{});
+    case Algorithm::sliding_log:
+      return use(SlidingLog{});
+    case Algorithm::sliding_counter:
+      return use(SlidingCounter{});
+    case Algorithm::token_bucket:
+      return use(TokenBucket{});
+    case Algorithm::gcra:
+      return use(Gcra{});
+    case Algorithm::leaky_bucket:
+      return use(LeakyBucket{});
+  }
+  assert(false && "an allowance that make_allowance did not make");
+  __builtin_unreachable();
+}
+
+void assert_cost([[maybe_unused]] std::int64_t cost) { assert(cost >= 0 && cost <= kMaxUnits); }
+
+}  // namespace
+
+ChargeOutcome evaluate(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost) {
+  assert_cost(cost);
+  return with_algorithm(allowance, [&](auto algorithm) { return algorithm.evaluate(allowance, bucket, now, cost); });
+}
+
+std::size_t tail_words_needed(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost) {
+  assert_cost(cost);
+  return with_algorithm(allowance,
+                        [&](auto algorithm) { return algorithm.tail_words_needed(allowance, bucket, now, cost); });
+}
+
+void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
+  assert_cost(cost);
+  with_algorithm(allowance, [&](auto algorithm) { algorithm.charge(allowance, bucket, now, cost); });
+}
+
+void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
+  assert_cost(cost);
+  with_algorithm(allowance, [&](auto algorithm) { algorithm.charge_denied(allowance, bucket, now, cost); });
+}
+
+void refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
+  assert_cost(cost);
+  with_algorithm(allowance, [&](auto algorithm) { algorithm.refund(allowance, bucket, now, cost); });
+}
+
+TimePoint idle_from(const Allowance& allowance, ConstBucketWords bucket) {
+  return with_algorithm(allowance, [&](auto algorithm) { return algorithm.idle_from(allowance, bucket); });
+}
+
+}  // namespace weir::algorithms

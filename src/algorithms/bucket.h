@@ -1,0 +1,60 @@
+// The seven algorithms behind four functions, as pure arithmetic on a bucket's words: no I/O, no clock, no locks.
+//
+// A bucket is borrowed: three head words, and for the two algorithms that need more a tail. All words zero, or an
+// empty tail, is a fresh bucket. Each algorithm's file says what its words mean. facts of correctness: the sequential
+// models in tests/models, which every store is tested against.
+//
+// Time never runs backward inside a bucket: an earlier `now` than the bucket's last charge counts as that charge's.
+// A denial changes nothing (count_denied calls charge_denied). Any words are safe to evaluate: a damaged or stale
+// state, or one written under other limits, gives a bounded answer, never undefined behaviour.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weir/allowance.h"
+#include "weir/store.h"
+#include "weir/time.h"
+
+namespace weir::algorithms {
+
+inline constexpr std::size_t kHeadWords = 3;
+using Head = std::span<std::int64_t, kHeadWords>;
+using ConstHead = std::span<const std::int64_t, kHeadWords>;
+
+struct BucketWords {
+  std::span<std::int64_t, kHeadWords> head;
+  std::span<std::int64_t> tail;
+};
+
+struct ConstBucketWords {
+  std::span<const std::int64_t, kHeadWords> head;
+  std::span<const std::int64_t> tail;
+
+  ConstBucketWords(std::span<const std::int64_t, kHeadWords> h, std::span<const std::int64_t> t) : head(h), tail(t) {}
+  ConstBucketWords(const BucketWords& words) : head(words.head), tail(words.tail) {}  // NOLINT: a view of the same
+};
+
+// What the bucket would answer to `cost` (0 to kMaxUnits) at `now`. `remaining` counts the cost as taken when it is
+// admitted; `reset_after` likewise. A cost of 0 is always admitted and describes the bucket as it is.
+ChargeOutcome evaluate(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost);
+
+// How many tail words the bucket must have before charge() or charge_denied() may be called with these arguments. A
+// caller that enlarges a tail keeps its words in place and appends zeros.
+std::size_t tail_words_needed(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost);
+
+// Precondition: evaluate() admitted the same arguments.
+void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
+
+// A denied attempt that counts (count_denied): takes what is left, down to empty and not below, so that the next
+// evaluate()'s retry_after is still honest. Precondition: evaluate() denied these arguments and not as too_large.
+void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
+
+// Gives `cost` back, never above full. A window that has passed has nothing to give back.
+void refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
+
+// From this moment on the bucket equals a fresh one and may be forgotten.
+TimePoint idle_from(const Allowance& allowance, ConstBucketWords bucket);
+
+}  // namespace weir::algorithms

@@ -1,0 +1,26 @@
+// Bucketed window (R2): the rolling sum of `buckets` sub-buckets, each window/buckets wide and aligned to the epoch;
+// the current sub-bucket is the last of them. At most `limit` in any run of sub-buckets: what lies in the oldest one is
+// let go a little early, by at most one sub-bucket's width.
+//
+// Head: {width of a sub-bucket in microseconds, number of sub-buckets, time of the last change}. Tail: one counter per
+// sub-bucket, that of index i (time / width) at i % number; it holds the sub-buckets that end with the last change's.
+// If width or number differ from the allowance's (the rules were changed), all that is counted is taken to lie in the
+// sub-bucket of the last change, and the next charge writes it so.
+#pragma once
+
+#include "algorithms/bucket.h"
+
+namespace weir::algorithms {
+
+struct BucketedWindow {
+  static ChargeOutcome evaluate(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                std::int64_t cost);
+  static std::size_t tail_words_needed(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                       std::int64_t cost);
+  static void charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static void refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
+};
+
+}  // namespace weir::algorithms

@@ -1,0 +1,114 @@
+#include "algorithms/sliding_counter.h"
+
+#include "algorithms/arithmetic.h"
+
+namespace weir::algorithms {
+namespace {
+
+constexpr std::size_t kCurrent = 0;
+constexpr std::size_t kPrevious = 1;
+constexpr std::size_t kLast = 2;
+
+// Both counts as seen at one moment.
+struct Counts {
+  Moment moment;
+  std::int64_t end;  // of the current window
+  std::int64_t current;
+  std::int64_t previous;
+};
+
+inline Counts counts_at(const Allowance& allowance, ConstHead head, TimePoint now) {
+  const std::int64_t width = allowance.window.count();
+  const Moment moment(now, head[kLast]);
+  const std::int64_t last = clamp_tick(head[kLast]);
+  const std::int64_t start = moment.time - moment.time % width;
+  Counts counts{moment, start + width, 0, 0};
+  if (last >= start) {
+    counts.current = bounded(head[kCurrent], kMaxUnits);
+    counts.previous = bounded(head[kPrevious], kMaxUnits);
+  } else if (last >= start - width) {
+    counts.previous = bounded(head[kCurrent], kMaxUnits);
+  }
+  return counts;
+}
+
+// Negative when more is counted than the limit allows. The weighted count is rounded up: costs are whole, so a cost
+// fits exactly when it is at most this.
+std::int64_t room(const Allowance& allowance, const Counts& counts) {
+  const std::int64_t weighted = ceil_share(counts.previous, counts.end - counts.moment.time, allowance.window.count());
+  return allowance.limit - counts.current - weighted;
+}
+
+// The first moment at which `cost` fits if nothing else is charged. Precondition: it is at most the limit and does not
+// fit now.
+std::int64_t fits_from(const Allowance& allowance, const Counts& counts, std::int64_t cost) {
+  const std::int64_t width = allowance.window.count();
+  const std::int64_t free_now = allowance.limit - counts.current - cost;
+  // In this window the previous count melts away; it must fall to what is free.
+  if (free_now >= 0) return counts.end - floor_scale(free_now, width, counts.previous);
+  // In the next one, this window's count melts in its turn.
+  return counts.end + width - floor_scale(allowance.limit - cost, width, counts.current);
+}
+
+std::int64_t forgotten_from(const Counts& counts, std::int64_t width) {
+  if (counts.current > 0) return counts.end + width;
+  return counts.previous > 0 ? counts.end : counts.moment.time;
+}
+
+void write(Head head, const Counts& counts) {
+  head[kCurrent] = counts.current;
+  head[kPrevious] = counts.previous;
+  head[kLast] = counts.moment.time;
+}
+
+}  // namespace
+
+ChargeOutcome SlidingCounter::evaluate(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                       std::int64_t cost) {
+  ChargeOutcome outcome;
+  Counts counts = counts_at(allowance, bucket.head, now);
+  std::int64_t left = room(allowance, counts);
+  if (cost > allowance.limit) {
+    outcome.admitted = false;
+    outcome.too_large = true;
+  } else if (cost <= left) {
+    counts.current += cost;
+    left -= cost;
+  } else if (cost > 0) {
+    outcome.admitted = false;
+    outcome.retry_after = counts.moment.until(fits_from(allowance, counts, cost));
+  }
+  outcome.remaining = std::max<std::int64_t>(0, left);
+  if (counts.current > 0 || counts.previous > 0) {
+    outcome.reset_after = counts.moment.until(forgotten_from(counts, allowance.window.count()));
+  }
+  return outcome;
+}
+
+void SlidingCounter::charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+  if (cost == 0) return;
+  Counts counts = counts_at(allowance, bucket.head, now);
+  counts.current += bounded(room(allowance, counts), cost);
+  write(bucket.head, counts);
+}
+
+void SlidingCounter::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
+                                   std::int64_t cost) {
+  charge(allowance, bucket, now, cost);
+}
+
+void SlidingCounter::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+  Counts counts = counts_at(allowance, bucket.head, now);
+  if (cost == 0 || (counts.current == 0 && counts.previous == 0)) return;
+  const std::int64_t from_current = std::min(cost, counts.current);
+  counts.current -= from_current;
+  counts.previous -= std::min(cost - from_current, counts.previous);
+  write(bucket.head, counts);
+}
+
+TimePoint SlidingCounter::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
+  const Counts counts = counts_at(allowance, bucket.head, from_micros(clamp_tick(bucket.head[kLast])));
+  return from_micros(forgotten_from(counts, allowance.window.count()));
+}
+
+}  // namespace weir::algorithms

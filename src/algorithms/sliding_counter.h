@@ -1,0 +1,23 @@
+// Sliding counter (R4): the count of this aligned window, plus that of the previous one weighted by how much of it the
+// sliding window still covers. Approximate: it supposes that the previous window's units were spread evenly, and
+// someone who knows this can pass almost twice the limit in one window's length.
+//
+// Head: {count of the window of the last change, count of the window before it, time of the last change}. As in the
+// fixed window, the windows follow from the time.
+#pragma once
+
+#include "algorithms/bucket.h"
+
+namespace weir::algorithms {
+
+struct SlidingCounter {
+  static ChargeOutcome evaluate(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                std::int64_t cost);
+  static std::size_t tail_words_needed(const Allowance&, const ConstBucketWords&, TimePoint, std::int64_t) { return 0; }
+  static void charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static void refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
+};
+
+}  // namespace weir::algorithms

@@ -1,0 +1,207 @@
+#include "algorithms/sliding_log.h"
+
+#include <cassert>
+
+#include "algorithms/arithmetic.h"
+
+namespace weir::algorithms {
+namespace {
+
+constexpr std::size_t kPlace = 0;
+constexpr std::size_t kSum = 1;
+constexpr std::size_t kLast = 2;
+
+constexpr std::size_t kEntryWords = 2;
+constexpr std::size_t kFirstEntries = 4;  // what an empty tail grows to, at least
+// Entries are moved to the front when at least this part of the tail is free there.
+constexpr std::size_t kWorthMoving = 8;
+
+// Read access to the entries, by position in the tail. Whatever the words are, positions stay inside the tail.
+class Log {
+ public:
+  explicit Log(const ConstBucketWords& bucket)
+      : tail_(bucket.tail), last_(clamp_tick(bucket.head[kLast])), sum_(bounded(bucket.head[kSum], kMaxUnits)) {
+    const auto place = static_cast<std::uint64_t>(bucket.head[kPlace]);
+    begin_ = std::min<std::size_t>(place >> 32, capacity());
+    end_ = begin_ + std::min<std::size_t>(place & 0xffff'ffffU, capacity() - begin_);
+    // No entry is without units. Only a damaged head claims such ones; they must not come alive when the tail grows.
+    while (end_ > begin_ && units(end_ - 1) == 0) --end_;
+  }
+
+  std::size_t capacity() const { return tail_.size() / kEntryWords; }
+  std::size_t begin() const { return begin_; }
+  std::size_t end() const { return end_; }
+  std::int64_t time(std::size_t at) const { return bounded(tail_[at * kEntryWords], last_); }
+  std::int64_t units(std::size_t at) const { return bounded(tail_[at * kEntryWords + 1], kMaxUnits); }
+  std::int64_t sum() const { return sum_; }
+
+ private:
+  std::span<const std::int64_t> tail_;
+  std::int64_t last_;
+  std::int64_t sum_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+};
+
+// The entries that still count at some moment, and their sum.
+struct Live {
+  std::size_t begin;
+  std::int64_t sum;
+};
+
+Live live_at(const Log& log, std::int64_t time, std::int64_t window) {
+  Live live{log.begin(), log.sum()};
+  while (live.begin < log.end() && log.time(live.begin) + window <= time) {
+    live.sum -= log.units(live.begin);
+    ++live.begin;
+  }
+  // An empty log counts nothing, whatever a damaged head says.
+  live.sum = live.begin == log.end() ? 0 : std::max<std::int64_t>(0, live.sum);
+  return live;
+}
+
+// When enough of the oldest entries have left for `cost` to fit. Precondition: it is at most the limit and does not
+// fit while all that is live counts.
+std::int64_t fits_from(const Allowance& allowance, const Log& log, const Live& live, std::int64_t cost) {
+  std::int64_t sum = live.sum;
+  std::int64_t taken = 0;  // the latest so far: in a damaged log times may be out of order
+  for (std::size_t at = live.begin; at < log.end() && sum + cost > allowance.limit; ++at) {
+    sum -= log.units(at);
+    taken = std::max(taken, log.time(at));
+  }
+  return taken + allowance.window.count();
+}
+
+bool shares_newest(const Log& log, const Live& live, std::int64_t time) {
+  return live.begin < log.end() && log.time(log.end() - 1) == time;
+}
+
+void write_head(const BucketWords& bucket, std::size_t begin, std::size_t end, std::int64_t sum, std::int64_t time) {
+  bucket.head[kPlace] = static_cast<std::int64_t>((begin << 32) | (end - begin));
+  bucket.head[kSum] = sum;
+  bucket.head[kLast] = time;
+}
+
+// Adds an entry after the live ones. Precondition: tail_words_needed() was heeded.
+void append(const BucketWords& bucket, const Log& log, const Live& live, std::int64_t time, std::int64_t units) {
+  std::size_t begin = live.begin;
+  std::size_t end = log.end();
+  if (shares_newest(log, live, time)) {
+    bucket.tail[(end - 1) * kEntryWords + 1] = log.units(end - 1) + units;
+  } else {
+    if (begin == end) {
+      begin = end = 0;
+    } else if (end == log.capacity()) {
+      const auto words = bucket.tail.begin();
+      std::copy(words + static_cast<std::ptrdiff_t>(begin * kEntryWords),
+                words + static_cast<std::ptrdiff_t>(end * kEntryWords), words);
+      end -= begin;
+      begin = 0;
+    }
+    assert(end < log.capacity());
+    bucket.tail[end * kEntryWords] = time;
+    bucket.tail[end * kEntryWords + 1] = units;
+    ++end;
+  }
+  write_head(bucket, begin, end, live.sum + units, time);
+}
+
+}  // namespace
+
+ChargeOutcome SlidingLog::evaluate(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                   std::int64_t cost) {
+  ChargeOutcome outcome;
+  const Moment moment(now, bucket.head[kLast]);
+  const Log log(bucket);
+  const Live live = live_at(log, moment.time, allowance.window.count());
+  std::int64_t used = live.sum;
+  std::int64_t newest = live.begin < log.end() ? log.time(log.end() - 1) : moment.time;
+  if (cost > allowance.limit) {
+    outcome.admitted = false;
+    outcome.too_large = true;
+  } else if (cost > 0 && used + cost <= allowance.limit) {
+    used += cost;
+    newest = moment.time;
+  } else if (cost > 0) {
+    outcome.admitted = false;
+    outcome.retry_after = moment.until(fits_from(allowance, log, live, cost));
+  }
+  outcome.remaining = std::max<std::int64_t>(0, allowance.limit - used);
+  if (used > 0) outcome.reset_after = moment.until(newest + allowance.window.count());
+  return outcome;
+}
+
+std::size_t SlidingLog::tail_words_needed(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                          std::int64_t cost) {
+  const Moment moment(now, bucket.head[kLast]);
+  const Log log(bucket);
+  const Live live = live_at(log, moment.time, allowance.window.count());
+  const std::size_t capacity = log.capacity();
+  const std::size_t count = log.end() - live.begin;
+  const bool room_behind = log.end() < capacity || (count == 0 && capacity > 0);
+  const bool room_before = live.begin > 0 && live.begin >= capacity / kWorthMoving;
+  if (cost == 0 || room_behind || room_before || shares_newest(log, live, moment.time)) return bucket.tail.size();
+
+  const auto limit = static_cast<std::size_t>(allowance.limit);
+  const std::size_t most = limit + limit / 4 + 1;
+  const std::size_t doubled = std::max(kFirstEntries, capacity * 2);
+  return std::max(std::min(doubled, most), count + 1) * kEntryWords;
+}
+
+void SlidingLog::charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+  if (cost == 0) return;
+  const Moment moment(now, bucket.head[kLast]);
+  const Log log(bucket);
+  append(bucket, log, live_at(log, moment.time, allowance.window.count()), moment.time, cost);
+}
+
+void SlidingLog::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
+                               std::int64_t cost) {
+  const Moment moment(now, bucket.head[kLast]);
+  const Log log(bucket);
+  Live live = live_at(log, moment.time, allowance.window.count());
+  std::int64_t excess = live.sum + cost - allowance.limit;
+  while (excess > 0 && live.begin < log.end()) {
+    const std::int64_t units = log.units(live.begin);
+    const std::int64_t pushed_out = std::min(units, excess);
+    live.sum -= pushed_out;
+    excess -= pushed_out;
+    if (pushed_out < units) {
+      bucket.tail[live.begin * kEntryWords + 1] = units - pushed_out;
+    } else {
+      ++live.begin;
+    }
+  }
+  live.sum = live.begin == log.end() ? 0 : std::max<std::int64_t>(0, live.sum);
+  append(bucket, log, live, moment.time, std::min(cost, allowance.limit));
+}
+
+void SlidingLog::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+  const Moment moment(now, bucket.head[kLast]);
+  const Log log(bucket);
+  const Live live = live_at(log, moment.time, allowance.window.count());
+  if (cost == 0 || live.begin == log.end()) return;
+  std::size_t end = log.end();
+  std::int64_t sum = live.sum;
+  while (cost > 0 && end > live.begin) {
+    const std::int64_t units = log.units(end - 1);
+    const std::int64_t given = std::min(units, cost);
+    sum -= given;
+    cost -= given;
+    if (given < units) {
+      bucket.tail[(end - 1) * kEntryWords + 1] = units - given;
+    } else {
+      --end;
+    }
+  }
+  write_head(bucket, live.begin, end, std::max<std::int64_t>(0, sum), moment.time);
+}
+
+TimePoint SlidingLog::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
+  const Log log(bucket);
+  const std::int64_t last = clamp_tick(bucket.head[kLast]);
+  if (log.begin() == log.end()) return from_micros(last);
+  return from_micros(std::max(last, log.time(log.end() - 1) + allowance.window.count()));
+}
+
+}  // namespace weir::algorithms

@@ -1,0 +1,28 @@
+// Sliding log (R3): the exact rolling window. At most `limit` in any span of one window's length; a unit taken at s
+// counts in (t - window, t] and so leaves at s + window.
+//
+// Head: {index of the first entry << 32 | number of entries, sum of their units, time of the last change}. Tail:
+// entries of two words, {time, units}, in order of time and next to each other; units taken in one microsecond share an
+// entry. Entries that have left are dropped by the next charge. Dropping only moves the first index; when the end of
+// the tail is reached the entries move to the front if a good part of it is free, else the tail grows, up to a quarter
+// more than `limit` entries: the spare quarter is what keeps the cost of moving small.
+//
+// A denied attempt that counts pushes out the oldest units: the log then holds the last `limit` units of attempts.
+#pragma once
+
+#include "algorithms/bucket.h"
+
+namespace weir::algorithms {
+
+struct SlidingLog {
+  static ChargeOutcome evaluate(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                std::int64_t cost);
+  static std::size_t tail_words_needed(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                       std::int64_t cost);
+  static void charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static void refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
+};
+
+}  // namespace weir::algorithms

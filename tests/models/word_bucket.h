@@ -1,0 +1,55 @@
+// WordBucket: one bucket that owns its words and drives the algorithms as a store does. For tests; not thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "algorithms/bucket.h"
+
+namespace weir::models {
+
+class WordBucket {
+ public:
+  ChargeOutcome peek(const Allowance& allowance, TimePoint now, std::int64_t cost) const {
+    return algorithms::evaluate(allowance, words(), now, cost);
+  }
+
+  // Charges if admitted.
+  ChargeOutcome take(const Allowance& allowance, TimePoint now, std::int64_t cost) {
+    const ChargeOutcome outcome = peek(allowance, now, cost);
+    if (outcome.admitted) {
+      grow(allowance, now, cost);
+      algorithms::charge(allowance, words(), now, cost);
+    }
+    return outcome;
+  }
+
+  // Precondition: peek() denies it and not as too large.
+  void count_denied(const Allowance& allowance, TimePoint now, std::int64_t cost) {
+    grow(allowance, now, cost);
+    algorithms::charge_denied(allowance, words(), now, cost);
+  }
+
+  void refund(const Allowance& allowance, TimePoint now, std::int64_t cost) {
+    algorithms::refund(allowance, words(), now, cost);
+  }
+
+  TimePoint idle_from(const Allowance& allowance) const { return algorithms::idle_from(allowance, words()); }
+
+  algorithms::BucketWords words() { return {head, tail}; }
+  algorithms::ConstBucketWords words() const { return {head, tail}; }
+
+  friend bool operator==(const WordBucket&, const WordBucket&) = default;
+
+  std::array<std::int64_t, algorithms::kHeadWords> head{};
+  std::vector<std::int64_t> tail;
+
+ private:
+  void grow(const Allowance& allowance, TimePoint now, std::int64_t cost) {
+    const std::size_t needed = algorithms::tail_words_needed(allowance, words(), now, cost);
+    if (needed > tail.size()) tail.resize(needed, 0);
+  }
+};
+
+}  // namespace weir::models
