@@ -1,0 +1,32 @@
+// Explanation: why each rule applies to a request or does not, for people. Plain values that own their texts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weir/allowance.h"
+#include "weir/decision.h"
+
+namespace weir::rules {
+
+struct RuleExplanation {
+  std::string rule;
+  bool applies = false;
+  // Why it does not: "match: path is none of the values expected", "per: the request has no api_key",
+  // "mode: off", "rollout: the subject is not among the first 10 percent". Empty when it applies.
+  std::string why_not;
+
+  // What follows is meaningful only when it applies.
+  Mode mode = Mode::enforce;
+  std::string chosen;                  // "rule", "plan free", "override #2 (launch)", "emergency override #1"
+  std::optional<Allowance> allowance;  // none: unlimited
+  std::int64_t cost = 0;
+};
+
+struct Explanation {
+  std::vector<RuleExplanation> rules;  // every rule, in the order of the file
+};
+
+}  // namespace weir::rules

@@ -1,0 +1,166 @@
+#include "rules/rule_book.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "rules/file_watch.h"
+#include "rules/temporary_folder_for_test.h"
+
+namespace weir::rules {
+namespace {
+
+const char kOne[] = "version: 1\nrules: [{id: one, limit: 1, window: 1s}]\n";
+const char kTwo[] = "version: 1\nrules: [{id: one, limit: 2, window: 1s}, {id: two, limit: 1, window: 1s}]\n";
+
+// R31.
+TEST(RuleBook, AFailedReloadKeepsTheLastGoodRules) {
+  const TemporaryFolder folder;
+  folder.write("rules.yaml", kOne);
+  RuleBook book;
+  EXPECT_EQ(book.version(), 0u);
+  EXPECT_TRUE(book.current()->rules().empty());
+  ASSERT_TRUE(book.load(folder.path() / "rules.yaml", from_micros(5)).ok());
+  EXPECT_EQ(book.version(), 1u);
+  const auto good = book.current();
+  ASSERT_EQ(good->rules().size(), 1u);
+
+  folder.write("rules.yaml", "version: 1\nrules: [{id: one}]\n");
+  const Status failed = book.reload(from_micros(6));
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(book.last_error(), failed.failure().message);
+  EXPECT_NE(book.last_error().find("rules[0].limit: is missing"), std::string::npos);
+  EXPECT_EQ(book.current(), good);
+  EXPECT_EQ(book.version(), 1u);
+  EXPECT_EQ(book.failures(), 1u);
+  EXPECT_EQ(book.last_success(), from_micros(5));
+
+  std::filesystem::remove(folder.path() / "rules.yaml");
+  EXPECT_FALSE(book.reload(from_micros(7)).ok());
+  EXPECT_EQ(book.current(), good);
+
+  folder.write("rules.yaml", kTwo);
+  ASSERT_TRUE(book.reload(from_micros(8)).ok());
+  EXPECT_EQ(book.current()->rules().size(), 2u);
+  EXPECT_EQ(book.last_error(), "");
+  EXPECT_EQ(book.successes(), 2u);
+  EXPECT_EQ(book.failures(), 2u);
+  EXPECT_EQ(book.last_success(), from_micros(8));
+  // Counters keyed by ordinal go on where they were, and ids outlive the set that was replaced.
+  EXPECT_EQ(book.current()->rules()[0].name.ordinal, good->rules()[0].name.ordinal);
+  EXPECT_EQ(book.current()->rules()[0].name.id.data(), good->rules()[0].name.id.data());
+}
+
+TEST(RuleBook, ReplaceChecksToo) {
+  RuleBook book;
+  EXPECT_EQ(book.reload().failure().code, Code::failed_precondition);
+  Rules rules;
+  rules.rules.resize(1);
+  rules.rules[0].id = "x";
+  EXPECT_FALSE(book.replace(rules).ok());
+  EXPECT_EQ(book.version(), 0u);
+  rules.rules[0].allowance = {.algorithm = Algorithm::gcra, .limit = 1, .window = std::chrono::seconds(1)};
+  EXPECT_TRUE(book.replace(rules).ok());
+  EXPECT_EQ(book.version(), 1u);
+}
+
+TEST(RuleBook, ReadersSeeWholeRuleSetsWhileRulesAreReplaced) {
+  RuleBook book;
+  const auto with_limit = [](std::int64_t limit) {
+    Rules rules;
+    rules.rules.resize(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      rules.rules[i].id = "r" + std::to_string(i);
+      rules.rules[i].allowance = {.algorithm = Algorithm::gcra, .limit = limit, .window = std::chrono::seconds(1)};
+    }
+    return rules;
+  };
+  ASSERT_TRUE(book.replace(with_limit(1)).ok());
+  std::thread writer([&] {
+    for (std::int64_t limit = 2; limit <= 200; ++limit) EXPECT_TRUE(book.replace(with_limit(limit)).ok());
+  });
+  std::uint64_t version = 0;
+  while (version < 200) {
+    version = book.version();
+    const auto set = book.current();
+    ResolvedNames names;
+    Matches matches;
+    set->match(Request(), from_micros(1), names, matches);
+    ASSERT_EQ(matches.size(), 2u);
+    EXPECT_EQ(matches[0].allowance->limit, matches[1].allowance->limit);
+    EXPECT_GE(matches[0].allowance->limit, static_cast<std::int64_t>(version));
+  }
+  writer.join();
+}
+
+// True at the second poll after a change, then quiet.
+void expect_one_change(FileWatch& watch, const char* what) {
+  EXPECT_FALSE(watch.changed()) << what << ": not settled yet";
+  EXPECT_TRUE(watch.changed()) << what;
+  EXPECT_FALSE(watch.changed()) << what << ": told already";
+  EXPECT_FALSE(watch.changed()) << what;
+}
+
+TEST(FileWatch, SeesInPlaceWriteRenameAndSymlinkSwap) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "rules.yaml";
+  folder.write("rules.yaml", kOne);
+  FileWatch watch(file);
+  EXPECT_FALSE(watch.changed());
+  EXPECT_FALSE(watch.changed());
+
+  folder.write("rules.yaml", kTwo);
+  expect_one_change(watch, "in-place write");
+
+  folder.write("new.yaml", kTwo);
+  std::filesystem::rename(folder.path() / "new.yaml", file);
+  expect_one_change(watch, "rename of a file of the same size");
+
+  // As a ConfigMap does: rules.yaml -> ..data/rules.yaml, ..data -> ..v1, and ..data is swapped by a rename.
+  for (const char* version : {"..v1", "..v2"}) {
+    std::filesystem::create_directory(folder.path() / version);
+    folder.write(std::string(version) + "/rules.yaml", kOne);
+  }
+  std::filesystem::create_directory_symlink("..v1", folder.path() / "..data");
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink("..data/rules.yaml", file);
+  expect_one_change(watch, "file becomes a link");
+  std::filesystem::create_directory_symlink("..v2", folder.path() / "..tmp");
+  std::filesystem::rename(folder.path() / "..tmp", folder.path() / "..data");
+  expect_one_change(watch, "symlink swap");
+
+  std::filesystem::remove(file);
+  expect_one_change(watch, "removal");
+  folder.write("rules.yaml", kOne);
+  expect_one_change(watch, "return");
+}
+
+TEST(FileWatch, WaitsUntilAFileIsNoLongerBeingWritten) {
+  const TemporaryFolder folder;
+  folder.write("rules.yaml", "v");
+  FileWatch watch(folder.path() / "rules.yaml");
+  for (const char* text : {"ve", "ver", "vers"}) {
+    folder.write("rules.yaml", text);
+    EXPECT_FALSE(watch.changed());
+  }
+  EXPECT_TRUE(watch.changed());
+}
+
+TEST(FileWatch, SeesFilesComeGoAndChangeInAFolder) {
+  const TemporaryFolder folder;
+  folder.write("a.yaml", kOne);
+  FileWatch watch(folder.path());
+  folder.write("notes.txt", "not rules");
+  EXPECT_FALSE(watch.changed());
+  EXPECT_FALSE(watch.changed());
+  folder.write("b.yaml", kOne);
+  expect_one_change(watch, "new file");
+  folder.write("b.yaml", kTwo);
+  expect_one_change(watch, "changed file");
+  std::filesystem::remove(folder.path() / "a.yaml");
+  expect_one_change(watch, "removed file");
+}
+
+}  // namespace
+}  // namespace weir::rules

@@ -1,0 +1,396 @@
+#include "rules/rule_reader.h"
+
+#include <algorithm>
+#include <array>
+
+namespace weir::rules {
+namespace {
+
+constexpr std::string_view kLaterAlgorithms[] = {"concurrency", "quota"};
+
+constexpr std::string_view kRuleFields[] = {"id",
+                                            "match",
+                                            "per",
+                                            "algorithm",
+                                            "limit",
+                                            "window",
+                                            "burst",
+                                            "queue",
+                                            "buckets",
+                                            "cost",
+                                            "plans",
+                                            "overrides",
+                                            "mode",
+                                            "rollout",
+                                            "hash_tag",
+                                            "consistency",
+                                            "on_store_failure",
+                                            "local_share",
+                                            "static_limit",
+                                            "count_denied"};
+constexpr std::string_view kPlanFields[] = {"limit", "window", "burst", "queue", "unlimited"};
+constexpr std::string_view kOverrideFields[] = {"when",      "until",  "reason", "emergency", "limit",
+                                                "unlimited", "window", "burst",  "queue"};
+// What make_allowance looks at.
+constexpr std::string_view kAllowanceFields[] = {"limit", "window", "burst", "queue", "buckets"};
+
+constexpr std::pair<std::string_view, Mode> kModes[] = {
+    {"enforce", Mode::enforce}, {"shadow", Mode::shadow}, {"off", Mode::off}};
+constexpr std::pair<std::string_view, FailurePolicy> kPolicies[] = {{"allow", FailurePolicy::allow},
+                                                                    {"deny", FailurePolicy::deny},
+                                                                    {"local", FailurePolicy::local},
+                                                                    {"degrade", FailurePolicy::degrade},
+                                                                    {"static", FailurePolicy::static_limit}};
+constexpr std::pair<std::string_view, Consistency> kConsistencies[] = {
+    {"exact", Consistency::exact}, {"leased", Consistency::leased}, {"synced", Consistency::synced}};
+constexpr std::pair<std::string_view, HashTag> kHashTags[] = {
+    {"tenant", HashTag::tenant}, {"tenant+action", HashTag::tenant_action}, {"subject", HashTag::subject}};
+
+std::vector<std::string_view> algorithm_names() {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < kAlgorithmCount; ++i) names.push_back(algorithm_name(static_cast<Algorithm>(i)));
+  return names;
+}
+
+std::string wrong_choice(const YamlNode& node, std::span<const std::string_view> choices) {
+  return "is " + describe(node) + ", expected " + joined_choices(choices) +
+         (node.is_scalar() ? suggestion(node.text(), choices) : std::string());
+}
+
+bool uses(Algorithm algorithm, std::string_view field) {
+  if (field == "burst") return algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra;
+  if (field == "queue") return algorithm == Algorithm::leaky_bucket;
+  return algorithm == Algorithm::bucketed_window;
+}
+
+// A limit is a number or the word `unlimited`.
+bool says_unlimited(const YamlNode& node) { return node.is_scalar() && node.text() == "unlimited"; }
+
+Result<std::int64_t> read_limit(const YamlNode& node) {
+  Result<std::int64_t> limit = read_whole_number(node, 1, kMaxUnits);
+  if (limit.ok()) return limit;
+  return Failure{limit.failure().code, limit.failure().message + ", or unlimited"};
+}
+
+}  // namespace
+
+RuleReader::RuleReader(std::string_view file, FaultList& faults, const YamlNode& node, const YamlNode* defaults,
+                       std::string path)
+    : file_(file), faults_(faults), node_(node), defaults_(defaults), path_(std::move(path)) {}
+
+Rule RuleReader::read() {
+  Rule rule;
+  if (!KnownFields(file_, faults_).check(node_, path_, kRuleFields)) return rule;
+  read_fields(rule);
+  const auto require = [this](std::string_view name, std::string_view expected) {
+    if (field(name)) return;
+    fault({&node_, path_ + "." + std::string(name)}, "is missing, expected " + std::string(expected));
+    unreadable_.emplace(name);
+  };
+  require("id", "a name for the rule");
+  require("limit", "how much passes in one window, or unlimited");
+  if (!rule.unlimited) require("window", "a duration such as 60s");
+  if (rule.on_store_failure == FailurePolicy::static_limit) require("static_limit", "a number, for static");
+  check(rule);
+  return rule;
+}
+
+void RuleReader::read_defaults() {
+  const auto known = std::span(kRuleFields).subspan(1);  // not the id
+  Rule scratch;
+  if (KnownFields(file_, faults_).check(node_, path_, known)) read_fields(scratch);
+}
+
+RuleReader::Field RuleReader::field(std::string_view name) const {
+  if (const YamlNode* own = node_.find(name)) return {own, path_ + "." + std::string(name), false};
+  const YamlNode* inherited = defaults_ == nullptr ? nullptr : defaults_->find(name);
+  return {inherited, "defaults." + std::string(name), true};
+}
+
+void RuleReader::fault(const Field& at, std::string_view what) {
+  faults_.add(fault_at(file_, *at.node, at.path, what));
+}
+
+template <typename T, typename Read>
+void RuleReader::take(std::string_view name, T& into, Read reader) {
+  const Field at = field(name);
+  if (!at) return;
+  auto result = reader(*at.node);
+  if (result.ok()) {
+    into = static_cast<T>(std::move(result).value());
+  } else {
+    fault(at, result.failure().message);
+    unreadable_.emplace(name);
+  }
+}
+
+template <typename T>
+void RuleReader::take_number(std::string_view name, T& into, std::int64_t least, std::int64_t most) {
+  take(name, into, [=](const YamlNode& node) { return read_whole_number(node, least, most); });
+}
+
+template <typename T, std::size_t N>
+void RuleReader::take_choice(std::string_view name, T& into, const std::pair<std::string_view, T> (&choices)[N]) {
+  take(name, into, [&choices](const YamlNode& node) -> Result<T> {
+    std::array<std::string_view, N> names;
+    for (std::size_t i = 0; i < N; ++i) {
+      names[i] = choices[i].first;
+      if (node.is_scalar() && node.text() == names[i]) return choices[i].second;
+    }
+    return Failure{Code::invalid_argument, wrong_choice(node, names)};
+  });
+}
+
+void RuleReader::read_fields(Rule& rule) {
+  take("id", rule.id, read_text);
+  if (const Field at = field("match")) rule.match = read_conditions(at);
+  if (const Field at = field("per")) read_per(at, rule.per);
+  read_algorithm(rule);
+  read_allowance(rule);
+  if (const Field at = field("cost")) read_cost(at, rule.cost);
+  if (const Field at = field("plans")) read_plans(at, rule.plans);
+  if (const Field at = field("overrides")) read_overrides(at, rule.overrides);
+  take_choice("mode", rule.mode, kModes);
+  take_number("rollout", rule.rollout, 0, 100);
+  take_choice("on_store_failure", rule.on_store_failure, kPolicies);
+  take_number("local_share", rule.local_share, 1, 100);
+  take_number("static_limit", rule.static_limit, 1, kMaxUnits);
+  take_choice("consistency", rule.consistency, kConsistencies);
+  HashTag tag = HashTag::tenant;
+  take_choice("hash_tag", tag, kHashTags);
+  if (field("hash_tag")) rule.hash_tag = tag;
+  take("count_denied", rule.count_denied, read_bool);
+}
+
+void RuleReader::read_algorithm(Rule& rule) {
+  take("algorithm", rule.allowance.algorithm, [](const YamlNode& node) -> Result<Algorithm> {
+    const auto algorithm = node.is_scalar() ? algorithm_from_name(node.text()) : std::nullopt;
+    if (algorithm) return *algorithm;
+    if (node.is_scalar() && contains_name(kLaterAlgorithms, node.text())) {
+      return Failure{Code::unimplemented, node.text() + " is " + std::string(kLaterVersion)};
+    }
+    return Failure{Code::invalid_argument, wrong_choice(node, algorithm_names())};
+  });
+}
+
+void RuleReader::read_allowance(Rule& rule) {
+  AllowanceSpec& spec = rule.allowance;
+  const Field limit = field("limit");
+  if (limit && says_unlimited(*limit.node)) {
+    rule.unlimited = true;
+  } else {
+    take("limit", spec.limit, read_limit);
+  }
+  take("window", spec.window, read_duration);
+  const auto take_if_used = [&](std::string_view name, std::optional<std::int64_t>& into, std::int64_t least,
+                                std::int64_t most) {
+    take_number(name, into, least, most);
+    // Defaults speak to all rules of the file, also to those whose algorithm has no such field.
+    if (field(name).inherited && !uses(spec.algorithm, name)) into.reset();
+  };
+  take_if_used("burst", spec.burst, 1, kMaxUnits);
+  take_if_used("queue", spec.queue, 0, kMaxUnits);
+  take_if_used("buckets", spec.buckets, 2, kMaxSubBuckets);
+}
+
+std::optional<std::string> RuleReader::text_of(const Field& at) {
+  Result<std::string> text = read_text(*at.node);
+  if (text.ok()) return std::move(text).value();
+  fault(at, text.failure().message);
+  return std::nullopt;
+}
+
+void RuleReader::read_per(const Field& at, std::vector<std::string>& per) {
+  if (at.node->is_scalar()) {
+    per.push_back(at.node->text());
+    return;
+  }
+  if (!at.node->is_sequence()) return fault(at, "is " + describe(*at.node) + ", expected a list of attribute names");
+  for (std::size_t i = 0; i < at.node->size(); ++i) {
+    const auto name = text_of({&at.node->item(i), at.path + "[" + std::to_string(i) + "]"});
+    if (name) per.push_back(*name);
+  }
+}
+
+std::vector<Condition> RuleReader::read_conditions(const Field& at) {
+  std::vector<Condition> conditions;
+  if (!at.node->is_map()) {
+    fault(at, "is " + describe(*at.node) + ", expected a map of attributes and values");
+    return conditions;
+  }
+  for (std::size_t i = 0; i < at.node->size(); ++i) {
+    const YamlNode& values = at.node->value(i);
+    Condition condition;
+    condition.attribute = at.node->key(i).text();
+    const std::string path = at.path + "." + condition.attribute;
+    bool readable = true;
+    const auto add = [&](const YamlNode& value, const std::string& value_path) {
+      if (const auto text = text_of({&value, value_path})) {
+        condition.patterns.push_back(*text);
+      } else {
+        readable = false;
+      }
+    };
+    if (values.is_sequence()) {
+      for (std::size_t j = 0; j < values.size(); ++j) add(values.item(j), path + "[" + std::to_string(j) + "]");
+    } else {
+      add(values, path);
+    }
+    if (readable) conditions.push_back(std::move(condition));
+  }
+  return conditions;
+}
+
+void RuleReader::read_cost(const Field& at, CostModel& cost) {
+  const YamlNode& node = *at.node;
+  const auto number = [this](const Field& from, std::int64_t& into) {
+    const Result<std::int64_t> units = read_whole_number(*from.node, 0, kMaxUnits);
+    if (units.ok()) {
+      into = units.value();
+    } else {
+      fault(from, units.failure().message);
+    }
+  };
+  if (node.is_scalar()) {
+    cost.kind = CostModel::Kind::fixed;
+    return number(at, cost.units);
+  }
+  const YamlNode* by = node.find("by");
+  const YamlNode* attribute = node.find("attribute");
+  if (by == nullptr && (attribute == nullptr || node.size() != 1)) {
+    return fault(at, "is " + describe(node) +
+                         ", expected a number, {attribute: NAME} or {by: NAME, VALUE: number, default: number}");
+  }
+  cost.kind = by != nullptr ? CostModel::Kind::table : CostModel::Kind::attribute;
+  const std::string_view named = by != nullptr ? "by" : "attribute";
+  cost.attribute = text_of({by != nullptr ? by : attribute, at.path + "." + std::string(named)}).value_or("-");
+  for (std::size_t i = 0; i < node.size(); ++i) {
+    const std::string& key = node.key(i).text();
+    if (key == named) continue;
+    std::int64_t units = 0;
+    number({&node.value(i), at.path + "." + key}, units);
+    if (key == "default") {
+      cost.units = units;
+    } else {
+      cost.table.emplace_back(key, units);
+    }
+  }
+}
+
+void RuleReader::read_change(const Field& at, AllowanceChange& change) {
+  const YamlNode& node = *at.node;
+  const auto number = [&](const char* name, std::optional<std::int64_t>& into, auto reader) {
+    const YamlNode* value = node.find(name);
+    if (value == nullptr) return;
+    const auto result = reader(*value);
+    if (result.ok()) {
+      into = result.value();
+    } else {
+      fault({value, at.path + "." + name}, result.failure().message);
+      into = 1;  // in bounds, so that one mistake is one line
+    }
+  };
+  const YamlNode* limit = node.find("limit");
+  if (limit != nullptr && says_unlimited(*limit)) {
+    change.unlimited = true;
+  } else {
+    number("limit", change.limit, read_limit);
+  }
+  number("burst", change.burst, [](const YamlNode& value) { return read_whole_number(value, 1, kMaxUnits); });
+  number("queue", change.queue, [](const YamlNode& value) { return read_whole_number(value, 0, kMaxUnits); });
+  if (const YamlNode* window = node.find("window")) {
+    const Result<Duration> duration = read_duration(*window);
+    if (!duration.ok()) fault({window, at.path + ".window"}, duration.failure().message);
+    change.window = duration.ok() ? duration.value() : Duration(std::chrono::seconds(1));
+  }
+  if (const YamlNode* unlimited = node.find("unlimited")) {
+    const Result<bool> value = read_bool(*unlimited);
+    if (!value.ok()) fault({unlimited, at.path + ".unlimited"}, value.failure().message);
+    if (!value.ok() || value.value()) change.unlimited = true;
+  }
+}
+
+void RuleReader::read_plans(const Field& at, std::vector<Plan>& plans) {
+  if (!at.node->is_map()) return fault(at, "is " + describe(*at.node) + ", expected a map of plans");
+  for (std::size_t i = 0; i < at.node->size(); ++i) {
+    Plan plan;
+    plan.name = at.node->key(i).text();
+    const Field value{&at.node->value(i), at.path + "." + plan.name};
+    if (says_unlimited(*value.node)) {
+      plan.change.unlimited = true;
+    } else if (!value.node->is_map()) {
+      fault(value, "is " + describe(*value.node) + ", expected unlimited or a map with limit, window, burst or queue");
+      continue;
+    } else {
+      KnownFields(file_, faults_).check(*value.node, value.path, kPlanFields);
+      read_change(value, plan.change);
+    }
+    plans.push_back(std::move(plan));
+  }
+}
+
+void RuleReader::read_overrides(const Field& at, std::vector<Override>& overrides) {
+  if (!at.node->is_sequence()) return fault(at, "is " + describe(*at.node) + ", expected a list of overrides");
+  for (std::size_t i = 0; i < at.node->size(); ++i) {
+    overrides.push_back(read_override({&at.node->item(i), at.path + "[" + std::to_string(i) + "]"}));
+  }
+}
+
+Override RuleReader::read_override(const Field& at) {
+  Override override;
+  if (!KnownFields(file_, faults_).check(*at.node, at.path, kOverrideFields)) {
+    override.change.unlimited = true;  // sound, so that one mistake is one line
+    return override;
+  }
+  read_change(at, override.change);
+  if (const YamlNode* when = at.node->find("when")) override.when = read_conditions({when, at.path + ".when"});
+  if (const YamlNode* until = at.node->find("until")) {
+    const Result<TimePoint> time = read_instant(*until);
+    if (time.ok()) {
+      override.until = time.value();
+    } else {
+      fault({until, at.path + ".until"}, time.failure().message);
+    }
+  }
+  if (const YamlNode* reason = at.node->find("reason")) {
+    override.reason = text_of({reason, at.path + ".reason"}).value_or("");
+  }
+  if (const YamlNode* emergency = at.node->find("emergency")) {
+    const Result<bool> value = read_bool(*emergency);
+    if (!value.ok()) fault({emergency, at.path + ".emergency"}, value.failure().message);
+    override.emergency = value.ok() && value.value();
+  }
+  return override;
+}
+
+void RuleReader::check(const Rule& rule) {
+  for (const RuleFault& found : check_rule(rule)) {
+    if (!follows_from_unreadable(found.field)) fault(locate(found.field), found.what);
+  }
+}
+
+bool RuleReader::follows_from_unreadable(const FieldPath& path) const {
+  if (path.empty()) return false;
+  const std::string& name = path.back().name;
+  return unreadable_.contains(name) || (contains_name(kAllowanceFields, name) && unreadable_.contains("algorithm"));
+}
+
+// The node that the path leads to, or the last one on the way that exists.
+RuleReader::Field RuleReader::locate(const FieldPath& path) const {
+  if (path.empty()) return {&node_, path_};
+  const bool inherited = node_.find(path.front().name) == nullptr && field(path.front().name);
+  Field found{inherited ? defaults_ : &node_, (inherited ? "defaults." : path_ + ".") + to_string(path), inherited};
+  for (const FieldStep& step : path) {
+    const YamlNode* next = nullptr;
+    if (!step.name.empty()) {
+      next = found.node->find(step.name);
+    } else if (found.node->is_sequence() && step.index < found.node->size()) {
+      next = &found.node->item(step.index);
+    }
+    if (next == nullptr) break;
+    found.node = next;
+  }
+  return found;
+}
+
+}  // namespace weir::rules

@@ -1,0 +1,135 @@
+#include "rules/rule_set.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "rules/rollout.h"
+#include "rules/rule_check.h"
+#include "rules/rule_set_matcher.h"
+#include "rules/selectivity.h"
+
+namespace weir::rules {
+
+RuleSet::RuleSet() = default;
+RuleSet::~RuleSet() = default;
+
+Result<std::shared_ptr<const RuleSet>> RuleSet::compile(const Rules& rules, RuleNames& names) {
+  if (Status checked = check_rules(rules); !checked.ok()) return checked.failure();
+  const std::shared_ptr<RuleSet> set(new RuleSet);
+  set->rules_.reserve(rules.rules.size());
+  for (const Rule& rule : rules.rules) {
+    const Result<RuleName> name = names.intern(rule.id);
+    if (!name.ok()) return name.failure();
+    CompiledRule compiled;
+    compiled.name = name.value();
+    compiled.source = rule;
+    compiled.mode = rules.global_shadow && rule.mode == Mode::enforce ? Mode::shadow : rule.mode;
+    set->rules_.push_back(std::move(compiled));
+  }
+  set->matcher_ = std::make_unique<const Matcher>(set->rules_);
+  return std::shared_ptr<const RuleSet>(set);
+}
+
+void RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {
+  matcher_->match(request, now, names, matches);
+}
+
+RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules) : rules_(rules) {
+  Selectivity selectivity;
+  for (const CompiledRule& rule : rules) selectivity.count(rule.source.match);
+  std::vector<ValueIndex::Filing> filings;
+  parts_.reserve(rules.size());
+  for (std::uint32_t i = 0; i < rules.size(); ++i) {
+    const Condition* filed = selectivity.best(rules[i].source.match);
+    parts_.push_back(compile(rules[i], filed));
+    if (rules[i].mode == Mode::off) continue;
+    if (filed == nullptr) {
+      always_.push_back(i);
+    } else {
+      const NameId name = names_.add(filed->attribute);
+      for (const std::string& value : filed->patterns) filings.push_back({name, value, i});
+    }
+  }
+  index_ = ValueIndex(std::move(filings));
+}
+
+RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Condition* filed) {
+  Parts parts{.needs = 0,
+              .conditions = {},
+              .conditions_to_try = 0,
+              .rollout = rule.source.rollout,
+              .cost = CompiledCost(rule.source.cost, names_),
+              .choice = AllowanceChoice(rule.source, names_)};
+  const auto add = [&](const Condition& condition) {
+    const NameId name = names_.add(condition.attribute);
+    parts.needs |= name_bit(name);
+    parts.conditions.push_back(CompiledCondition::compile(condition, name).value());
+  };
+  for (const Condition& condition : rule.source.match) {
+    if (&condition != filed) add(condition);
+  }
+  std::stable_sort(parts.conditions.begin(), parts.conditions.end(),
+                   [](const CompiledCondition& a, const CompiledCondition& b) { return a.expense() < b.expense(); });
+  parts.conditions_to_try = parts.conditions.size();
+  if (filed != nullptr) add(*filed);
+  for (const std::string& name : rule.source.per) {
+    rule.per.push_back(names_.add(name));
+    parts.needs |= name_bit(rule.per.back());
+  }
+  return parts;
+}
+
+RequestView RuleSet::Matcher::resolve(const Request& request, ResolvedNames& resolved) const {
+  assert(request.attributes.size() <= kMaxAttributes);
+  RequestView view{request, resolved.ids};
+  for (std::size_t i = 0; i < request.attributes.size(); ++i) {
+    const NameId id = names_.find(request.attributes[i].name);
+    resolved.ids[i] = id;
+    if (id != kUnknownName) view.carried |= name_bit(id);
+  }
+  return view;
+}
+
+void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const {
+  const RequestView view = resolve(request, resolved);
+  for (const std::uint32_t rule : always_) consider(rule, view, now, matches);
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    if (!index_.may_mention(view.ids[i])) continue;
+    for (const std::uint32_t rule : index_.find(view.ids[i], view.value(i))) consider(rule, view, now, matches);
+  }
+}
+
+bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestView& view) const {
+  // With few names the bits have already told.
+  if (names_.size() <= 64) return true;
+  return std::all_of(rule.per.begin(), rule.per.end(), [&](NameId name) { return view.first(name) != nullptr; });
+}
+
+void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view, TimePoint now, Matches& matches) const {
+  const Parts& parts = parts_[index];
+  if ((parts.needs & ~view.carried) != 0) return;
+  const CompiledRule& rule = rules_[index];
+  if (!carries_subject(rule, view)) return;
+  for (std::size_t i = 0; i < parts.conditions_to_try; ++i) {
+    if (!parts.conditions[i].holds(view)) return;
+  }
+  if (parts.rollout < 100 && rollout_place(rule.name.id, rule.per, view) >= parts.rollout) return;
+  append_in_order(matches, {&rule, parts.choice.choose(view, now).allowance, parts.cost.of(view)});
+}
+
+// Rules found through one value come in order; those found through several are merged here. One found twice (two
+// values of a list) is kept once.
+void RuleSet::Matcher::append_in_order(Matches& matches, const Match& match) {
+  if (matches.empty() || matches[matches.size() - 1].rule < match.rule) {
+    matches.push_back(match);
+    return;
+  }
+  Match* at = std::lower_bound(matches.begin(), matches.end(), match,
+                               [](const Match& a, const Match& b) { return a.rule < b.rule; });
+  if (at->rule == match.rule) return;
+  const auto place = at - matches.begin();
+  matches.push_back(match);
+  std::rotate(matches.begin() + place, matches.end() - 1, matches.end());
+}
+
+}  // namespace weir::rules

@@ -1,0 +1,72 @@
+// RuleSet: rules checked and compiled for matching. Immutable, so any number of threads may read one.
+//
+// The cost of a match does not depend on rules that do not match: each rule is filed under its most selective
+// equality (or each value of a list), and only the rules filed under a value that the request carries are looked at,
+// plus the few rules that have no equality at all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/explanation.h"
+#include "rules/rule_names.h"
+#include "weir/allowance.h"
+#include "weir/inline_vector.h"
+#include "weir/request.h"
+#include "weir/result.h"
+#include "weir/rule.h"
+
+namespace weir::rules {
+
+// A request's attribute names, resolved once per check: `ids[i]` is the rule set's number for attributes[i].name, or
+// kUnknownName when no rule mentions it.
+using NameId = std::uint16_t;
+inline constexpr NameId kUnknownName = 0xffff;
+struct ResolvedNames {
+  NameId ids[kMaxAttributes];
+};
+
+// One rule as the engine needs it. Constant after compilation.
+struct CompiledRule {
+  RuleName name;              // interned: outlives the rule set
+  Rule source;                // as written
+  std::vector<NameId> per;    // the subject's attributes, in the order written
+  Mode mode = Mode::enforce;  // global shadow applied
+};
+
+// A rule that applies to a request: it matches, and the request carries every attribute of `per`.
+struct Match {
+  const CompiledRule* rule = nullptr;
+  const Allowance* allowance = nullptr;  // after emergency > override > plan > rule; null: unlimited
+  std::int64_t cost = 1;                 // after the rule's cost model; 0 to kMaxUnits
+};
+
+using Matches = InlineVector<Match, 8>;
+
+class RuleSet {
+ public:
+  // The failure lists every fault found, one line each, "rule search-per-key: burst: …" when made in code.
+  static Result<std::shared_ptr<const RuleSet>> compile(const Rules& rules, RuleNames& names);
+  ~RuleSet();
+
+  // Resolves the names and appends the rules that apply, in the order of the file. Rules in mode off never apply.
+  // Precondition: at most kMaxAttributes attributes; `matches` holds nothing of another rule set.
+  void match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const;
+
+  // Why each rule applies or does not. Looks at every rule: for people, not for the hot path.
+  Explanation explain(const Request& request, TimePoint now) const;
+
+  const std::vector<CompiledRule>& rules() const { return rules_; }
+
+ private:
+  class Matcher;
+  RuleSet();
+
+  std::vector<CompiledRule> rules_;
+  std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
+};
+
+}  // namespace weir::rules

@@ -1,0 +1,51 @@
+// RuleSet::Matcher: the compiled form of a rule set. Private to rule_set.cc and explanation.cc.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rules/allowance_choice.h"
+#include "rules/compiled_cost.h"
+#include "rules/conditions.h"
+#include "rules/name_table.h"
+#include "rules/request_view.h"
+#include "rules/rule_set.h"
+#include "rules/value_index.h"
+
+namespace weir::rules {
+
+class RuleSet::Matcher {
+ public:
+  // `rules` must be checked, and must outlive the matcher at the same address. Fills their `per`.
+  explicit Matcher(std::vector<CompiledRule>& rules);
+
+  void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
+  RuleExplanation explain(std::size_t rule, const RequestView& view, TimePoint now) const;
+  RequestView resolve(const Request& request, ResolvedNames& resolved) const;
+
+ private:
+  // One rule's parts. The condition that the rule is filed under comes last: who finds the rule through the index
+  // knows already that it holds.
+  struct Parts {
+    std::uint64_t needs = 0;  // name_bit of every attribute without which the rule cannot apply
+    std::vector<CompiledCondition> conditions;
+    std::size_t conditions_to_try = 0;
+    int rollout = 100;
+    CompiledCost cost;
+    AllowanceChoice choice;
+  };
+
+  Parts compile(CompiledRule& rule, const Condition* filed);
+  bool carries_subject(const CompiledRule& rule, const RequestView& view) const;
+  void consider(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
+  static void append_in_order(Matches& matches, const Match& match);
+
+  const std::vector<CompiledRule>& rules_;
+  NameTable names_;
+  std::vector<Parts> parts_;           // by place in rules_
+  ValueIndex index_;                   // of the rules that have an equality and are not off
+  std::vector<std::uint32_t> always_;  // the others that are not off
+};
+
+}  // namespace weir::rules
