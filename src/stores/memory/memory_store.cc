@@ -1,0 +1,146 @@
+#include "stores/memory/memory_store.h"
+
+#include <algorithm>
+#include <cassert>
+#include <mutex>
+
+#include "stores/memory/transaction.h"
+
+namespace weir::stores {
+namespace {
+
+// How many slots a sweep looks at before it lets others have the shard: a few microseconds.
+constexpr std::size_t kSweepStretch = 256;
+
+// What a call that finds no room may do about it, and how often.
+constexpr std::size_t kReliefSlots = 8'192;
+constexpr Duration kReliefInterval = std::chrono::milliseconds(1);
+
+}  // namespace
+
+class MemoryStore::LockedShards {
+ public:
+  LockedShards(MemoryStore& store, std::span<const Charge> charges) : store_(store) {
+    for (const Charge& charge : charges) indexes_[size_++] = static_cast<std::uint16_t>(shard_index(charge.key));
+    std::sort(indexes_, indexes_ + size_);
+    size_ = static_cast<std::size_t>(std::unique(indexes_, indexes_ + size_) - indexes_);
+    for (std::size_t i = 0; i < size_; ++i) store_.shards_[indexes_[i]].lock().lock();
+  }
+  ~LockedShards() {
+    for (std::size_t i = size_; i > 0; --i) store_.shards_[indexes_[i - 1]].lock().unlock();
+  }
+  LockedShards(const LockedShards&) = delete;
+  LockedShards& operator=(const LockedShards&) = delete;
+
+ private:
+  MemoryStore& store_;
+  std::size_t size_ = 0;
+  std::uint16_t indexes_[Transaction::kMaxCharges];
+};
+
+MemoryStore::MemoryStore(const MemoryOptions& options)
+    : budget_(options.max_bytes), shards_(std::make_unique<Shard[]>(kShards)) {
+  // A bound too small for the shards themselves leaves room for no bucket.
+  if (!budget_.reserve(kShards * sizeof(Shard)))
+    (void)budget_.reserve(options.max_bytes, MemoryBudget::Purpose::shrink);
+}
+
+MemoryStore::~MemoryStore() { clear(); }
+
+bool MemoryStore::begin(StoreCall& call) {
+  assert(call.charges.size() <= Transaction::kMaxCharges);
+  assert(call.outcomes.size() == call.charges.size());
+  call.status = Code::ok;
+  call.atomic = true;
+  if (!attempt(call) && relieve(call.now)) attempt(call);
+  if (call.action == Action::take) count_refused(call);
+  return true;
+}
+
+// False: no room for a binding charge, and nothing has changed.
+bool MemoryStore::attempt(StoreCall& call) {
+  Transaction transaction(call, budget_);
+  if (call.charges.size() == 1) {
+    Shard& shard = shard_of(call.charges[0].key);
+    const std::lock_guard hold(shard.lock());
+    transaction.add(shard);
+    return transaction.run();
+  }
+  const LockedShards hold(*this, call.charges);
+  for (const Charge& charge : call.charges) transaction.add(shard_of(charge.key));
+  return transaction.run();
+}
+
+// When a shard is full, others may still hold idle buckets and the memory under them. Not more often than once in a
+// while: a flood of newcomers must not be able to keep the store busy with looking for room that is not there.
+bool MemoryStore::relieve(TimePoint now) {
+  const std::int64_t now_us = micros(now);
+  std::int64_t last = relieved_us_.load(std::memory_order_relaxed);
+  if (now_us >= last && now_us - last < kReliefInterval.count()) return false;
+  if (!relieved_us_.compare_exchange_strong(last, now_us, std::memory_order_relaxed)) return false;
+  return sweep(now, kReliefSlots) > 0;
+}
+
+void MemoryStore::count_refused(const StoreCall& call) {
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    if (call.outcomes[i].status == Code::resource_exhausted) shard_of(call.charges[i].key).count_refused();
+  }
+}
+
+void MemoryStore::prefetch(std::span<const BucketKey> keys) {
+  for (const BucketKey& key : keys) shard_of(key).prefetch(key);
+}
+
+std::size_t MemoryStore::sweep(TimePoint now, std::size_t slots) {
+  std::size_t forgotten = 0;
+  std::size_t index = sweeping_.load(std::memory_order_relaxed);
+  // One round at most: a shard in which nothing can be idle costs no slot.
+  for (std::size_t finished = 0; finished < kShards && slots > 0;) {
+    Shard& shard = shards_[index];
+    const std::lock_guard hold(shard.lock());
+    const Shard::Sweep swept = shard.sweep(micros(now), std::min(slots, kSweepStretch), budget_);
+    forgotten += swept.forgotten;
+    slots -= swept.examined;
+    if (!swept.finished) continue;
+    shard.shrink(budget_);
+    index = (index + 1) % kShards;
+    ++finished;
+  }
+  sweeping_.store(index, std::memory_order_relaxed);
+  return forgotten;
+}
+
+void MemoryStore::clear() {
+  for (std::size_t i = 0; i < kShards; ++i) {
+    const std::lock_guard hold(shards_[i].lock());
+    shards_[i].close(budget_);
+  }
+}
+
+MemoryStats MemoryStore::stats() const {
+  MemoryStats stats;
+  stats.bytes = budget_.used();
+  stats.max_bytes = budget_.max_bytes();
+  for (std::size_t i = 0; i < kShards; ++i) {
+    const ShardCounters counters = shards_[i].counters();
+    stats.keys += shards_[i].size();
+    stats.swept += counters.swept;
+    stats.evicted_idle += counters.evicted;
+    stats.refused_newcomers += counters.refused;
+  }
+  return stats;
+}
+
+void MemoryStore::copy_shard(std::size_t shard, ShardCopy& copy) {
+  assert(shard < kShards);
+  const std::lock_guard hold(shards_[shard].lock());
+  shards_[shard].copy_to(copy);
+}
+
+bool MemoryStore::restore(const BucketImage& image, TimePoint now) {
+  Shard& shard = shard_of(image.key);
+  const std::lock_guard hold(shard.lock());
+  return shard.restore(image, micros(now), budget_);
+}
+
+}  // namespace weir::stores

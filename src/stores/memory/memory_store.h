@@ -1,0 +1,86 @@
+// MemoryStore: buckets in this process. The default store; needs nothing else.
+//
+// Every call is answered before begin() returns. Thread-safe: any method from any thread. A call locks the shards of
+// its buckets in ascending order, so that a call over several buckets is atomic against all others and no two calls
+// can wait for each other.
+//
+// Memory never exceeds MemoryOptions::max_bytes. At that bound a newcomer takes the place of a bucket of its shard that
+// is idle (as good as new), or memory that idle buckets of other shards leave; else it is refused with
+// Code::resource_exhausted and nothing of its call is charged. A refused charge that is not binding is left out and
+// holds back nobody. A bucket that still restricts is never given up.
+//
+//   weir::stores::MemoryStore store({.max_bytes = 64 << 20});
+//   ... every 100 ms or so: store.sweep(clock.now(), 65'536);
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "stores/memory/memory_budget.h"
+#include "stores/memory/shard.h"
+#include "weir/limiter.h"
+#include "weir/store.h"
+
+namespace weir::stores {
+
+struct MemoryStats {
+  std::size_t keys = 0;
+  std::size_t bytes = 0;
+  std::size_t max_bytes = 0;
+  std::uint64_t swept = 0;              // idle buckets forgotten in passing
+  std::uint64_t evicted_idle = 0;       // idle buckets forgotten to make room for a newcomer
+  std::uint64_t refused_newcomers = 0;  // charges for which there was no room
+};
+
+class MemoryStore final : public Store {
+ public:
+  static constexpr std::size_t kShards = 1024;
+
+  // max_bytes includes the shards' own 128 KiB; the snapshot's path is for whoever calls save_snapshot().
+  explicit MemoryStore(const MemoryOptions& options = {});
+  ~MemoryStore() override;
+  MemoryStore(const MemoryStore&) = delete;
+  MemoryStore& operator=(const MemoryStore&) = delete;
+
+  bool begin(StoreCall& call) override;
+  void prefetch(std::span<const BucketKey> keys) override;
+  bool immediate() const override { return true; }
+  std::string_view name() const override { return "memory"; }
+
+  // Forgets idle buckets. Looks at no more than `slots` slots, from where the last sweep stopped, and holds one shard's
+  // lock for a short stretch at a time. Returns how many buckets it has forgotten.
+  std::size_t sweep(TimePoint now, std::size_t slots);
+  // Forgets every bucket.
+  void clear();
+
+  // Cheap enough for every scrape; not one moment's picture while calls are running.
+  MemoryStats stats() const;
+
+  // For snapshots. Precondition: shard < kShards. copy_shard() appends.
+  void copy_shard(std::size_t shard, ShardCopy& copy);
+  [[nodiscard]] bool restore(const BucketImage& image, TimePoint now);
+
+ private:
+  Shard& shard_of(const BucketKey& key) { return shards_[shard_index(key)]; }
+  static std::size_t shard_index(const BucketKey& key) { return static_cast<std::size_t>(key.high >> 54); }
+  static_assert(kShards == std::size_t{1} << (64 - 54));
+
+  bool attempt(StoreCall& call);
+  bool relieve(TimePoint now);
+  void count_refused(const StoreCall& call);
+
+  // The distinct shards of a call, ascending; locked while it lives.
+  class LockedShards;
+
+  MemoryBudget budget_;
+  const std::unique_ptr<Shard[]> shards_;
+  std::atomic<std::size_t> sweeping_{0};  // the shard at which the next sweep goes on
+  std::atomic<std::int64_t> relieved_us_{std::numeric_limits<std::int64_t>::min() / 2};
+};
+
+}  // namespace weir::stores

@@ -1,0 +1,180 @@
+// Shard: one of the memory store's tables, and the lock that guards it.
+//
+// Open addressing with linear probing over 48-byte slots; deletion shifts back, so there are no tombstones. Keys are
+// keyed hashes already (nobody outside can choose them to collide), so a key's home is simply `low` scaled to the
+// capacity, which may be any number: arrays grow by a quarter and stay well filled.
+//
+// A bucket with a tail keeps head and tail together in one heap block that the slot points to.
+//
+// What a shard knows about idleness: `no_idle_before_` is a lower bound on every slot's idle moment, so that a full
+// shard without anything to forget says so in O(1). `cursor_` walks the slots; a complete walk renews the bound.
+//
+// Forgetting a bucket must not be noticeable: a call whose clock was read before the bucket became idle, but which
+// arrives after it was forgotten, must not find a fresh bucket in a window that it has used up. Hence `floor_us_`:
+// time in a shard never runs before the moment at which it last forgot an idle bucket.
+//
+// Thread-safety: hold lock() for everything except the functions that say otherwise. Slot pointers are good until the
+// next insert(), erase() or sweep(), or until the lock is released. Memory belongs to the shard; close() gives it back.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "algorithms/bucket.h"
+#include "stores/memory/memory_budget.h"
+#include "stores/memory/spin_lock.h"
+#include "weir/store.h"
+
+namespace weir::stores {
+
+// `state_` packs three things: bits 0–2 the algorithm plus one (0: the slot is empty, as in zeroed memory), bit 3
+// whether the words live in a block, bits 4–63 the moment from which the bucket is idle, in microseconds, saturated.
+class Slot {
+ public:
+  static constexpr std::int64_t kLatestIdle = std::numeric_limits<std::int64_t>::max() >> 4;
+  static constexpr std::int64_t kEarliestIdle = -kLatestIdle;
+
+  const BucketKey& key() const { return key_; }
+  bool empty() const { return state_ == 0; }
+  bool holds(Algorithm algorithm) const { return (state_ & 7) == tag(algorithm); }
+  Algorithm algorithm() const { return static_cast<Algorithm>((state_ & 7) - 1); }
+  std::int64_t idle_from_us() const { return state_ >> 4; }
+  bool idle(std::int64_t now_us) const { return idle_from_us() <= now_us; }
+
+  algorithms::BucketWords words() {
+    if (!has_block()) return {std::span<std::int64_t, algorithms::kHeadWords>(head_), {}};
+    std::int64_t* const block = this->block();
+    return {std::span<std::int64_t, algorithms::kHeadWords>(block, algorithms::kHeadWords),
+            std::span<std::int64_t>(block + algorithms::kHeadWords, tail_words())};
+  }
+
+ private:
+  friend class Shard;
+
+  static std::int64_t tag(Algorithm algorithm) { return static_cast<std::int64_t>(algorithm) + 1; }
+  bool has_block() const { return (state_ & 8) != 0; }
+  std::int64_t* block() const { return reinterpret_cast<std::int64_t*>(head_[0]); }
+  std::size_t tail_words() const { return static_cast<std::size_t>(head_[1]); }
+  void set_idle_from(std::int64_t us);
+
+  BucketKey key_;
+  std::int64_t head_[algorithms::kHeadWords];  // or, with a block: its address and the length of its tail
+  std::int64_t state_;
+};
+static_assert(sizeof(Slot) == 48);
+
+// One bucket outside of a shard. `tail` refers to words that somebody else keeps.
+struct BucketImage {
+  BucketKey key;
+  Algorithm algorithm = Algorithm::token_bucket;
+  std::int64_t idle_from_us = 0;
+  std::int64_t head[algorithms::kHeadWords] = {};
+  std::span<const std::int64_t> tail;
+};
+
+// Buckets copied out of a shard. The tails stand in `tails`, one after the other, in the order of the buckets.
+struct ShardCopy {
+  struct Bucket {
+    BucketKey key;
+    Algorithm algorithm;
+    std::int64_t idle_from_us;
+    std::int64_t head[algorithms::kHeadWords];
+    std::size_t tail_words;
+  };
+  std::vector<Bucket> buckets;
+  std::vector<std::int64_t> tails;
+};
+
+// What has happened in a shard so far.
+struct ShardCounters {
+  std::uint64_t swept = 0;    // idle buckets forgotten in passing
+  std::uint64_t evicted = 0;  // idle buckets forgotten to make room for a newcomer
+  std::uint64_t refused = 0;  // charges for which there was no room
+};
+
+class alignas(64) Shard {
+ public:
+  SpinLock& lock() { return lock_; }
+
+  Slot* find(const BucketKey& key);
+
+  // A fresh bucket. The key must not be there. Makes room by growing, at the bound by forgetting an idle bucket; null
+  // when neither is possible. The new slot is pinned.
+  Slot* insert(const BucketKey& key, Algorithm algorithm, std::int64_t now_us, MemoryBudget& budget);
+  void erase(Slot& slot, MemoryBudget& budget);
+
+  // Makes the bucket fresh, and one of `algorithm`.
+  void renew(Slot& slot, Algorithm algorithm, MemoryBudget& budget);
+
+  // Appends zeros until the tail has at least `words`; false, and nothing changed, when the bound does not allow it.
+  [[nodiscard]] bool grow_tail(Slot& slot, std::size_t words, MemoryBudget& budget);
+
+  // To be called after each change of a bucket's words.
+  void set_idle_from(Slot& slot, std::int64_t us);
+  // A pinned slot is never idle, until set_idle_from() says when it is.
+  void pin(Slot& slot) { slot.set_idle_from(Slot::kLatestIdle); }
+
+  // Looks at no more than `slots` slots from where it stopped last, and forgets the idle ones.
+  struct Sweep {
+    std::size_t examined = 0;
+    std::size_t forgotten = 0;
+    bool finished = false;  // came to the end, or nothing can be idle: time for another shard
+  };
+  Sweep sweep(std::int64_t now_us, std::size_t slots, MemoryBudget& budget);
+  // Gives memory back when most slots are empty.
+  void shrink(MemoryBudget& budget);
+
+  // Puts a bucket from a snapshot in its place. False: no room.
+  [[nodiscard]] bool restore(const BucketImage& image, std::int64_t now_us, MemoryBudget& budget);
+  void copy_to(ShardCopy& copy);
+  void close(MemoryBudget& budget);
+
+  std::int64_t floor_us() const { return floor_us_; }
+
+  // The following need no lock.
+  void count_refused() { refused_.fetch_add(1, std::memory_order_relaxed); }
+  void prefetch(const BucketKey& key) const;
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  ShardCounters counters() const;
+
+ private:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::size_t kFirstCapacity = 8;
+  static constexpr std::size_t kSweptPerInsert = 2;
+
+  static std::size_t home(const BucketKey& key, std::size_t capacity) {
+    return static_cast<std::size_t>(((key.low >> 32) * capacity) >> 32);  // capacity fits in 32 bits
+  }
+  Slot* slots() const { return slots_.load(std::memory_order_relaxed); }
+  std::size_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
+
+  Sweep walk(std::int64_t now_us, std::size_t slots, std::size_t enough, MemoryBudget& budget);
+  bool room_for_one(std::int64_t now_us, MemoryBudget& budget);
+  bool rehash(std::size_t capacity, MemoryBudget::Purpose purpose, MemoryBudget& budget);
+  void free_array(MemoryBudget& budget);
+  void free_block(Slot& slot, MemoryBudget& budget);
+  void note_idle_from(std::int64_t us);
+
+  SpinLock lock_;
+  // Atomic only so that prefetch() and size() may read them without the lock; written under it.
+  std::atomic<std::uint32_t> size_{0};
+  std::atomic<std::uint32_t> capacity_{0};
+  std::atomic<Slot*> slots_{nullptr};
+
+  // Guarded by lock_.
+  std::int64_t floor_us_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t no_idle_before_us_ = kNever;
+  std::size_t cursor_ = 0;             // the current walk has yet to look at the slots before it
+  std::int64_t walk_min_us_ = kNever;  // earliest idle moment among what the current walk has passed or missed
+
+  std::atomic<std::uint64_t> swept_{0};
+  std::atomic<std::uint64_t> evicted_{0};
+  std::atomic<std::uint64_t> refused_{0};
+};
+static_assert(sizeof(Shard) == 128);
+
+}  // namespace weir::stores

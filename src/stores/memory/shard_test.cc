@@ -1,0 +1,232 @@
+#include "stores/memory/shard.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace weir::stores {
+namespace {
+
+constexpr std::int64_t kFar = std::int64_t{1} << 50;
+
+class ShardTest : public testing::Test {
+ protected:
+  ~ShardTest() override {
+    shard_.close(budget_);
+    EXPECT_EQ(budget_.used(), 0u) << "every byte that was reserved must be released";
+  }
+
+  Slot* insert(const BucketKey& key, std::int64_t idle_from_us = kFar, std::int64_t now_us = 0) {
+    Slot* const slot = shard_.insert(key, Algorithm::token_bucket, now_us, budget_);
+    if (slot != nullptr) shard_.set_idle_from(*slot, idle_from_us);
+    return slot;
+  }
+
+  MemoryBudget budget_{std::size_t{64} << 20};
+  Shard shard_;
+};
+
+// Keys from a few homes only, some at the very end of the array, so that runs of slots are long and wrap around.
+TEST_F(ShardTest, FindsExactlyWhatIsThereAmongCollidingKeys) {
+  std::mt19937_64 random(1);
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t> expected;
+  auto random_key = [&] {
+    const std::uint64_t homes[] = {0, 1ULL << 62, ~0ULL - 3, ~0ULL << 40};
+    return BucketKey{random() % 40, homes[random() % 4] + random() % 3};
+  };
+  for (std::int64_t step = 0; step < 20'000; ++step) {
+    const BucketKey key = random_key();
+    Slot* slot = shard_.find(key);
+    const auto known = expected.find({key.high, key.low});
+    ASSERT_EQ(slot != nullptr, known != expected.end());
+    if (slot != nullptr) {
+      ASSERT_EQ(slot->words().head[1], known->second);
+    }
+    if (slot != nullptr && random() % 2 == 0) {
+      shard_.erase(*slot, budget_);
+      expected.erase(known);
+    } else if (slot == nullptr && random() % 3 != 0) {
+      slot = insert(key);
+      ASSERT_NE(slot, nullptr);
+      slot->words().head[1] = step;
+      expected[{key.high, key.low}] = step;
+    }
+    ASSERT_EQ(shard_.size(), expected.size());
+  }
+}
+
+TEST_F(ShardTest, TheZeroKeyIsAKeyLikeAnyOther) {
+  EXPECT_EQ(shard_.find({0, 0}), nullptr);
+  insert({0, 0});
+  EXPECT_NE(shard_.find({0, 0}), nullptr);
+  EXPECT_EQ(shard_.find({0, 1}), nullptr);
+  shard_.erase(*shard_.find({0, 0}), budget_);
+  EXPECT_EQ(shard_.find({0, 0}), nullptr);
+}
+
+TEST_F(ShardTest, KeepsAlgorithmAndIdleMomentAtTheirExtremes) {
+  Slot& slot = *insert({1, 1});
+  for (const std::int64_t us : {std::int64_t{0}, std::int64_t{-5}, kFar, Slot::kLatestIdle, Slot::kEarliestIdle}) {
+    shard_.set_idle_from(slot, us);
+    EXPECT_EQ(slot.idle_from_us(), us);
+    EXPECT_TRUE(slot.holds(Algorithm::token_bucket));
+    EXPECT_FALSE(slot.empty());
+  }
+  shard_.set_idle_from(slot, std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(slot.idle_from_us(), Slot::kLatestIdle);
+  shard_.set_idle_from(slot, std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(slot.idle_from_us(), Slot::kEarliestIdle);
+}
+
+TEST_F(ShardTest, AGrowingTailKeepsItsWordsAndTheHead) {
+  Slot& slot = *insert({1, 1});
+  slot.words().head[0] = 11;
+  slot.words().head[2] = 33;
+  std::size_t filled = 0;
+  for (const std::size_t words : {1u, 4u, 5u, 500u}) {
+    ASSERT_TRUE(shard_.grow_tail(slot, words, budget_));
+    const algorithms::BucketWords bucket = slot.words();
+    ASSERT_EQ(bucket.tail.size(), words);
+    EXPECT_EQ(bucket.head[0], 11);
+    EXPECT_EQ(bucket.head[2], 33);
+    for (std::size_t i = 0; i < words; ++i) {
+      ASSERT_EQ(bucket.tail[i], i < filled ? static_cast<std::int64_t>(i + 100) : 0);
+    }
+    for (; filled < words; ++filled) bucket.tail[filled] = static_cast<std::int64_t>(filled + 100);
+  }
+  EXPECT_TRUE(shard_.grow_tail(slot, 3, budget_)) << "nothing to do";
+  EXPECT_EQ(slot.words().tail.size(), 500u);
+}
+
+TEST_F(ShardTest, ATailThatTheBudgetForbidsChangesNothing) {
+  Slot& slot = *insert({1, 1});
+  slot.words().head[0] = 11;
+  ASSERT_TRUE(shard_.grow_tail(slot, 4, budget_));
+  const std::size_t used = budget_.used();
+  EXPECT_FALSE(shard_.grow_tail(slot, budget_.max_bytes() / 8, budget_));
+  EXPECT_EQ(budget_.used(), used);
+  EXPECT_EQ(slot.words().head[0], 11);
+  EXPECT_EQ(slot.words().tail.size(), 4u);
+}
+
+TEST_F(ShardTest, RenewingFreesTheTailAndZeroesTheWords) {
+  Slot& slot = *insert({1, 1});
+  const std::size_t without_tail = budget_.used();
+  ASSERT_TRUE(shard_.grow_tail(slot, 100, budget_));
+  slot.words().head[1] = 5;
+  shard_.renew(slot, Algorithm::gcra, budget_);
+  EXPECT_EQ(budget_.used(), without_tail);
+  EXPECT_TRUE(slot.holds(Algorithm::gcra));
+  EXPECT_TRUE(slot.words().tail.empty());
+  EXPECT_EQ(slot.words().head[1], 0);
+}
+
+TEST_F(ShardTest, SweepingForgetsTheIdleAndKeepsTheRest) {
+  for (std::uint64_t i = 0; i < 100; ++i) insert({i, i << 57}, i % 2 == 0 ? 1'000 : 2'000);
+  EXPECT_EQ(shard_.sweep(999, 1'000, budget_).forgotten, 0u);
+  const Shard::Sweep swept = shard_.sweep(1'000, 1'000, budget_);
+  EXPECT_EQ(swept.forgotten, 50u);
+  EXPECT_TRUE(swept.finished);
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(shard_.find({i, i << 57}) != nullptr, i % 2 == 1) << i;
+  EXPECT_EQ(shard_.sweep(1'999, 1'000, budget_).examined, 0u) << "a finished walk knows that nothing is idle yet";
+  EXPECT_EQ(shard_.sweep(2'000, 1'000, budget_).forgotten, 50u);
+}
+
+TEST_F(ShardTest, ASweepLooksAtNoMoreSlotsThanAllowedAndGoesOnWhereItStopped) {
+  for (std::uint64_t i = 0; i < 100; ++i) insert({i, i << 57}, 1'000);
+  std::size_t forgotten = 0;
+  for (int i = 0; i < 100 && shard_.size() > 0; ++i) {
+    const Shard::Sweep swept = shard_.sweep(1'000, 10, budget_);
+    EXPECT_LE(swept.examined, 10u);
+    forgotten += swept.forgotten;
+  }
+  EXPECT_EQ(forgotten, 100u);
+}
+
+// The lower bound that makes "nothing is idle" cheap must never hide something idle, whatever has moved meanwhile.
+TEST_F(ShardTest, NeverOverlooksAnIdleBucketForGood) {
+  std::mt19937_64 random(7);
+  std::int64_t now = 0;
+  for (int round = 0; round < 3'000; ++round) {
+    now += static_cast<std::int64_t>(random() % 10);
+    const BucketKey key{random() % 200, random() % 200 << 56};
+    Slot* slot = shard_.find(key);
+    if (slot == nullptr) {
+      insert(key, now + static_cast<std::int64_t>(random() % 100), now);
+    } else if (random() % 2 == 0) {
+      shard_.set_idle_from(*slot, now + static_cast<std::int64_t>(random() % 100));
+    } else {
+      shard_.erase(*slot, budget_);
+    }
+    shard_.sweep(now, random() % 8, budget_);
+    if (round % 50 != 0) continue;
+    // One walk to the end, and one from the beginning.
+    shard_.sweep(now, 10'000, budget_);
+    shard_.sweep(now, 10'000, budget_);
+    ShardCopy copy;
+    shard_.copy_to(copy);
+    for (const ShardCopy::Bucket& bucket : copy.buckets) ASSERT_GT(bucket.idle_from_us, now);
+  }
+}
+
+TEST_F(ShardTest, APinnedSlotIsNeverForgotten) {
+  Slot* const slot = shard_.insert({1, 1}, Algorithm::gcra, 0, budget_);
+  insert({2, 1}, 10);
+  shard_.sweep(kFar, 1'000, budget_);
+  EXPECT_EQ(shard_.size(), 1u);
+  EXPECT_EQ(shard_.find({1, 1}), slot);
+}
+
+TEST_F(ShardTest, GivesMemoryBackWhenMostSlotsAreEmpty) {
+  for (std::uint64_t i = 0; i < 10'000; ++i) insert({i, i * 0x9E3779B97F4A7C15}, i < 100 ? kFar : 10);
+  const std::size_t full = budget_.used();
+  shard_.sweep(10, 100'000, budget_);
+  shard_.shrink(budget_);
+  EXPECT_LT(budget_.used(), full / 50);
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_NE(shard_.find({i, i * 0x9E3779B97F4A7C15}), nullptr);
+  shard_.sweep(kFar, 100'000, budget_);
+  shard_.shrink(budget_);
+  EXPECT_EQ(budget_.used(), 0u);
+}
+
+TEST(FullShard, LetsNewcomersReplaceTheIdleButNothingElse) {
+  MemoryBudget budget(16'384);
+  Shard shard;
+  std::uint64_t inserted = 0;
+  while (Slot* slot = shard.insert({inserted, inserted * 0x9E3779B97F4A7C15}, Algorithm::gcra, 0, budget)) {
+    shard.set_idle_from(*slot, inserted == 7 ? 500 : kFar);
+    ++inserted;
+    ASSERT_LE(budget.used(), budget.max_bytes());
+  }
+  ASSERT_GT(inserted, 100u);
+  EXPECT_EQ(shard.insert({1'000'000, 5}, Algorithm::gcra, 499, budget), nullptr);
+  EXPECT_EQ(shard.counters().evicted, 0u);
+  Slot* const newcomer = shard.insert({1'000'000, 5}, Algorithm::gcra, 500, budget);
+  ASSERT_NE(newcomer, nullptr);
+  EXPECT_EQ(shard.counters().evicted + shard.counters().swept, 1u);
+  EXPECT_EQ(shard.find({7, 7 * 0x9E3779B97F4A7C15}), nullptr);
+  for (std::uint64_t i = 0; i < inserted; ++i) {
+    if (i != 7) {
+      EXPECT_NE(shard.find({i, i * 0x9E3779B97F4A7C15}), nullptr) << i;
+    }
+  }
+  EXPECT_EQ(shard.insert({1'000'001, 5}, Algorithm::gcra, 500, budget), nullptr);
+  shard.close(budget);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+TEST(MemoryBudget, RefusesWhatDoesNotFitAndKeepsAPartForShrinking) {
+  MemoryBudget budget(6'400);
+  EXPECT_FALSE(budget.reserve(6'301));
+  EXPECT_TRUE(budget.reserve(6'300));
+  EXPECT_FALSE(budget.reserve(1));
+  EXPECT_TRUE(budget.reserve(100, MemoryBudget::Purpose::shrink));
+  EXPECT_FALSE(budget.reserve(1, MemoryBudget::Purpose::shrink));
+  EXPECT_FALSE(budget.reserve(std::numeric_limits<std::size_t>::max()));
+  budget.release(6'400);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+}  // namespace
+}  // namespace weir::stores

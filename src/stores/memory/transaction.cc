@@ -1,0 +1,231 @@
+#include "stores/memory/transaction.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "algorithms/bucket.h"
+
+namespace weir::stores {
+namespace {
+
+constexpr std::array<std::int64_t, algorithms::kHeadWords> kFreshHead{};
+
+algorithms::ConstBucketWords words_of(Slot* slot) {
+  return slot == nullptr ? algorithms::ConstBucketWords(kFreshHead, {}) : algorithms::ConstBucketWords(slot->words());
+}
+
+}  // namespace
+
+void Transaction::add(Shard& shard) {
+  assert(size_ < kMaxCharges);
+  entries_[size_] = Entry{&shard, nullptr, std::max(call_.now, from_micros(shard.floor_us())), false, false};
+  locate(size_++);
+}
+
+void Transaction::locate(std::size_t i) {
+  const Charge& charge = call_.charges[i];
+  Slot* const slot = entries_[i].shard->find(charge.key);
+  // After a reload under another algorithm the words mean something else: the bucket starts anew.
+  entries_[i].slot = slot != nullptr && slot->holds(charge.allowance->algorithm) ? slot : nullptr;
+}
+
+bool Transaction::run() {
+  bool room = true;
+  switch (call_.action) {
+    case Action::take:
+      room = take();
+      break;
+    case Action::peek:
+      evaluate_all();
+      for (std::size_t i = 0; i < size_; ++i) describe_uncharged(i);
+      break;
+    case Action::refund:
+      refund();
+      break;
+    case Action::reset:
+      reset();
+      break;
+  }
+  report_in_callers_time();
+  return room;
+}
+
+bool Transaction::take() {
+  const bool admitted = evaluate_all();
+  const bool room = !admitted || all_ready() || make_room();
+  if (admitted && room) {
+    charge_all();
+  } else {
+    for (std::size_t i = 0; i < size_; ++i) describe_uncharged(i);
+  }
+  if (room) count_denied();
+  return room;
+}
+
+ChargeOutcome Transaction::evaluate(std::size_t i, std::int64_t cost) const {
+  return algorithms::evaluate(*call_.charges[i].allowance, words_of(entries_[i].slot), entries_[i].now, cost);
+}
+
+// True when no binding charge is denied.
+bool Transaction::evaluate_all() {
+  bool admitted = true;
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Charge& charge = call_.charges[i];
+    ChargeOutcome& outcome = call_.outcomes[i];
+    outcome = evaluate(i, charge.cost);
+    entries_[i].charge = outcome.admitted && charge.cost > 0;
+    admitted = admitted && (outcome.admitted || !charge.binding);
+  }
+  return admitted;
+}
+
+bool Transaction::ready(std::size_t i) const {
+  const Charge& charge = call_.charges[i];
+  const Entry& entry = entries_[i];
+  if (entry.slot == nullptr) return false;
+  const algorithms::BucketWords words = entry.slot->words();
+  return algorithms::tail_words_needed(*charge.allowance, words, entry.now, charge.cost) <= words.tail.size();
+}
+
+bool Transaction::all_ready() const {
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (entries_[i].charge && !ready(i)) return false;
+  }
+  return true;
+}
+
+// Gives every charge its slot and tail. False: a binding charge found no room, and the table is as it was.
+bool Transaction::make_room() {
+  // An insertion forgets idle buckets, and must not forget one that this call is about to charge.
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (entries_[i].charge && entries_[i].slot != nullptr) entries_[i].shard->pin(*entries_[i].slot);
+  }
+  bool room = true;
+  for (std::size_t i = 0; i < size_ && room; ++i) {
+    if (!entries_[i].charge || make_room_for(i)) continue;
+    call_.outcomes[i] = ChargeOutcome{.status = Code::resource_exhausted, .admitted = false};
+    room = !call_.charges[i].binding;
+    take_back(i);
+    entries_[i].charge = false;
+  }
+  for (std::size_t i = 0; i < size_ && !room; ++i) {
+    if (entries_[i].charge) take_back(i);
+  }
+  // Insertions and deletions have moved slots.
+  for (std::size_t i = 0; i < size_; ++i) locate(i);
+  return room;
+}
+
+bool Transaction::make_room_for(std::size_t i) {
+  const Charge& charge = call_.charges[i];
+  Entry& entry = entries_[i];
+  const Algorithm algorithm = charge.allowance->algorithm;
+  entry.slot = entry.shard->find(charge.key);
+  if (entry.slot == nullptr) {
+    entry.slot = entry.shard->insert(charge.key, algorithm, micros(entry.now), budget_);
+    entry.created = entry.slot != nullptr;
+  } else if (!entry.slot->holds(algorithm)) {
+    entry.shard->renew(*entry.slot, algorithm, budget_);
+    entry.shard->pin(*entry.slot);
+    entry.created = true;
+  }
+  return entry.slot != nullptr && grow_tail(i);
+}
+
+bool Transaction::grow_tail(std::size_t i) {
+  const Charge& charge = call_.charges[i];
+  Entry& entry = entries_[i];
+  const std::size_t words =
+      algorithms::tail_words_needed(*charge.allowance, entry.slot->words(), entry.now, charge.cost);
+  return entry.shard->grow_tail(*entry.slot, words, budget_);
+}
+
+// Undoes what make_room() has done for a charge that will not be charged.
+void Transaction::take_back(std::size_t i) {
+  Entry& entry = entries_[i];
+  locate(i);
+  if (entry.slot == nullptr) return;
+  if (entry.created) {
+    entry.shard->erase(*entry.slot, budget_);
+    entry.slot = nullptr;
+  } else {
+    refresh_idle(i);
+  }
+}
+
+void Transaction::charge_all() {
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (!entries_[i].charge) continue;
+    const Charge& charge = call_.charges[i];
+    algorithms::charge(*charge.allowance, entries_[i].slot->words(), entries_[i].now, charge.cost);
+    refresh_idle(i);
+  }
+}
+
+// A denied attempt of a rule with count_denied consumes what is left, whether the call was denied or (for a shadow
+// rule) not. Where there is no room for that, the denial stands uncounted.
+void Transaction::count_denied() {
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Charge& charge = call_.charges[i];
+    ChargeOutcome& outcome = call_.outcomes[i];
+    if (!charge.count_denied || outcome.admitted || outcome.too_large || outcome.status != Code::ok) continue;
+    Entry& entry = entries_[i];
+    // Without a bucket only too large a cost is denied, so it is there, unless making room for another charge has just
+    // found it idle by the limits that it was last charged under.
+    if (entry.slot == nullptr || !grow_tail(i)) continue;
+    algorithms::charge_denied(*charge.allowance, entry.slot->words(), entry.now, charge.cost);
+    refresh_idle(i);
+    outcome = evaluate(i, charge.cost);
+  }
+}
+
+void Transaction::refund() {
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Charge& charge = call_.charges[i];
+    if (entries_[i].slot != nullptr && charge.cost > 0) {
+      algorithms::refund(*charge.allowance, entries_[i].slot->words(), entries_[i].now, charge.cost);
+      refresh_idle(i);
+    }
+    call_.outcomes[i] = evaluate(i, 0);
+  }
+}
+
+void Transaction::reset() {
+  for (std::size_t i = 0; i < size_; ++i) {
+    // Found anew, because an erasure in the same shard moves slots.
+    Slot* const slot = entries_[i].shard->find(call_.charges[i].key);
+    if (slot != nullptr) entries_[i].shard->erase(*slot, budget_);
+    entries_[i].slot = nullptr;
+    call_.outcomes[i] = evaluate(i, 0);
+  }
+}
+
+// `remaining` and `reset_after` tell what is left after the call; where the call took nothing, that is the bucket as
+// it stands.
+void Transaction::describe_uncharged(std::size_t i) {
+  ChargeOutcome& outcome = call_.outcomes[i];
+  if (!outcome.admitted || call_.charges[i].cost == 0) return;
+  const ChargeOutcome standing = evaluate(i, 0);
+  outcome.remaining = standing.remaining;
+  outcome.reset_after = standing.reset_after;
+}
+
+// Where the shard's time is ahead of the caller's, waits counted from the former are too short for the latter.
+void Transaction::report_in_callers_time() {
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Duration ahead = entries_[i].now - call_.now;
+    if (ahead.count() <= 0) continue;
+    ChargeOutcome& outcome = call_.outcomes[i];
+    for (Duration* wait : {&outcome.retry_after, &outcome.reset_after, &outcome.delay}) {
+      if (wait->count() > 0) *wait += ahead;
+    }
+  }
+}
+
+void Transaction::refresh_idle(std::size_t i) {
+  Slot& slot = *entries_[i].slot;
+  entries_[i].shard->set_idle_from(slot, micros(algorithms::idle_from(*call_.charges[i].allowance, slot.words())));
+}
+
+}  // namespace weir::stores

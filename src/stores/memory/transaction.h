@@ -1,0 +1,66 @@
+// Transaction: the buckets of one StoreCall, all of whose shards are locked, and what the call does to them.
+//
+// Everything that can fail (a place in the table, a longer tail) is done before anything is charged, so a call that
+// finds no room leaves every bucket as it was.
+//
+// Lives on the stack of one call, while the locks are held. Allocates only for new buckets and growing tails.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "stores/memory/memory_budget.h"
+#include "stores/memory/shard.h"
+#include "weir/store.h"
+
+namespace weir::stores {
+
+class Transaction {
+ public:
+  static constexpr std::size_t kMaxCharges = 64;
+
+  Transaction(StoreCall& call, MemoryBudget& budget) : call_(call), budget_(budget) {}
+
+  // For each charge in turn: the shard that its key lives in.
+  void add(Shard& shard);
+
+  // Does what the call's action says and fills its outcomes. False: there was no room for a binding charge, and
+  // nothing has changed. Precondition: one add() for each charge.
+  bool run();
+
+ private:
+  struct Entry {
+    Shard* shard;
+    Slot* slot;  // null: no bucket, or one of another algorithm, which counts as none
+    TimePoint now;
+    bool charge;   // to be charged by this call
+    bool created;  // this call has put the slot there
+  };
+
+  bool take();
+  void refund();
+  void reset();
+
+  bool evaluate_all();
+  bool ready(std::size_t i) const;
+  bool all_ready() const;
+  bool make_room();
+  bool make_room_for(std::size_t i);
+  bool grow_tail(std::size_t i);
+  void take_back(std::size_t i);
+  void charge_all();
+  void count_denied();
+  void describe_uncharged(std::size_t i);
+  void report_in_callers_time();
+
+  ChargeOutcome evaluate(std::size_t i, std::int64_t cost) const;
+  void locate(std::size_t i);
+  void refresh_idle(std::size_t i);
+
+  StoreCall& call_;
+  MemoryBudget& budget_;
+  std::size_t size_ = 0;
+  Entry entries_[kMaxCharges];  // the first size_ of them; the rest is not even initialised
+};
+
+}  // namespace weir::stores

@@ -1,0 +1,22 @@
+#include "stores/memory/memory_store.h"
+#include "tests/contract/store_contract.h"
+
+namespace weir::contract {
+namespace {
+
+class RunningMemoryStore final : public RunningStore {
+ public:
+  void answer(StoreCall& call) override { ASSERT_TRUE(store_.begin(call)); }
+
+ private:
+  stores::MemoryStore store_;
+};
+
+const StoreFactory kMemory{"memory", [] { return std::make_unique<RunningMemoryStore>(); }};
+
+INSTANTIATE_TEST_SUITE_P(Memory, StoreContract,
+                         testing::Combine(testing::Values(kMemory), testing::ValuesIn(all_algorithms())),
+                         contract_name);
+
+}  // namespace
+}  // namespace weir::contract
