@@ -1,0 +1,38 @@
+// How a Limiter comes to be: what the options leave open is filled in here.
+#include "weir/limiter.h"
+
+#include <utility>
+
+#include "engine/engine.h"
+#include "identity/key_encoder.h"
+#include "rules/rule_book.h"
+#include "stores/memory/memory_store.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kFallbackBytes = std::size_t{16} << 20;
+
+std::unique_ptr<Limiter> make_limiter(std::shared_ptr<rules::RuleBook> book, LimiterOptions options) {
+  if (options.hash_key == HashKey{}) options.hash_key = identity::random_hash_key();
+  if (options.clock == nullptr) options.clock = std::make_shared<ProcessClock>();
+  if (options.store == nullptr) options.store = std::make_shared<stores::MemoryStore>(options.memory);
+  auto fallback = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = kFallbackBytes});
+  return std::make_unique<engine::Engine>(std::move(book), std::move(options), std::move(fallback));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Limiter>> Limiter::open(const std::filesystem::path& rules, LimiterOptions options) {
+  auto book = std::make_shared<rules::RuleBook>();
+  if (Status loaded = book->load(rules); !loaded.ok()) return loaded.failure();
+  return make_limiter(std::move(book), std::move(options));
+}
+
+Result<std::unique_ptr<Limiter>> Limiter::create(const Rules& rules, LimiterOptions options) {
+  auto book = std::make_shared<rules::RuleBook>();
+  if (Status loaded = book->replace(rules); !loaded.ok()) return loaded.failure();
+  return make_limiter(std::move(book), std::move(options));
+}
+
+}  // namespace weir

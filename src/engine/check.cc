@@ -1,0 +1,70 @@
+#include "engine/check.h"
+
+namespace weir::engine {
+namespace {
+
+using identity::KeyEncoder;
+using identity::SipHash;
+
+// All values of a repeated name count, in the order given.
+BucketKey subject_key(const Request& request, const rules::ResolvedNames& names, const rules::CompiledRule& rule,
+                      SipHash hash) {
+  for (const rules::NameId id : rule.per) {
+    for (std::size_t i = 0; i < request.attributes.size(); ++i) {
+      if (names.ids[i] == id) KeyEncoder::add_value(hash, request.attributes[i].value);
+    }
+  }
+  return hash.finish();
+}
+
+bool add_values_of(SipHash& hash, const Request& request, std::string_view name) {
+  bool found = false;
+  for (const Attribute& attribute : request.attributes) {
+    if (attribute.name != name) continue;
+    KeyEncoder::add_value(hash, attribute.value);
+    found = true;
+  }
+  return found;
+}
+
+// Which slot of a cluster the bucket lives in (DESIGN §8): by tenant unless the rule says otherwise, and by the
+// bucket itself where the request names no tenant.
+BucketKey tag_key(const Request& request, const rules::CompiledRule& rule, const BucketKey& subject,
+                  const KeyEncoder& encoder) {
+  const HashTag tag = rule.source.hash_tag.value_or(HashTag::tenant);
+  if (tag == HashTag::subject) return subject;
+  SipHash hash = encoder.tag_seed();
+  if (!add_values_of(hash, request, "tenant")) return subject;
+  if (tag == HashTag::tenant_action) add_values_of(hash, request, "action");
+  return hash.finish();
+}
+
+}  // namespace
+
+bool Check::within_bounds(const Request& request) {
+  return request.attributes.size() <= kMaxAttributes && request.cost.units >= 0 && request.cost.units <= kMaxUnits;
+}
+
+void Check::plan(const Request& request, TimePoint now, const RulesInForce& rules, const KeyEncoder& encoder,
+                 bool with_tags) {
+  rules::ResolvedNames names;
+  requested_cost_ = request.cost.units;
+  rules.set->match(request, now, names, matches_);
+  for (std::size_t i = 0; i < matches_.size(); ++i) {
+    const rules::Match& match = matches_[i];
+    if (match.allowance == nullptr) continue;
+    const rules::CompiledRule& rule = *match.rule;
+    Charge& charge = charges_.append();
+    charge.key = subject_key(request, names, rule, rules.seed(rule));
+    if (with_tags) charge.tag = tag_key(request, rule, charge.key, encoder);
+    charge.allowance = match.allowance;
+    charge.rule = rule.name.id;
+    charge.cost = match.cost;
+    charge.binding = rule.mode == Mode::enforce;
+    charge.count_denied = rule.source.count_denied;
+    charge_match_.push_back(static_cast<std::uint32_t>(i));
+  }
+  for (std::size_t i = 0; i < charges_.size(); ++i) outcomes_.append();
+}
+
+}  // namespace weir::engine

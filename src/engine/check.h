@@ -1,0 +1,46 @@
+// Check: one request on its way from rules to verdict. The steps, in order:
+//
+//   plan()     asks the rule set which rules apply and turns them into charges
+//   (the store takes the charges: StoreCall)
+//   decide()   turns outcomes into a Decision
+//
+// Lives on the stack when the store answers at once, on the heap when it answers later.
+#pragma once
+
+#include <utility>
+
+#include "engine/rules_in_force.h"
+#include "rules/rule_set.h"
+#include "weir/decision.h"
+#include "weir/inline_vector.h"
+#include "weir/request.h"
+#include "weir/store.h"
+
+namespace weir::engine {
+
+class Check {
+ public:
+  // Fills matches and charges. Everything that is needed later is copied; the request may go away afterwards.
+  // Precondition: within_bounds(request).
+  void plan(const Request& request, TimePoint now, const RulesInForce& rules, const identity::KeyEncoder& encoder,
+            bool with_tags);
+
+  static bool within_bounds(const Request& request);
+
+  const rules::Matches& matches() const { return matches_; }
+  std::span<const Charge> charges() const { return {charges_.data(), charges_.size()}; }
+  std::span<ChargeOutcome> outcomes() { return {outcomes_.data(), outcomes_.size()}; }
+  std::span<const ChargeOutcome> outcomes() const { return {outcomes_.data(), outcomes_.size()}; }
+  // The match that charge `i` came from; unlimited matches have no charge.
+  const rules::Match& match_of(std::size_t charge) const { return matches_[charge_match_[charge]]; }
+  std::int64_t requested_cost() const { return requested_cost_; }
+
+ private:
+  rules::Matches matches_;
+  InlineVector<Charge, 8> charges_;
+  InlineVector<ChargeOutcome, 8> outcomes_;
+  InlineVector<std::uint32_t, 8> charge_match_;
+  std::int64_t requested_cost_ = 0;
+};
+
+}  // namespace weir::engine

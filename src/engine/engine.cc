@@ -1,0 +1,257 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <cassert>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "engine/verdict.h"
+
+namespace weir::engine {
+
+// The call to a store that answers at once: everything on the stack.
+class Engine::InlineCall final : public StoreCall {
+ public:
+  void complete() override { assert(false && "an immediate store answers before begin() returns"); }
+};
+
+// The call to a store that answers later: owns the check, the rules it refers to, and itself until completed.
+class Engine::DeferredCall final : public StoreCall {
+ public:
+  DeferredCall(Engine& engine, Completion done) : engine_(engine), done_(std::move(done)) {}
+
+  void complete() override {
+    const std::unique_ptr<DeferredCall> self(this);
+    engine_.learn(*this);
+    answer(engine_.finish(check, *this));
+  }
+  void answer(const Decision& decision) { done_(decision); }
+
+  Check check;
+  std::shared_ptr<const RulesInForce> rules;
+
+ private:
+  Engine& engine_;
+  Completion done_;
+};
+
+namespace {
+
+// Waits for a completion on another thread; for callers that have one to spare.
+class Waiter {
+ public:
+  Limiter::Completion completion() {
+    return [this](const Decision& decision) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      decision_ = decision;
+      ready_.notify_one();
+    };
+  }
+  Decision wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ready_.wait(lock, [this] { return decision_.has_value(); });
+    return std::move(*decision_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::optional<Decision> decision_;  // guarded by mutex_
+};
+
+Action effective_action(Action action, const Request& request) {
+  return action == Action::take && request.peek ? Action::peek : action;
+}
+
+void prepare(StoreCall& call, Action action, TimePoint now, Check& check) {
+  call.action = action;
+  call.now = now;
+  call.charges = check.charges();
+  call.outcomes = check.outcomes();
+}
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback)
+    : store_(std::move(options.store)),
+      clock_(std::move(options.clock)),
+      observer_(std::move(options.observer)),
+      fallback_(std::move(fallback)),
+      rules_(std::move(book), options.hash_key),
+      policies_(*fallback_, rules_.encoder()),
+      prefilter_(options.prefilter && !store_->immediate() ? std::make_unique<Prefilter>() : nullptr) {
+  assert(store_ != nullptr && clock_ != nullptr && fallback_->immediate());
+}
+
+Decision Engine::check(const Request& request) { return run(Action::take, request); }
+void Engine::check(const Request& request, Completion done) { run(Action::take, request, std::move(done)); }
+Decision Engine::refund(const Request& request) { return run(Action::refund, request); }
+void Engine::refund(const Request& request, Completion done) { run(Action::refund, request, std::move(done)); }
+Decision Engine::reset(const Request& request) { return run(Action::reset, request); }
+Status Engine::replace(const Rules& rules) { return rules_.book().replace(rules); }
+Status Engine::reload() { return rules_.book().reload(); }
+
+// One check. This is the path that every front end and every store shares.
+Decision Engine::run(Action action, const Request& request) {
+  if (!Check::within_bounds(request)) return refuse_out_of_bounds(request);
+  if (!store_->immediate()) {
+    Waiter waiter;
+    run(action, request, waiter.completion());
+    return waiter.wait();
+  }
+  const TimePoint now = clock_->now();
+  Check check;
+  check.plan(request, now, rules_.current(), rules_.encoder(), store_->uses_tags());
+  if (check.charges().size() > kMaxCharges) return refuse(refuse_too_many_rules(check), store_->name());
+  InlineCall call;
+  prepare(call, effective_action(action, request), now, check);
+  if (!check.charges().empty()) {
+    const bool answered = store_->begin(call);
+    assert(answered);
+    static_cast<void>(answered);
+  }
+  return finish(check, call);
+}
+
+// The same for a store that answers later, on its own thread.
+void Engine::run(Action action, const Request& request, Completion done) {
+  if (!Check::within_bounds(request)) return done(refuse_out_of_bounds(request));
+  if (store_->immediate()) return done(run(action, request));
+  const TimePoint now = clock_->now();
+  auto call = std::make_unique<DeferredCall>(*this, std::move(done));
+  call->rules = rules_.current_shared();
+  call->check.plan(request, now, *call->rules, rules_.encoder(), store_->uses_tags());
+  if (call->check.charges().size() > kMaxCharges) {
+    return call->answer(refuse(refuse_too_many_rules(call->check), store_->name()));
+  }
+  prepare(*call, effective_action(action, request), now, call->check);
+  if (prefilter_ != nullptr && call->action == Action::take) {
+    if (const auto hit = prefilter_->find(call->charges, now)) {
+      return call->answer(refuse(refuse_exhausted(call->check, hit->charge, hit->outcome), "prefilter"));
+    }
+  }
+  DeferredCall* const pending = call.release();  // owns itself until complete()
+  if (pending->charges.empty() || store_->begin(*pending)) pending->complete();
+}
+
+// Sixteen requests at a time, so that the memory of all their buckets is on its way before the first is touched.
+void Engine::check_batch(std::span<const Request> requests, std::span<Decision> decisions) {
+  assert(requests.size() == decisions.size());
+  constexpr std::size_t kGroup = 16;
+  if (!store_->immediate()) {
+    for (std::size_t i = 0; i < requests.size(); ++i) decisions[i] = run(Action::take, requests[i]);
+    return;
+  }
+  const TimePoint now = clock_->now();
+  const RulesInForce& rules = rules_.current();
+  for (std::size_t first = 0; first < requests.size(); first += kGroup) {
+    const std::size_t count = std::min(kGroup, requests.size() - first);
+    Check checks[kGroup];
+    InlineVector<BucketKey, 64> keys;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!Check::within_bounds(requests[first + i])) continue;
+      checks[i].plan(requests[first + i], now, rules, rules_.encoder(), store_->uses_tags());
+      for (const Charge& charge : checks[i].charges()) keys.push_back(charge.key);
+    }
+    store_->prefetch({keys.data(), keys.size()});
+    for (std::size_t i = 0; i < count; ++i) {
+      const Request& request = requests[first + i];
+      if (!Check::within_bounds(request)) {
+        decisions[first + i] = refuse_out_of_bounds(request);
+        continue;
+      }
+      if (checks[i].charges().size() > kMaxCharges) {
+        decisions[first + i] = refuse(refuse_too_many_rules(checks[i]), store_->name());
+        continue;
+      }
+      InlineCall call;
+      prepare(call, effective_action(Action::take, request), now, checks[i]);
+      if (!checks[i].charges().empty()) {
+        const bool answered = store_->begin(call);
+        assert(answered);
+        static_cast<void>(answered);
+      }
+      decisions[first + i] = finish(checks[i], call);
+    }
+  }
+}
+
+Decision Engine::finish(Check& check, StoreCall& call) {
+  const bool room = std::all_of(call.outcomes.begin(), call.outcomes.end(),
+                                [](const ChargeOutcome& outcome) { return outcome.status == Code::ok; });
+  if (call.status != Code::ok || !room) [[unlikely]] {
+    return finish_failed(check, call);
+  }
+  Decision decision;
+  make_verdict(check, {}, decision);
+  decision.atomic = call.atomic;
+  publish(decision, store_->name());
+  return decision;
+}
+
+// The store did not answer at all, or had no room for some buckets and so charged none. The rules concerned answer by
+// their policies; if those admit, the buckets that the store does hold are charged after all.
+Decision Engine::finish_failed(Check& check, StoreCall& call) {
+  const std::size_t count = check.charges().size();
+  InlineVector<bool, 64> failed;
+  failed.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    failed[i] = call.status != Code::ok || check.outcomes()[i].status != Code::ok;
+  }
+  policies_.answer(check, {failed.data(), count}, call.action, call.now);
+
+  bool admitted = true;
+  InlineVector<Charge, 8> held;
+  InlineVector<std::uint32_t, 8> held_index;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (failed[i]) {
+      admitted = admitted && (check.outcomes()[i].admitted || !check.charges()[i].binding);
+    } else {
+      held.push_back(check.charges()[i]);
+      held_index.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  if (!held.empty() && store_->immediate()) {
+    InlineVector<ChargeOutcome, 8> outcomes;
+    outcomes.resize(held.size());
+    InlineCall again;
+    again.action = admitted || call.action != Action::take ? call.action : Action::peek;
+    again.now = call.now;
+    again.charges = {held.data(), held.size()};
+    again.outcomes = {outcomes.data(), outcomes.size()};
+    if (store_->begin(again)) {
+      for (std::size_t i = 0; i < held.size(); ++i) check.outcomes()[held_index[i]] = outcomes[i];
+    }
+  }
+
+  Decision decision;
+  make_verdict(check, {failed.data(), count}, decision);
+  decision.degraded = true;
+  decision.atomic = false;
+  publish(decision, "fallback");
+  return decision;
+}
+
+// Every decision that a rule had a part in passes here once.
+void Engine::publish(Decision& decision, std::string_view source) {
+  decision.source = source;
+  if (observer_ != nullptr) observer_->on_decision(decision);
+}
+
+Decision Engine::refuse(Decision decision, std::string_view source) {
+  publish(decision, source);
+  return decision;
+}
+
+void Engine::learn(const StoreCall& call) {
+  if (prefilter_ == nullptr) return;
+  if (call.action == Action::refund || call.action == Action::reset) {
+    prefilter_->forget(call.charges);
+  } else if (call.action == Action::take && call.status == Code::ok) {
+    prefilter_->remember(call.charges, call.outcomes, call.now);
+  }
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,61 @@
+// Engine: the Limiter. One check, in order (engine.cc): rules → charges → one store call → failure policies if the
+// store did not answer → verdict → observer.
+//
+// Several engines may share one RuleBook and one thread-safe store: a server has one engine per loop, each with its
+// own connections to the store.
+#pragma once
+
+#include <memory>
+
+#include "engine/check.h"
+#include "engine/failure_policy.h"
+#include "engine/prefilter.h"
+#include "engine/rules_in_force.h"
+#include "rules/rule_book.h"
+#include "weir/limiter.h"
+
+namespace weir::engine {
+
+class Engine final : public Limiter {
+ public:
+  // options.store, options.clock and options.hash_key must be set; `fallback` counts while the store fails, and must
+  // answer at once.
+  Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback);
+
+  bool immediate() const override { return store_->immediate(); }
+  Decision check(const Request& request) override;
+  void check(const Request& request, Completion done) override;
+  void check_batch(std::span<const Request> requests, std::span<Decision> decisions) override;
+  Decision refund(const Request& request) override;
+  void refund(const Request& request, Completion done) override;
+  Decision reset(const Request& request) override;
+  ChargeOutcome charge(const AdHocCharge& charge) override;
+  void charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) override;
+  Status replace(const Rules& rules) override;
+  Status reload() override;
+
+  // Requests refused without asking the store.
+  std::uint64_t prefilter_hits() const { return prefilter_ == nullptr ? 0 : prefilter_->hits(); }
+
+ private:
+  class InlineCall;
+  class DeferredCall;
+
+  Decision run(Action action, const Request& request);
+  void run(Action action, const Request& request, Completion done);
+  Decision finish(Check& check, StoreCall& call);
+  Decision finish_failed(Check& check, StoreCall& call);
+  void publish(Decision& decision, std::string_view source);
+  Decision refuse(Decision decision, std::string_view source);
+  void learn(const StoreCall& call);
+
+  const std::shared_ptr<Store> store_;
+  const std::shared_ptr<Clock> clock_;
+  const std::shared_ptr<Observer> observer_;
+  const std::shared_ptr<Store> fallback_;
+  RulesCache rules_;
+  FailurePolicies policies_;
+  const std::unique_ptr<Prefilter> prefilter_;  // null: every request reaches the store
+};
+
+}  // namespace weir::engine

@@ -1,0 +1,66 @@
+// The words by which answers, logs and metrics name things.
+#include <array>
+
+#include "weir/decision.h"
+#include "weir/result.h"
+#include "weir/rule.h"
+
+namespace weir {
+
+const char* code_name(Code code) {
+  switch (code) {
+    case Code::ok:
+      return "ok";
+    case Code::cancelled:
+      return "cancelled";
+    case Code::invalid_argument:
+      return "invalid_argument";
+    case Code::deadline_exceeded:
+      return "deadline_exceeded";
+    case Code::not_found:
+      return "not_found";
+    case Code::already_exists:
+      return "already_exists";
+    case Code::permission_denied:
+      return "permission_denied";
+    case Code::resource_exhausted:
+      return "resource_exhausted";
+    case Code::failed_precondition:
+      return "failed_precondition";
+    case Code::aborted:
+      return "aborted";
+    case Code::out_of_range:
+      return "out_of_range";
+    case Code::unimplemented:
+      return "unimplemented";
+    case Code::internal:
+      return "internal";
+    case Code::unavailable:
+      return "unavailable";
+    case Code::data_loss:
+      return "data_loss";
+    case Code::unauthenticated:
+      return "unauthenticated";
+  }
+  return "unknown";
+}
+
+std::string_view reason_name(Reason reason) {
+  static constexpr std::array<std::string_view, kReasonCount> kNames = {
+      "ok",      "no_rule",   "limit_exceeded", "quota_exceeded",    "concurrency_exceeded",
+      "blocked", "penalized", "shed",           "store_unavailable", "cost_too_large",
+  };
+  return kNames[static_cast<std::size_t>(reason)];
+}
+
+std::string_view mode_name(Mode mode) {
+  static constexpr std::array<std::string_view, 3> kNames = {"enforce", "shadow", "off"};
+  return kNames[static_cast<std::size_t>(mode)];
+}
+
+std::string_view failure_policy_name(FailurePolicy policy) {
+  static constexpr std::array<std::string_view, 5> kNames = {"allow", "deny", "local", "degrade", "static"};
+  return kNames[static_cast<std::size_t>(policy)];
+}
+
+}  // namespace weir

@@ -1,0 +1,67 @@
+#include "engine/prefilter.h"
+
+#include <algorithm>
+
+namespace weir::engine {
+
+Prefilter::Prefilter() : entries_(kEntries) {}
+
+std::optional<Prefilter::Hit> Prefilter::find(std::span<const Charge> charges, TimePoint now) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const Charge& charge = charges[i];
+    // A shadow rule's denial decides nothing, and a denial that counts must reach the store.
+    if (!charge.binding || charge.count_denied) continue;
+    const Entry& entry = entry_of(charge.key);
+    const Allowance& allowance = *charge.allowance;
+    const bool same = entry.key == charge.key && entry.limit == allowance.limit && entry.burst == allowance.burst &&
+                      entry.queue == allowance.queue && entry.window == allowance.window;
+    if (!same || charge.cost != entry.cost) continue;
+    if (now >= entry.until || now >= entry.trusted) continue;
+    ++hits_;
+    Hit hit;
+    hit.charge = i;
+    hit.outcome.admitted = false;
+    hit.outcome.remaining = entry.remaining;
+    hit.outcome.retry_after = entry.until - now;
+    hit.outcome.reset_after = std::max(entry.reset_at - now, hit.outcome.retry_after);
+    return hit;
+  }
+  return std::nullopt;
+}
+
+void Prefilter::remember(std::span<const Charge> charges, std::span<const ChargeOutcome> outcomes, TimePoint sent) {
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const ChargeOutcome& outcome = outcomes[i];
+    const Charge& charge = charges[i];
+    if (outcome.admitted || outcome.status != Code::ok || outcome.retry_after <= Duration::zero()) continue;
+    if (!charge.binding || charge.count_denied) continue;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Entry& entry = entry_of(charge.key);
+    entry.key = charge.key;
+    entry.cost = charge.cost;
+    entry.until = sent + outcome.retry_after;
+    entry.trusted = sent + kMaxHold;
+    entry.reset_at = sent + outcome.reset_after;
+    entry.remaining = outcome.remaining;
+    entry.limit = charge.allowance->limit;
+    entry.burst = charge.allowance->burst;
+    entry.queue = charge.allowance->queue;
+    entry.window = charge.allowance->window;
+  }
+}
+
+void Prefilter::forget(std::span<const Charge> charges) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Charge& charge : charges) {
+    Entry& entry = entry_of(charge.key);
+    if (entry.key == charge.key) entry = Entry{};
+  }
+}
+
+std::uint64_t Prefilter::hits() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return hits_;
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,65 @@
+#include "engine/rules_in_force.h"
+
+#include <array>
+#include <random>
+#include <utility>
+
+namespace weir::engine {
+namespace {
+
+struct ThreadEntry {
+  std::uint64_t cache_id = 0;
+  std::uint64_t version = 0;
+  std::shared_ptr<const RulesInForce> rules;
+};
+
+// A few entries, so that a thread that takes turns between limiters does not refresh at every check.
+constexpr std::size_t kThreadEntries = 4;
+
+ThreadEntry& entry_of(std::uint64_t cache_id) {
+  thread_local std::array<ThreadEntry, kThreadEntries> entries;
+  return entries[cache_id % kThreadEntries];
+}
+
+std::uint64_t random_id() {
+  std::random_device source;
+  return (std::uint64_t{source()} << 32 | source()) | (std::uint64_t{1} << 63);  // never the 0 of an unused entry
+}
+
+}  // namespace
+
+RulesCache::RulesCache(std::shared_ptr<rules::RuleBook> book, const HashKey& key)
+    : book_(std::move(book)), encoder_(key), id_(random_id()) {}
+
+const RulesInForce& RulesCache::current() {
+  ThreadEntry& entry = entry_of(id_);
+  const std::uint64_t version = book_->version();
+  if (entry.cache_id != id_ || entry.version != version) [[unlikely]] {
+    entry.rules = refresh(version);
+    entry.cache_id = id_;
+    entry.version = version;
+  }
+  return *entry.rules;
+}
+
+std::shared_ptr<const RulesInForce> RulesCache::current_shared() {
+  current();
+  return entry_of(id_).rules;
+}
+
+std::shared_ptr<const RulesInForce> RulesCache::refresh(std::uint64_t version) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (built_ == nullptr || built_version_ != version) {
+    auto rules = std::make_shared<RulesInForce>();
+    rules->set = book_->current();
+    rules->seeds.reserve(rules->set->rules().size());
+    for (const rules::CompiledRule& rule : rules->set->rules()) {
+      rules->seeds.push_back(encoder_.seed(rule.name.id, rule.source.allowance.algorithm));
+    }
+    built_ = std::move(rules);
+    built_version_ = version;
+  }
+  return built_;
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,53 @@
+// RulesInForce: a compiled rule set together with what depends on this engine's secret: each rule's hash seed.
+// Immutable and shared between threads.
+//
+// RulesCache hands the current one to any thread without a lock or a contended counter: each thread keeps a reference
+// and compares one version number per check. That is the only per-thread state in the library; a thread that stops
+// checking holds on to its last rule set until it ends or checks again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "identity/key_encoder.h"
+#include "rules/rule_book.h"
+#include "rules/rule_set.h"
+
+namespace weir::engine {
+
+struct RulesInForce {
+  std::shared_ptr<const rules::RuleSet> set;
+  std::vector<identity::SipHash> seeds;  // by the rule's place in the set
+
+  const identity::SipHash& seed(const rules::CompiledRule& rule) const {
+    return seeds[static_cast<std::size_t>(&rule - set->rules().data())];
+  }
+};
+
+class RulesCache {
+ public:
+  RulesCache(std::shared_ptr<rules::RuleBook> book, const HashKey& key);
+
+  // The rules in force, valid on this thread until its next call of current() on any engine.
+  const RulesInForce& current();
+  // The same, to keep.
+  std::shared_ptr<const RulesInForce> current_shared();
+
+  const identity::KeyEncoder& encoder() const { return encoder_; }
+  rules::RuleBook& book() { return *book_; }
+
+ private:
+  std::shared_ptr<const RulesInForce> refresh(std::uint64_t version);
+
+  const std::shared_ptr<rules::RuleBook> book_;
+  const identity::KeyEncoder encoder_;
+  const std::uint64_t id_;  // tells caches apart, also one built where another stood
+
+  std::mutex mutex_;
+  std::uint64_t built_version_ = 0;            // guarded by mutex_
+  std::shared_ptr<const RulesInForce> built_;  // guarded by mutex_
+};
+
+}  // namespace weir::engine
