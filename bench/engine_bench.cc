@@ -1,0 +1,215 @@
+// Decisions in process: nanoseconds of CPU per check, one JSON object a line for bench/run.py.
+//
+//   engine_bench [rounds]
+//
+// Every case is measured in short rounds that take turns, and the median is printed, so that a machine whose speed
+// drifts slows the floor and the engine alike.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/bare_table.h"
+#include "weir/limiter.h"
+
+namespace weir::bench {
+namespace {
+
+constexpr std::uint64_t kKeys = 1'000'000;
+constexpr int kChecksPerRound = 400'000;
+
+std::uint64_t next_random(std::uint64_t& state) {
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return state;
+}
+
+std::uint64_t mix(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
+}
+
+// A 16-character key made on the spot: reading a million stored strings would measure the cache, not the engine.
+std::string_view write_key(std::uint64_t number, char* out) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  for (int i = 15; i >= 0; --i, number >>= 4) out[i] = kDigits[number & 15];
+  return {out, 16};
+}
+
+double thread_cpu_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+Rule bucket_rule(const std::string& id) {
+  Rule rule;
+  rule.id = id;
+  rule.match = {{"action", {"search"}}};
+  rule.per = {"tenant", "api_key"};
+  rule.allowance = {
+      .algorithm = Algorithm::token_bucket, .limit = 1'000, .window = std::chrono::seconds(60), .burst = 1'000'000};
+  return rule;
+}
+
+std::unique_ptr<Limiter> make_limiter(int matching, int others) {
+  Rules rules;
+  for (int i = 0; i < matching; ++i) rules.rules.push_back(bucket_rule("search-" + std::to_string(i)));
+  for (int i = 0; i < others; ++i) {
+    Rule rule = bucket_rule("other-" + std::to_string(i));
+    rule.match = {{"action", {"action-" + std::to_string(i)}}};
+    rules.rules.push_back(rule);
+  }
+  LimiterOptions options;
+  options.memory.max_bytes = std::size_t{4} << 30;
+  auto limiter = Limiter::create(rules, options);
+  if (!limiter.ok()) {
+    std::cerr << limiter.failure().message << '\n';
+    std::exit(1);
+  }
+  return std::move(limiter).value();
+}
+
+std::uint64_t check_some(Limiter& limiter, int count, std::uint64_t keys, std::uint64_t seed) {
+  std::uint64_t admitted = 0;
+  std::uint64_t state = seed;
+  char key[16];
+  for (int i = 0; i < count; ++i) {
+    const std::array<Attribute, 3> attributes = {
+        Attribute{"tenant", "acme"}, {"api_key", write_key(next_random(state) % keys, key)}, {"action", "search"}};
+    admitted += limiter.check(Request(attributes)).allowed ? 1 : 0;
+  }
+  return admitted;
+}
+
+std::uint64_t check_batches(Limiter& limiter, int count, std::uint64_t keys, std::uint64_t seed) {
+  constexpr std::size_t kBatch = 16;
+  std::uint64_t admitted = 0;
+  std::uint64_t state = seed;
+  char texts[kBatch][16];
+  std::array<std::array<Attribute, 3>, kBatch> attributes;
+  std::array<Request, kBatch> requests;
+  std::vector<Decision> decisions(kBatch);
+  for (int done = 0; done < count; done += kBatch) {
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      attributes[i] = {Attribute{"tenant", "acme"},
+                       {"api_key", write_key(next_random(state) % keys, texts[i])},
+                       {"action", "search"}};
+      requests[i] = Request(attributes[i]);
+    }
+    limiter.check_batch(requests, decisions);
+    for (const Decision& decision : decisions) admitted += decision.allowed ? 1 : 0;
+  }
+  return admitted;
+}
+
+std::uint64_t bare_some(BareTable& table, int count, std::uint64_t keys, std::uint64_t seed) {
+  std::uint64_t admitted = 0;
+  std::uint64_t state = seed;
+  const std::int64_t now =
+      std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t key = mix(next_random(state) % keys + 1);
+    admitted += table.take(mix(key), key, now, 1, 1'000'000'000) ? 1 : 0;
+  }
+  return admitted;
+}
+
+struct Case {
+  std::string name;
+  std::string floor;                                // the case whose median is this one's floor; empty: none
+  std::function<double(std::uint64_t seed)> round;  // nanoseconds per check
+  std::vector<double> samples;
+};
+
+double per_check(int count, const std::function<void()>& work) {
+  const double before = thread_cpu_ns();
+  work();
+  return (thread_cpu_ns() - before) / count;
+}
+
+double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+// Wall time per check of two threads on different keys: both start together, the slower one counts.
+double two_threads_ns(Limiter& limiter, std::uint64_t seed) {
+  const auto start = std::chrono::steady_clock::now();
+  std::thread other([&] { check_some(limiter, kChecksPerRound, kKeys, mix(seed)); });
+  check_some(limiter, kChecksPerRound, kKeys, seed);
+  other.join();
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
+         (2.0 * kChecksPerRound);
+}
+
+double one_thread_ns(Limiter& limiter, std::uint64_t seed) {
+  const auto start = std::chrono::steady_clock::now();
+  check_some(limiter, kChecksPerRound, kKeys, seed);
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / kChecksPerRound;
+}
+
+int run(int rounds) {
+  auto one = make_limiter(1, 0);
+  auto three = make_limiter(3, 0);
+  auto ten = make_limiter(10, 0);
+  auto three_of_many = make_limiter(3, 9'997);
+  BareTable table(21);
+
+  std::vector<Case> cases;
+  const auto add = [&](std::string name, std::string floor, auto work) {
+    cases.push_back({std::move(name),
+                     std::move(floor),
+                     [work](std::uint64_t seed) { return per_check(kChecksPerRound, [&] { work(seed); }); },
+                     {}});
+  };
+  add("engine.bare_table.uniform_1m", "", [&](std::uint64_t s) { bare_some(table, kChecksPerRound, kKeys, s); });
+  add("engine.bare_table.hot", "", [&](std::uint64_t s) { bare_some(table, kChecksPerRound, 1, s); });
+  add("engine.check.uniform_1m", "engine.bare_table.uniform_1m",
+      [&](std::uint64_t s) { check_some(*one, kChecksPerRound, kKeys, s); });
+  add("engine.check.hot", "engine.bare_table.hot", [&](std::uint64_t s) { check_some(*one, kChecksPerRound, 1, s); });
+  add("engine.check.batch_16", "engine.bare_table.uniform_1m",
+      [&](std::uint64_t s) { check_batches(*one, kChecksPerRound, kKeys, s); });
+  add("engine.check.rules_1", "", [&](std::uint64_t s) { check_some(*one, kChecksPerRound, 1000, s); });
+  add("engine.check.rules_3", "engine.check.rules_1",
+      [&](std::uint64_t s) { check_some(*three, kChecksPerRound, 1000, s); });
+  add("engine.check.rules_10", "engine.check.rules_1",
+      [&](std::uint64_t s) { check_some(*ten, kChecksPerRound, 1000, s); });
+  add("engine.check.rules_3_of_10000", "engine.check.rules_3",
+      [&](std::uint64_t s) { check_some(*three_of_many, kChecksPerRound, 1000, s); });
+  cases.push_back({"engine.threads_1", "", [&](std::uint64_t s) { return one_thread_ns(*one, s); }, {}});
+  cases.push_back(
+      {"engine.threads_2", "engine.threads_1", [&](std::uint64_t s) { return two_threads_ns(*one, s); }, {}});
+
+  std::uint64_t seed = 88172645463325252ULL;
+  check_some(*one, 4'000'000, kKeys, seed);  // every key in place before the first round
+  bare_some(table, 4'000'000, kKeys, seed);
+  for (int round = 0; round < rounds; ++round) {
+    for (Case& each : cases) each.samples.push_back(each.round(mix(++seed)));
+  }
+  for (const Case& each : cases) {
+    const auto floor =
+        std::find_if(cases.begin(), cases.end(), [&](const Case& other) { return other.name == each.floor; });
+    std::printf("{\"name\":\"%s\",\"unit\":\"ns\",\"value\":%.1f", each.name.c_str(), median(each.samples));
+    if (floor != cases.end()) {
+      std::printf(",\"floor\":%.1f,\"ratio\":%.3f", median(floor->samples),
+                  median(each.samples) / median(floor->samples));
+    }
+    std::printf("}\n");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace weir::bench
+
+int main(int argc, char** argv) { return weir::bench::run(argc > 1 ? std::max(1, std::atoi(argv[1])) : 11); }

@@ -1,0 +1,77 @@
+#include "cli/attribute_args.h"
+
+#include <algorithm>
+
+#include "observe/json_text.h"
+
+namespace weir::cli {
+namespace {
+
+Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+
+// All values of one name: a text, or a list of them if there are several.
+std::string values_of(const std::vector<std::pair<std::string, std::string>>& pairs, const std::string& name) {
+  std::string list;
+  int count = 0;
+  for (const auto& [each, value] : pairs) {
+    if (each != name) continue;
+    if (count++ > 0) list += ',';
+    observe::append_json_string(list, value);
+  }
+  return count == 1 ? list : "[" + list + "]";
+}
+
+}  // namespace
+
+Result<AttributeArgs> AttributeArgs::parse(const std::vector<std::string>& words) {
+  AttributeArgs args;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return bad("'" + word + "' is not an attribute, expected name=value as in tenant=acme");
+    }
+    std::string name = word.substr(0, equals);
+    std::string value = word.substr(equals + 1);
+    if (name.size() > kMaxAttributeName) return bad("'" + name.substr(0, 20) + "…': the name is over 128 bytes");
+    if (value.size() > kMaxAttributeValue) return bad("'" + name + "': the value is over 4096 bytes");
+    args.pairs_.emplace_back(std::move(name), std::move(value));
+  }
+  if (args.pairs_.size() > kMaxAttributes) return bad("there are more than 64 attributes");
+  return args;
+}
+
+std::vector<Attribute> AttributeArgs::attributes() const {
+  std::vector<Attribute> out;
+  out.reserve(pairs_.size());
+  for (const auto& [name, value] : pairs_) out.push_back({name, value});
+  return out;
+}
+
+std::string AttributeArgs::check_body(std::int64_t cost, bool peek) const {
+  std::string body = "{\"attributes\":{";
+  for (std::size_t i = 0; i < pairs_.size(); ++i) {
+    const std::string& name = pairs_[i].first;
+    const auto same = [&](const auto& pair) { return pair.first == name; };
+    if (std::any_of(pairs_.begin(), pairs_.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
+    if (i > 0) body += ',';
+    observe::append_json_string(body, name);
+    body += ':';
+    body += values_of(pairs_, name);
+  }
+  body += "},\"cost\":" + std::to_string(cost);
+  if (peek) body += ",\"peek\":true";
+  return body + "}";
+}
+
+AttributeArgs AttributeArgs::numbered(std::int64_t number) const {
+  AttributeArgs out = *this;
+  const std::string text = std::to_string(number);
+  for (auto& [name, value] : out.pairs_) {
+    for (std::size_t at = 0; (at = value.find("{}", at)) != std::string::npos; at += text.size()) {
+      value.replace(at, 2, text);
+    }
+  }
+  return out;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,31 @@
+// Attributes from the command line: name=value words.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/request.h"
+#include "weir/result.h"
+
+namespace weir::cli {
+
+// Owns its texts; names may repeat, as in a Request.
+class AttributeArgs {
+ public:
+  // The failure names the word that is wrong.
+  static Result<AttributeArgs> parse(const std::vector<std::string>& words);
+
+  // Refers to this object.
+  std::vector<Attribute> attributes() const;
+  // The body of POST /v1/check.
+  std::string check_body(std::int64_t cost, bool peek) const;
+  // The same attributes with "{}" in every value replaced by `number`.
+  AttributeArgs numbered(std::int64_t number) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> pairs_;
+};
+
+}  // namespace weir::cli

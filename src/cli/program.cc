@@ -1,0 +1,61 @@
+#include "cli/program.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+
+namespace weir::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes: 0 allowed or done, 1 denied, 2 wrong usage or a file that does not hold up,\n"
+    "3 the server cannot be reached or the operation failed.\n"
+    "\n"
+    "Examples:\n"
+    "  weir serve                                   quickstart: memory store, built-in rules\n"
+    "  weir check tenant=acme api_key=k1            ask the server on 127.0.0.1:8080\n"
+    "  weir rules validate rules.yaml               is the file sound?\n"
+    "  weir rules explain rules.yaml tenant=acme    which rules apply, and why not the others\n"
+    "\n"
+    "`weir VERB --help` tells more about each.";
+
+void assemble(CLI::App& program, Session& session) {
+  program.require_subcommand(1);
+  program.footer(kFooter);
+  add_serve(program, session);
+  add_check(program, session);
+  CLI::App* rules = program.add_subcommand("rules", "Work with rules files");
+  rules->require_subcommand(1);
+  add_rules_validate(*rules, session);
+  add_rules_explain(*rules, session);
+  add_bench(program, session);
+  add_version(program, session);
+  add_completion(program, session);
+}
+
+}  // namespace
+
+int run(std::vector<std::string> words, const Terminal& terminal) {
+  CLI::App program("Weir: rate limiting and quota enforcement", "weir");
+  Session session{terminal, {}};
+  assemble(program, session);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    program.parse(words);
+  } catch (const CLI::ParseError& error) {
+    return program.exit(error, terminal.out, terminal.err) == 0 ? kExitAllowed : kExitBadInput;
+  }
+  return session.action();
+}
+
+int run(int argc, char** argv) {
+  const Terminal terminal{std::cout, std::cerr, takes_colours(1)};
+  const int code = run(std::vector<std::string>(argv + std::min(argc, 1), argv + argc), terminal);
+  std::cout.flush();
+  return code == kExitAllowed && !std::cout ? kExitFailed : code;  // the disk was full, the pipe was closed
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,136 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <ostream>
+
+#include "cli/attribute_args.h"
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "observe/json_text.h"
+#include "rules/rule_book.h"
+#include "server/config_value.h"
+
+namespace weir::cli {
+namespace {
+
+using rules::RuleExplanation;
+
+struct Options {
+  std::string path;
+  std::vector<std::string> words;
+  std::int64_t cost = 1;
+  bool json = false;
+};
+
+// "120 per 60s, burst 200"
+std::string allowance_text(const std::optional<Allowance>& allowance) {
+  if (!allowance) return "unlimited";
+  std::string text = std::to_string(allowance->limit) + " per " + server::duration_text(allowance->window);
+  if (allowance->burst != allowance->limit) text += ", burst " + std::to_string(allowance->burst);
+  if (allowance->algorithm == Algorithm::leaky_bucket) text += ", queue " + std::to_string(allowance->queue);
+  return text;
+}
+
+void append_member(std::string& json, std::string_view name, std::string_view text) {
+  json += ",\"" + std::string(name) + "\":";
+  observe::append_json_string(json, text);
+}
+
+std::string json_of(const RuleExplanation& rule) {
+  std::string json = "{\"rule\":";
+  observe::append_json_string(json, rule.rule);
+  json += rule.applies ? ",\"applies\":true" : ",\"applies\":false";
+  if (!rule.applies) {
+    append_member(json, "why_not", rule.why_not);
+    return json + "}";
+  }
+  append_member(json, "mode", mode_name(rule.mode));
+  append_member(json, "chosen", rule.chosen);
+  if (rule.allowance) {
+    append_member(json, "algorithm", algorithm_name(rule.allowance->algorithm));
+    json += ",\"limit\":" + std::to_string(rule.allowance->limit);
+    json += ",\"window_ms\":" + std::to_string(ceil_ms(rule.allowance->window));
+    json += ",\"burst\":" + std::to_string(rule.allowance->burst);
+  } else {
+    json += ",\"unlimited\":true";
+  }
+  return json + ",\"cost\":" + std::to_string(rule.cost) + "}";
+}
+
+void show_json(const rules::Explanation& explanation, std::ostream& out) {
+  out << "{\"rules\":[";
+  for (std::size_t i = 0; i < explanation.rules.size(); ++i) {
+    out << (i == 0 ? "" : ",") << json_of(explanation.rules[i]);
+  }
+  out << "]}\n";
+}
+
+void show_table(const rules::Explanation& explanation, const Terminal& terminal) {
+  constexpr std::size_t kWidest = 40;
+  std::size_t width = 4;
+  for (const RuleExplanation& rule : explanation.rules) width = std::max(width, std::min(rule.rule.size(), kWidest));
+  const auto padded = [&](std::string_view text) {
+    std::string out = shown(text);
+    if (out.size() < width) out.append(width - out.size(), ' ');
+    return out;
+  };
+  std::ostream& out = terminal.out;
+  std::size_t applying = 0;
+  for (const RuleExplanation& rule : explanation.rules) {
+    out << terminal.paint(Colour::bold, padded(rule.rule)) << "  ";
+    if (!rule.applies) {
+      out << terminal.paint(Colour::faint, "does not apply: " + shown(rule.why_not)) << '\n';
+      continue;
+    }
+    ++applying;
+    out << terminal.paint(Colour::green, "applies") << ": " << allowance_text(rule.allowance) << ", from "
+        << shown(rule.chosen) << ", cost " << rule.cost;
+    if (rule.mode != Mode::enforce) out << ", " << terminal.paint(Colour::yellow, mode_name(rule.mode));
+    out << '\n';
+  }
+  out << applying << " of " << explanation.rules.size() << " rules apply\n";
+}
+
+int explain(const Options& options, const Terminal& terminal) {
+  const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
+  if (!args.ok()) {
+    terminal.err << "weir rules explain: " << args.failure().message << '\n';
+    return kExitBadInput;
+  }
+  rules::RuleBook book;
+  if (const Status loaded = book.load(options.path); !loaded.ok()) {
+    terminal.err << loaded.failure().message << '\n';
+    return kExitBadInput;
+  }
+  const std::vector<Attribute> attributes = args.value().attributes();
+  ProcessClock clock;
+  const rules::Explanation explanation = book.current()->explain(Request(attributes, Cost{options.cost}), clock.now());
+  if (options.json) {
+    show_json(explanation, terminal.out);
+  } else {
+    show_table(explanation, terminal);
+  }
+  return kExitAllowed;
+}
+
+}  // namespace
+
+void add_rules_explain(CLI::App& parent, Session& session) {
+  CLI::App* verb = parent.add_subcommand("explain", "Tell which rules apply to a request, and why not the others");
+  const auto options = std::make_shared<Options>();
+  verb->add_option("path", options->path, "The rules file, or a folder of them")->required();
+  verb->add_option("attributes", options->words, "The request's attributes, name=value each; names may repeat");
+  verb->add_option("--cost", options->cost, "What the request says it costs")
+      ->check(CLI::Range(std::int64_t{0}, kMaxUnits))
+      ->capture_default_str();
+  verb->add_flag("--json", options->json, "For machines: {\"rules\":[…]}");
+  verb->footer(
+      "Exit codes: 0 explained, 2 bad input or rules that do not hold up.\n\n"
+      "Examples:\n"
+      "  weir rules explain rules.yaml tenant=acme api_key=k1 action=search\n"
+      "  weir rules explain rules.d/ tenant=acme plan=free method=POST --cost 3 --json");
+  verb->callback(
+      [&session, options] { session.action = [&session, options] { return explain(*options, session.terminal); }; });
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,93 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+#include <sstream>
+
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "observe/json_text.h"
+#include "rules/rule_set.h"
+#include "rules/rule_warnings.h"
+#include "rules/rules_file.h"
+
+namespace weir::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  bool json = false;
+};
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+void append_list(std::string& json, const std::vector<std::string>& texts) {
+  json += '[';
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) json += ',';
+    observe::append_json_string(json, texts[i]);
+  }
+  json += ']';
+}
+
+int report_faults(const Failure& failure, const Options& options, const Terminal& terminal) {
+  const std::vector<std::string> faults = lines_of(failure.message);
+  if (options.json) {
+    std::string json = "{\"valid\":false,\"errors\":";
+    append_list(json, faults);
+    terminal.out << json << "}\n";
+  } else {
+    for (const std::string& fault : faults) terminal.err << shown(fault) << '\n';
+  }
+  return kExitBadInput;
+}
+
+int validate(const Options& options, const Terminal& terminal) {
+  const Result<Rules> rules = rules::read_rules_file(options.path);
+  if (!rules.ok()) return report_faults(rules.failure(), options, terminal);
+  rules::RuleNames names;
+  const Result<std::shared_ptr<const rules::RuleSet>> compiled = rules::RuleSet::compile(rules.value(), names);
+  if (!compiled.ok()) return report_faults(compiled.failure(), options, terminal);
+
+  ProcessClock clock;
+  const std::vector<std::string> warnings = rules::rule_warnings(rules.value(), clock.now());
+  const std::size_t count = rules.value().rules.size();
+  if (options.json) {
+    std::string json = "{\"valid\":true,\"rules\":" + std::to_string(count) + ",\"warnings\":";
+    append_list(json, warnings);
+    terminal.out << json << "}\n";
+    return kExitAllowed;
+  }
+  for (const std::string& warning : warnings) {
+    terminal.out << terminal.paint(Colour::yellow, "warning") << "  " << shown(warning) << '\n';
+  }
+  terminal.out << terminal.paint(Colour::green, "OK") << "  " << shown(options.path) << ": " << count
+               << (count == 1 ? " rule, " : " rules, ") << warnings.size()
+               << (warnings.size() == 1 ? " warning\n" : " warnings\n");
+  return kExitAllowed;
+}
+
+}  // namespace
+
+void add_rules_validate(CLI::App& parent, Session& session) {
+  CLI::App* verb = parent.add_subcommand("validate", "Check a rules file, or a folder of them");
+  const auto options = std::make_shared<Options>();
+  verb->add_option("path", options->path, "The rules file, or a folder of them")->required();
+  verb->add_flag("--json", options->json, "For machines: {\"valid\":…}");
+  verb->footer(
+      "Faults go to standard error, one per line: file:line:column: field: what is wrong and what is expected.\n"
+      "Exit codes: 0 sound, 2 not.\n\n"
+      "Examples:\n"
+      "  weir rules validate rules.yaml\n"
+      "  weir rules validate rules.d/ --json");
+  verb->callback(
+      [&session, options] { session.action = [&session, options] { return validate(*options, session.terminal); }; });
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,28 @@
+// The verbs of the program, one file each. Each add_… puts its verb, with options, help and examples, under `parent`;
+// when the command line names it, it leaves in `session` what is to be done.
+#pragma once
+
+#include <functional>
+
+#include "cli/terminal.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weir::cli {
+
+struct Session {
+  const Terminal& terminal;
+  std::function<int()> action;  // returns an ExitCode
+};
+
+void add_serve(CLI::App& parent, Session& session);
+void add_check(CLI::App& parent, Session& session);
+void add_rules_validate(CLI::App& parent, Session& session);
+void add_rules_explain(CLI::App& parent, Session& session);
+void add_bench(CLI::App& parent, Session& session);
+void add_version(CLI::App& parent, Session& session);
+void add_completion(CLI::App& parent, Session& session);
+
+}  // namespace weir::cli

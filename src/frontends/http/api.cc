@@ -1,0 +1,54 @@
+#include "frontends/http/api.h"
+
+#include <utility>
+
+#include "frontends/http/check_handler.h"
+
+namespace weir::http {
+
+std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& options) {
+  auto router = std::make_shared<Router>();
+  auto checks = std::make_shared<CheckHandler>(limiter, options.legacy_headers);
+  router->add(
+      {.method = "POST",
+       .path = "/v1/check",
+       .body_bytes = options.check_body_bytes,
+       .handler = [checks](const HttpRequest& request, ResponseWriter& writer) { checks->check(request, writer); }});
+  router->add({.method = "POST",
+               .path = "/v1/check/batch",
+               .body_bytes = options.batch_body_bytes,
+               .handler = [checks](const HttpRequest& request, ResponseWriter& writer) {
+                 checks->check_batch(request, writer);
+               }});
+  router->add(
+      {.method = "POST",
+       .path = "/v1/refund",
+       .body_bytes = options.check_body_bytes,
+       .handler = [checks](const HttpRequest& request, ResponseWriter& writer) { checks->refund(request, writer); }});
+  router->add({.method = "GET",
+               .path = "/openapi.json",
+               .body_bytes = 0,
+               .handler = [](const HttpRequest&, ResponseWriter& writer) {
+                 writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = openapi_json()});
+               }});
+  add_health_routes(*router, options.health);
+  return router;
+}
+
+void add_health_routes(Router& router, std::function<HealthReport()> health) {
+  router.add(
+      {.method = "GET", .path = "/healthz", .body_bytes = 0, .handler = [](const HttpRequest&, ResponseWriter& writer) {
+         writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = R"({"status":"ok"})"});
+       }});
+  router.add({.method = "GET",
+              .path = "/readyz",
+              .body_bytes = 0,
+              .handler = [health = std::move(health)](const HttpRequest&, ResponseWriter& writer) {
+                HealthReport report = health ? health() : HealthReport{};
+                if (report.details.empty()) report.details = report.ready ? R"({"ready":true})" : R"({"ready":false})";
+                writer.send(
+                    {.status = report.ready ? 200 : 503, .content_type = kJson, .fields = {}, .body = report.details});
+              }});
+}
+
+}  // namespace weir::http

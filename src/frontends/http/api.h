@@ -1,0 +1,40 @@
+// The API listener's routes: checks, health and the API's own description (api/openapi.json).
+//
+//   auto router = http::make_api_router(limiter, {.health = [] { return http::HealthReport{.ready = true}; }});
+//   loops.listen({.endpoint = endpoint, .protocols = [&](std::size_t) { return http::http_protocols(router(…)); }});
+//
+// A router for each loop: its handlers reuse their buffers and are not for two threads. More routes may be added.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "frontends/http/router.h"
+#include "weir/limiter.h"
+
+namespace weir::http {
+
+struct HealthReport {
+  bool ready = true;
+  std::string details{};  // a JSON object; empty: {"ready":…}
+};
+
+struct ApiOptions {
+  bool legacy_headers = false;  // X-RateLimit-* too
+  std::size_t check_body_bytes = std::size_t{64} << 10;
+  std::size_t batch_body_bytes = std::size_t{1} << 20;
+  std::function<HealthReport()> health{};  // called from every loop; none: always ready
+};
+
+// The limiter outlives the router.
+std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& options);
+
+// GET /healthz and /readyz, for listeners of other kinds too.
+void add_health_routes(Router& router, std::function<HealthReport()> health);
+
+// api/openapi.json as it was when the program was built.
+std::string_view openapi_json();
+
+}  // namespace weir::http

@@ -1,0 +1,293 @@
+#include "frontends/http/check_body.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "weir/allowance.h"
+
+namespace weir::http {
+
+namespace ondemand = simdjson::ondemand;
+
+struct CheckBody::Json {
+  ondemand::parser parser;
+  std::unique_ptr<char[]> text;  // the body, with the padding that simdjson wants behind it
+  std::size_t capacity = 0;
+
+  simdjson::padded_string_view pad(std::string_view body) {
+    const std::size_t needed = body.size() + simdjson::SIMDJSON_PADDING;
+    if (capacity < needed) {
+      capacity = std::max<std::size_t>(needed, 4096);
+      text = std::make_unique<char[]>(capacity);
+    }
+    if (!body.empty()) std::memcpy(text.get(), body.data(), body.size());
+    std::memset(text.get() + body.size(), ' ', simdjson::SIMDJSON_PADDING);
+    return simdjson::padded_string_view(text.get(), body.size(), capacity);
+  }
+};
+
+namespace {
+
+constexpr std::size_t kShownName = 64;
+constexpr std::string_view kPriority = "priority";
+
+Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+
+// A member's name in a message: a stranger's text, so never at full length.
+std::string shown(std::string_view name) {
+  if (name.size() <= kShownName) return std::string(name);
+  std::size_t cut = kShownName;
+  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0) == 0x80) --cut;
+  return std::string(name.substr(0, cut)) + "…";
+}
+
+std::string json_fault(simdjson::error_code error) {
+  if (error == simdjson::UTF8_ERROR) return "the body is not valid UTF-8";
+  if (error == simdjson::EMPTY) return "the body is empty; expected a JSON object";
+  return std::string("the body is not valid JSON: ") + simdjson::error_message(error);
+}
+
+// Which members one request may have beside attributes, cost and priority.
+struct Accepts {
+  bool peek = false;
+  bool wait_ms = false;
+};
+
+enum Member : unsigned { kAttributes = 1, kCost = 2, kPeek = 4, kPriorityMember = 8, kWaitMs = 16 };
+
+unsigned member_of(std::string_view name, const Accepts& accepts) {
+  if (name == "attributes") return kAttributes;
+  if (name == "cost") return kCost;
+  if (name == kPriority) return kPriorityMember;
+  if (name == "peek" && accepts.peek) return kPeek;
+  if (name == "wait_ms" && accepts.wait_ms) return kWaitMs;
+  return 0;
+}
+
+}  // namespace
+
+// One request's members. Appends to the body's attributes; `where` goes before every member's name in messages.
+class CheckBody::Reader {
+ public:
+  Reader(CheckBody& body, Accepts accepts, const std::string& where)
+      : body_(body), accepts_(accepts), where_(where), first_(body.attributes_.size()) {}
+
+  Status read(ondemand::object object) {
+    for (auto field : object) {
+      std::string_view name;
+      if (auto error = field.unescaped_key().get(name)) return bad(json_fault(error));
+      ondemand::value value;
+      if (auto error = field.value().get(value)) return bad(json_fault(error));
+      const unsigned member = member_of(name, accepts_);
+      if (member == 0) return fault(shown(name), "is not known here");
+      if ((seen_ & member) != 0) return fault(shown(name), "is given twice");
+      seen_ |= member;
+      if (Status status = read_member(member, value); !status.ok()) return status;
+    }
+    if ((seen_ & kAttributes) == 0) return fault("attributes", "is missing");
+    return finish();
+  }
+
+ private:
+  Status fault(std::string_view member, std::string_view what) const {
+    return bad(where_ + std::string(member) + ": " + std::string(what));
+  }
+
+  Status read_member(unsigned member, ondemand::value value) {
+    switch (member) {
+      case kAttributes:
+        return read_attributes(value);
+      case kCost: {
+        const std::string_view expected = "must be a whole number from 0 to 1000000000000";
+        static_assert(kMaxUnits == 1'000'000'000'000);
+        return read_whole(value, kMaxUnits, "cost", expected, request_.cost.units);
+      }
+      case kPeek:
+        if (value.get_bool().get(request_.peek)) return fault("peek", "must be true or false");
+        return success();
+      case kPriorityMember:
+        return read_priority(value);
+      default:
+        static_assert(kMaxWaitMs == 30'000);
+        return read_whole(value, kMaxWaitMs, "wait_ms", "must be a whole number from 0 to 30000", body_.wait_ms_);
+    }
+  }
+
+  Status read_whole(ondemand::value value, std::int64_t most, std::string_view member, std::string_view expected,
+                    std::int64_t& out) {
+    if (value.get_int64().get(out) || out < 0 || out > most) return fault(member, expected);
+    return success();
+  }
+
+  Status read_priority(ondemand::value value) {
+    if (value.get_string().get(priority_)) return fault(kPriority, "must be a string");
+    if (priority_.empty() || priority_.size() > kMaxPriority) return fault(kPriority, "must have 1 to 32 bytes");
+    if (priority_.find('\0') != std::string_view::npos) return fault(kPriority, "must not contain NUL");
+    return success();
+  }
+
+  Status read_attributes(ondemand::value value) {
+    ondemand::object object;
+    if (value.get_object().get(object)) return fault("attributes", "must be an object");
+    for (auto field : object) {
+      std::string_view name;
+      if (auto error = field.unescaped_key().get(name)) return bad(json_fault(error));
+      ondemand::value held;
+      if (auto error = field.value().get(held)) return bad(json_fault(error));
+      if (Status status = check_name(name); !status.ok()) return status;
+      ondemand::json_type type;
+      if (auto error = held.type().get(type)) return bad(json_fault(error));
+      Status status = type == ondemand::json_type::array ? read_values(name, held) : read_value(name, held);
+      if (!status.ok()) return status;
+    }
+    return success();
+  }
+
+  Status check_name(std::string_view name) const {
+    if (name.empty()) return fault("attributes", "a name is empty");
+    if (name.size() > kMaxAttributeName) return attribute_fault(name, "the name is longer than 128 bytes");
+    static_assert(kMaxAttributeName == 128);
+    if (name.find('\0') != std::string_view::npos) return attribute_fault(name, "the name must not contain NUL");
+    for (std::size_t i = first_; i < body_.attributes_.size(); ++i) {
+      if (body_.attributes_[i].name == name)
+        return attribute_fault(name, "is given twice; several values go in an array");
+    }
+    return success();
+  }
+
+  Status attribute_fault(std::string_view name, std::string_view what) const {
+    return fault("attributes." + shown(name), what);
+  }
+
+  Status read_values(std::string_view name, ondemand::value held) {
+    ondemand::array values;
+    if (auto error = held.get_array().get(values)) return bad(json_fault(error));
+    bool any = false;
+    for (auto element : values) {
+      ondemand::value value;
+      if (auto error = element.get(value)) return bad(json_fault(error));
+      if (Status status = read_value(name, value); !status.ok()) return status;
+      any = true;
+    }
+    if (!any) return attribute_fault(name, "the array is empty");
+    return success();
+  }
+
+  Status read_value(std::string_view name, ondemand::value held) {
+    std::string_view value;
+    if (auto error = held.get_string().get(value)) {
+      if (error == simdjson::INCORRECT_TYPE) return attribute_fault(name, "must be a string or an array of strings");
+      return attribute_fault(name, "is not a valid JSON string");
+    }
+    if (value.size() > kMaxAttributeValue) return attribute_fault(name, "the value is longer than 4096 bytes");
+    static_assert(kMaxAttributeValue == 4096);
+    if (value.find('\0') != std::string_view::npos) return attribute_fault(name, "the value must not contain NUL");
+    return add(name, value);
+  }
+
+  Status add(std::string_view name, std::string_view value) {
+    if (body_.attributes_.size() - first_ >= kMaxAttributes) return fault("attributes", "has more than 64 values");
+    static_assert(kMaxAttributes == 64);
+    body_.attributes_.push_back({name, value});
+    return success();
+  }
+
+  // The priority becomes an attribute, so that rules can match it.
+  Status finish() {
+    if ((seen_ & kPriorityMember) != 0) {
+      for (std::size_t i = first_; i < body_.attributes_.size(); ++i) {
+        if (body_.attributes_[i].name == kPriority) return fault(kPriority, "is also among the attributes");
+      }
+      if (Status status = add(kPriority, priority_); !status.ok()) return status;
+    }
+    body_.requests_.push_back(request_);
+    body_.attribute_ends_.push_back(body_.attributes_.size());
+    return success();
+  }
+
+  CheckBody& body_;
+  const Accepts accepts_;
+  const std::string& where_;
+  const std::size_t first_;  // this request's first attribute
+  unsigned seen_ = 0;
+  Request request_;
+  std::string_view priority_;
+};
+
+CheckBody::CheckBody() : json_(std::make_unique<Json>()) {}
+CheckBody::~CheckBody() = default;
+
+template <typename Read>
+Status CheckBody::read(std::string_view body, Read read_document) {
+  attributes_.clear();
+  attribute_ends_.clear();
+  requests_.clear();
+  wait_ms_ = 0;
+  ondemand::document document;
+  if (auto error = json_->parser.iterate(json_->pad(body)).get(document)) return bad(json_fault(error));
+  ondemand::object object;
+  if (auto error = document.get_object().get(object)) {
+    if (error == simdjson::INCORRECT_TYPE) return bad("the body must be a JSON object");
+    return bad(json_fault(error));
+  }
+  if (Status status = read_document(object); !status.ok()) return status;
+  // The only sign of the end that this simdjson gives.
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
+    return bad("the body has more behind its JSON object");
+  refer_to_attributes();
+  return success();
+}
+
+Status CheckBody::read_check(std::string_view body) {
+  const std::string where;
+  return read(body, [&](ondemand::object object) {
+    return Reader(*this, {.peek = true, .wait_ms = true}, where).read(object);
+  });
+}
+
+Status CheckBody::read_refund(std::string_view body) {
+  const std::string where;
+  return read(body, [&](ondemand::object object) { return Reader(*this, {}, where).read(object); });
+}
+
+Status CheckBody::read_batch(std::string_view body) {
+  return read(body, [&](ondemand::object object) -> Status {
+    bool seen = false;
+    for (auto field : object) {
+      std::string_view name;
+      if (auto error = field.unescaped_key().get(name)) return bad(json_fault(error));
+      if (name != "requests") return bad(shown(name) + ": is not known here");
+      if (seen) return bad("requests: is given twice");
+      seen = true;
+      ondemand::array list;
+      if (field.value().get_array().get(list)) return bad("requests: must be an array");
+      for (auto element : list) {
+        const std::string where = "requests[" + std::to_string(requests_.size()) + "].";
+        if (requests_.size() == kMaxBatch) return bad("requests: has more than 1000 elements");
+        static_assert(kMaxBatch == 1'000);
+        ondemand::object one;
+        if (auto error = element.get_object().get(one)) {
+          if (error != simdjson::INCORRECT_TYPE) return bad(json_fault(error));
+          return bad(where.substr(0, where.size() - 1) + ": must be an object");
+        }
+        if (Status status = Reader(*this, {.peek = true, .wait_ms = false}, where).read(one); !status.ok())
+          return status;
+      }
+    }
+    return seen ? success() : bad("requests: is missing");
+  });
+}
+
+// Only now: the list of attributes moves while it grows.
+void CheckBody::refer_to_attributes() {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    requests_[i].attributes = {attributes_.data() + begin, attribute_ends_[i] - begin};
+    begin = attribute_ends_[i];
+  }
+}
+
+}  // namespace weir::http

@@ -1,0 +1,57 @@
+// CheckBody: the JSON that /v1/check, /v1/check/batch and /v1/refund take, read strictly.
+//
+// Wrong types, unknown or repeated members, trailing bytes, NUL, invalid UTF-8 and anything over its bound are refused
+// with a message that names the member: "attributes.tenant: must be a string or an array of strings".
+//
+// Buffers are kept between bodies, so reading does not allocate once warm. Not thread-safe: one for each loop. The
+// requests refer to it and are valid until the next read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "weir/request.h"
+#include "weir/result.h"
+
+namespace weir::http {
+
+inline constexpr std::size_t kMaxBatch = 1'000;
+inline constexpr std::size_t kMaxPriority = 32;
+inline constexpr std::int64_t kMaxWaitMs = 30'000;
+
+class CheckBody {
+ public:
+  CheckBody();
+  ~CheckBody();
+
+  Status read_check(std::string_view body);
+  // As a check, without "peek" and "wait_ms".
+  Status read_refund(std::string_view body);
+  // {"requests":[…]}, each as a check without "wait_ms".
+  Status read_batch(std::string_view body);
+
+  // One after read_check() and read_refund().
+  std::span<const Request> requests() const { return requests_; }
+  const Request& request() const { return requests_.front(); }
+  // How long the caller lets us hold back an admitted request's answer.
+  std::int64_t wait_ms() const { return wait_ms_; }
+
+ private:
+  class Reader;
+  struct Json;
+
+  template <typename Read>
+  Status read(std::string_view body, Read read_document);
+  void refer_to_attributes();
+
+  std::unique_ptr<Json> json_;
+  std::vector<Attribute> attributes_;        // of all requests, one after the other
+  std::vector<std::size_t> attribute_ends_;  // of each request
+  std::vector<Request> requests_;
+  std::int64_t wait_ms_ = 0;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,48 @@
+// CheckHandler: /v1/check, /v1/check/batch and /v1/refund: reads the body, asks the limiter, writes the decision.
+//
+// One for each loop: its buffers are reused from request to request. A limiter that answers at once is asked inline;
+// one that answers later completes on whatever thread, and the answer is written back on the connection's loop.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontends/http/check_body.h"
+#include "frontends/http/router.h"
+#include "weir/limiter.h"
+
+namespace weir::http {
+
+class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
+ public:
+  CheckHandler(Limiter& limiter, bool legacy_headers) : limiter_(limiter), legacy_headers_(legacy_headers) {}
+
+  void check(const HttpRequest& request, ResponseWriter& writer);
+  void check_batch(const HttpRequest& request, ResponseWriter& writer);
+  void refund(const HttpRequest& request, ResponseWriter& writer);
+
+ private:
+  // What the caller wants of the answer.
+  struct Wishes {
+    int deny_status = 0;  // 0: the default one
+    std::int64_t wait_ms = 0;
+  };
+  struct PendingBatch;
+
+  Response render(const Decision& decision, const Wishes& wishes);
+  Response render_batch(std::span<const Decision> decisions);
+  bool holds(const Decision& decision, const Wishes& wishes) const;
+  void answer_later(const Decision& decision, const Wishes& wishes, const LaterResponse& later);
+  Limiter::Completion completion(const Wishes& wishes, LaterResponse later);
+  void check_batch_later(ResponseWriter& writer);
+
+  Limiter& limiter_;
+  const bool legacy_headers_;
+  CheckBody body_;
+  std::vector<Decision> decisions_;
+  std::string json_;
+  std::string fields_;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,22 @@
+// A decision as JSON: the members of DESIGN's HTTP section, alone or inside a problem (RFC 9457). Plain functions on
+// strings, for every front end that answers in JSON.
+#pragma once
+
+#include <string>
+
+#include "weir/decision.h"
+
+namespace weir::http {
+
+// {"allowed":true,"reason":"ok",…}
+void append_decision(std::string& out, const Decision& decision);
+
+// {"type":…,"title":…,"status":…,"detail":…,"code":…,"violated-policies":[…],"allowed":false,…}
+// Precondition: !decision.allowed.
+void append_denial(std::string& out, const Decision& decision, int status);
+
+// The status of an answer that the caller has no other wish for: 200, 429, or 503 when the denial is ours (the store
+// did not answer, load is being shed) and not the client's.
+int default_status(const Decision& decision);
+
+}  // namespace weir::http

@@ -1,0 +1,47 @@
+// HttpRequest and HttpLimits: one parsed request, and how large one may be.
+//
+// A request only refers to the connection's buffer (and to its parser, for a chunked body): valid until the handler
+// returns.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace weir::http {
+
+struct HttpLimits {
+  std::size_t request_line_bytes = 8192;
+  std::size_t header_bytes = std::size_t{16} << 10;  // request line and fields together
+  std::size_t header_count = 100;
+  std::size_t body_bytes = std::size_t{64} << 10;  // where a route does not say otherwise
+};
+
+// Bytes that chunked coding may add to a body: size lines, extensions, line ends and trailers.
+inline constexpr std::size_t kMaxChunkOverhead = std::size_t{64} << 10;
+inline constexpr std::size_t kMaxChunkLine = 256;
+inline constexpr std::size_t kMaxTrailerBytes = 4096;
+inline constexpr std::size_t kMaxMethodBytes = 32;
+
+struct HttpField {
+  std::string_view name;
+  std::string_view value;
+};
+
+struct HttpRequest {
+  std::string_view method;
+  std::string_view path;   // as sent, not percent-decoded
+  std::string_view query;  // without the question mark
+  std::span<const HttpField> fields;
+  std::string_view body;
+  int minor_version = 1;
+  bool keep_alive = true;
+
+  // The first field of this name, compared without regard to case; null if there is none.
+  const HttpField* find(std::string_view name) const;
+};
+
+// ASCII only, as HTTP's names are.
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+
+}  // namespace weir::http

@@ -1,0 +1,150 @@
+#include "frontends/http/http_protocol.h"
+
+#include <cassert>
+#include <utility>
+
+#include "frontends/http/json_text.h"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+}  // namespace
+
+HttpProtocol::HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits)
+    : link_(link), router_(std::move(router)), limits_(limits), parser_(limits) {}
+
+std::size_t HttpProtocol::on_bytes(std::string_view bytes) {
+  std::size_t used = 0;
+  while (!ending_ && used < bytes.size() && !link_.congested()) {
+    if (waiting_.size() >= kMaxInFlight) {
+      paused_ = true;
+      link_.pause();
+      break;
+    }
+    const std::string_view rest = bytes.substr(used);
+    RequestParser::State state = parser_.parse(rest);
+    if (state == RequestParser::State::head) state = on_head(rest);
+    if (state == RequestParser::State::need_more) break;
+    continue_owed_ = false;
+    if (state == RequestParser::State::failed) {
+      refuse(parser_.error().status, parser_.error().detail);
+      break;
+    }
+    handle(parser_.request());
+    used += parser_.consumed();
+    parser_.reset();
+  }
+  return ending_ ? bytes.size() : used;
+}
+
+RequestParser::State HttpProtocol::on_head(std::string_view bytes) {
+  const HttpRequest& request = parser_.request();
+  route_ = router_->find(request.method, request.path, allow_);
+  parser_.allow_body(route_ != nullptr && route_->body_bytes > 0 ? route_->body_bytes : limits_.body_bytes);
+  const RequestParser::State state = parser_.parse(bytes);
+  // A client that has begun to send its body does not wait for us.
+  if (state == RequestParser::State::need_more && parser_.expects_continue() && bytes.size() == parser_.head_bytes()) {
+    if (waiting_.empty()) {
+      link_.output() += kContinue;
+    } else {
+      continue_owed_ = true;
+    }
+  }
+  return state;
+}
+
+void HttpProtocol::handle(const HttpRequest& request) {
+  ResponseWriter writer(*this, {.head_only = request.method == "HEAD",
+                                .keep_alive = request.keep_alive && !draining_,
+                                .minor_version = request.minor_version});
+  if (route_ != nullptr) {
+    route_->handler(request, writer);
+    assert(writer.used());
+  } else if (allow_.empty()) {
+    writer.send_problem(404, "nothing is served at this path");
+  } else {
+    writer.send_problem(405, "this path knows only: " + allow_, "Allow: " + allow_ + "\r\n");
+  }
+}
+
+void HttpProtocol::refuse(int status, std::string_view detail) {
+  ResponseWriter(*this, {.head_only = false, .keep_alive = false, .minor_version = 1}).send_problem(status, detail);
+}
+
+void HttpProtocol::answer(const Response& response, const ResponseForm& form) {
+  if (waiting_.empty()) {
+    append_response(link_.output(), response, form);
+    return end_after(form.keep_alive);
+  }
+  Waiting& behind = waiting_.emplace_back(Waiting{.form = form, .ready = true, .bytes = {}});
+  append_response(behind.bytes, response, form);
+  if (!form.keep_alive) ending_ = true;
+}
+
+LaterResponse HttpProtocol::defer(const ResponseForm& form) {
+  waiting_.push_back({.form = form, .ready = false, .bytes = {}});
+  if (!form.keep_alive) ending_ = true;
+  return {link_.hold(), *this, first_number_ + waiting_.size() - 1};
+}
+
+void HttpProtocol::finish(std::uint64_t number, const Response& response) {
+  assert(number >= first_number_ && number - first_number_ < waiting_.size());
+  Waiting& slot = waiting_[static_cast<std::size_t>(number - first_number_)];
+  assert(!slot.ready);
+  slot.ready = true;
+  if (number == first_number_) {
+    append_response(link_.output(), response, slot.form);
+  } else {
+    append_response(slot.bytes, response, slot.form);
+  }
+  release_ready();
+}
+
+// Sends what is ready up to the first answer that is not.
+void HttpProtocol::release_ready() {
+  while (!waiting_.empty() && waiting_.front().ready) {
+    link_.output() += waiting_.front().bytes;
+    const bool keep_alive = waiting_.front().form.keep_alive;
+    waiting_.pop_front();
+    ++first_number_;
+    end_after(keep_alive);
+  }
+  if (waiting_.empty() && std::exchange(continue_owed_, false)) link_.output() += kContinue;
+  if (paused_ && waiting_.size() < kMaxInFlight) {
+    paused_ = false;
+    link_.resume();
+  }
+  link_.flush();
+}
+
+void HttpProtocol::end_after(bool keep_alive) {
+  if (keep_alive) return;
+  ending_ = true;
+  link_.close();
+}
+
+void HttpProtocol::on_timeout() {
+  if (waiting_.empty() && parser_.begun()) refuse(408, "the request did not come to its end in time");
+}
+
+void HttpProtocol::on_drain() {
+  draining_ = true;
+  // A message that has begun gets its answer, with "Connection: close", and ends the connection.
+  if (parser_.begun()) return;
+  ending_ = true;
+  if (waiting_.empty()) {
+    link_.close();
+  } else {
+    waiting_.back().form.keep_alive = false;
+  }
+}
+
+frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits) {
+  return [router = std::move(router), limits](frontends::Link& link) {
+    return std::make_unique<HttpProtocol>(link, router, limits);
+  };
+}
+
+}  // namespace weir::http

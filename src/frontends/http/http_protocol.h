@@ -1,0 +1,66 @@
+// HttpProtocol: HTTP/1.1 on one connection: finds messages, calls handlers, keeps answers in the order of the requests.
+//
+// Runs on its connection's loop. An answer that is ready in time goes straight into the link's output; one that comes
+// later, and all behind it, wait in a queue of at most kMaxInFlight.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "frontends/http/request_parser.h"
+#include "frontends/http/router.h"
+#include "frontends/transport/protocol.h"
+
+namespace weir::http {
+
+// Requests of one connection that wait for their answer. More stay unread.
+inline constexpr std::size_t kMaxInFlight = 64;
+
+class HttpProtocol final : public frontends::Protocol {
+ public:
+  HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits);
+
+  std::size_t on_bytes(std::string_view bytes) override;
+  bool idle() const override { return waiting_.empty() && !parser_.begun(); }
+  bool waiting() const override { return !waiting_.empty(); }
+  void on_timeout() override;
+  void on_drain() override;
+
+  // For ResponseWriter and LaterResponse.
+  void answer(const Response& response, const ResponseForm& form);
+  LaterResponse defer(const ResponseForm& form);
+  void finish(std::uint64_t number, const Response& response);
+
+ private:
+  struct Waiting {
+    ResponseForm form;
+    bool ready = false;
+    std::string bytes;
+  };
+
+  RequestParser::State on_head(std::string_view bytes);
+  void handle(const HttpRequest& request);
+  void refuse(int status, std::string_view detail);
+  void release_ready();
+  void end_after(bool keep_alive);
+
+  frontends::Link& link_;
+  const std::shared_ptr<const Router> router_;
+  const HttpLimits limits_;
+  RequestParser parser_;
+  const Route* route_ = nullptr;  // of the message under way
+  std::string allow_;             // when route_ is null
+  std::deque<Waiting> waiting_;
+  std::uint64_t first_number_ = 0;  // of waiting_.front()
+  bool continue_owed_ = false;
+  bool paused_ = false;
+  bool draining_ = false;
+  bool ending_ = false;  // no further message is read
+};
+
+// Protocols that share `router` and live on one loop.
+frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits = {});
+
+}  // namespace weir::http

@@ -1,0 +1,76 @@
+#include "frontends/http/response.h"
+
+#include "frontends/http/json_text.h"
+
+namespace weir::http {
+
+std::string_view status_phrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 204:
+      return "No Content";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 417:
+      return "Expectation Failed";
+    case 422:
+      return "Unprocessable Content";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Status";
+  }
+}
+
+void append_response(std::string& out, const Response& response, const ResponseForm& form) {
+  out += "HTTP/1.1 ";
+  append_number(out, response.status);
+  out += ' ';
+  out += status_phrase(response.status);
+  if (!response.content_type.empty()) {
+    out += "\r\nContent-Type: ";
+    out += response.content_type;
+  }
+  out += "\r\nContent-Length: ";
+  append_number(out, static_cast<std::int64_t>(response.body.size()));
+  out += "\r\nCache-Control: no-store\r\n";
+  out += response.fields;
+  if (!form.keep_alive) {
+    out += "Connection: close\r\n";
+  } else if (form.minor_version == 0) {
+    out += "Connection: keep-alive\r\n";
+  }
+  out += "\r\n";
+  if (!form.head_only) out += response.body;
+}
+
+}  // namespace weir::http

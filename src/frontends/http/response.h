@@ -1,0 +1,33 @@
+// Response: one answer, and how it is written on the wire.
+//
+// A Response only refers to its strings. Every answer carries Cache-Control: no-store: a decision is about this moment.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weir::http {
+
+inline constexpr std::string_view kJson = "application/json";
+inline constexpr std::string_view kProblemJson = "application/problem+json";
+
+struct Response {
+  int status = 200;
+  std::string_view content_type = kJson;
+  std::string_view fields{};  // further header fields, each "Name: value\r\n"
+  std::string_view body{};
+};
+
+// What the request asks of the answer's form.
+struct ResponseForm {
+  bool head_only = false;  // to a HEAD request: everything but the body
+  bool keep_alive = true;
+  int minor_version = 1;
+};
+
+// "Too Many Requests" for 429.
+std::string_view status_phrase(int status);
+
+void append_response(std::string& out, const Response& response, const ResponseForm& form);
+
+}  // namespace weir::http

@@ -1,0 +1,117 @@
+// ToyLimiter: for the tests of front ends. Answers what it is told to, at once or when asked to, and remembers what it
+// was asked. Thread-safe.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weir/limiter.h"
+
+namespace weir::http {
+
+class ToyLimiter final : public Limiter {
+ public:
+  using Decide = std::function<Decision(const Request&)>;
+
+  // One enforced rule, "search-per-key", with 119 of 120 left.
+  static Decision allowed(const Request& request) {
+    Decision decision;
+    decision.reason = Reason::ok;
+    decision.deciding = 0;
+    decision.cost = request.cost.units;
+    decision.source = "memory";
+    RuleOutcome rule;
+    rule.rule = "search-per-key";
+    rule.limit = 120;
+    rule.remaining = 119;
+    rule.cost = request.cost.units;
+    rule.window = std::chrono::seconds(60);
+    rule.reset_after = std::chrono::milliseconds(500);
+    decision.rules.push_back(rule);
+    return decision;
+  }
+  static Decision denied(const Request& request) {
+    Decision decision = allowed(request);
+    decision.allowed = false;
+    decision.reason = Reason::limit_exceeded;
+    decision.retry_after = std::chrono::milliseconds(1'200);
+    decision.rules[0].allowed = false;
+    decision.rules[0].remaining = 0;
+    decision.rules[0].retry_after = std::chrono::milliseconds(1'200);
+    decision.rules[0].reset_after = std::chrono::seconds(60);
+    return decision;
+  }
+
+  void decide_by(Decide decide) { decide_ = std::move(decide); }
+  // From now on answers wait for complete(); each is decided when the request comes.
+  void defer() { immediate_ = false; }
+
+  std::size_t pending() {
+    const std::lock_guard lock(mutex_);
+    return pending_.size();
+  }
+  // Answers the i-th of the pending requests, on the calling thread.
+  void complete(std::size_t i) {
+    std::unique_lock lock(mutex_);
+    auto [decision, done] = std::move(pending_[i]);
+    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
+    lock.unlock();
+    done(decision);
+  }
+  // "tenant=acme action=search cost=1", for each request so far.
+  std::vector<std::string> asked() {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+
+  bool immediate() const override { return immediate_; }
+  Decision check(const Request& request) override {
+    note("", request);
+    return decide_(request);
+  }
+  void check(const Request& request, Completion done) override {
+    note("", request);
+    const std::lock_guard lock(mutex_);
+    pending_.emplace_back(decide_(request), std::move(done));
+  }
+  void check_batch(std::span<const Request> requests, std::span<Decision> decisions) override {
+    for (std::size_t i = 0; i < requests.size(); ++i) decisions[i] = check(requests[i]);
+  }
+  Decision refund(const Request& request) override {
+    note("refund ", request);
+    return decide_(request);
+  }
+  void refund(const Request& request, Completion done) override {
+    note("refund ", request);
+    const std::lock_guard lock(mutex_);
+    pending_.emplace_back(decide_(request), std::move(done));
+  }
+  Decision reset(const Request& request) override { return decide_(request); }
+  ChargeOutcome charge(const AdHocCharge&) override { return {}; }
+  void charge(const AdHocCharge&, std::function<void(const ChargeOutcome&)> done) override { done({}); }
+  Status replace(const Rules&) override { return success(); }
+  Status reload() override { return success(); }
+
+ private:
+  void note(const char* verb, const Request& request) {
+    std::string text = verb;
+    for (const Attribute& each : request.attributes) {
+      text += std::string(each.name) + "=" + std::string(each.value) + " ";
+    }
+    text += "cost=" + std::to_string(request.cost.units);
+    if (request.peek) text += " peek";
+    const std::lock_guard lock(mutex_);
+    asked_.push_back(std::move(text));
+  }
+
+  Decide decide_ = allowed;
+  bool immediate_ = true;
+  std::mutex mutex_;
+  std::vector<std::pair<Decision, Completion>> pending_;
+  std::vector<std::string> asked_;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,66 @@
+// Loops: the server's event loops, one thread each, and everything that listens on them.
+//
+//   Loops loops(2);
+//   Result<Endpoint> bound = loops.listen({.endpoint = endpoint, .protocols = [&](std::size_t) { return factory; }});
+//   loops.start();
+//   …
+//   loops.drain(std::chrono::seconds(10));
+//
+// listen() before start(). counters() and post() from any thread; the rest from the thread that owns the Loops, which
+// is none of its loops. Nothing here throws but for lack of memory or threads.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontends/transport/endpoint.h"
+#include "frontends/transport/limits.h"
+#include "frontends/transport/loop.h"
+#include "frontends/transport/protocol.h"
+#include "frontends/transport/tls.h"
+#include "weir/result.h"
+
+namespace weir::frontends {
+
+struct ListenOptions {
+  Endpoint endpoint{};
+  Limits limits{};
+  // Asked once for each loop: what the factory's protocols share needs no lock.
+  std::function<ProtocolFactory(std::size_t loop)> protocols{};
+  std::shared_ptr<const TlsContext> tls{};  // null: plain
+};
+
+class Loops {
+ public:
+  explicit Loops(std::size_t count);
+  ~Loops();
+  Loops(const Loops&) = delete;
+  Loops& operator=(const Loops&) = delete;
+
+  std::size_t size() const { return loops_.size(); }
+  // Answers where it listens: the endpoint with the port that was taken. An endpoint that is off does nothing.
+  Result<Endpoint> listen(const ListenOptions& options);
+  void start();
+
+  void post(std::size_t loop, std::function<void()> task) { loops_[loop]->post(std::move(task)); }
+  boost::asio::io_context& io(std::size_t loop) { return loops_[loop]->io(); }
+
+  // Stops accepting, lets every connection finish what it has begun, waits for that at most `deadline`, then stops.
+  void drain(Duration deadline);
+  // Closes everything and joins the threads. Idempotent.
+  void stop();
+
+  Counters counters(std::size_t loop) const { return loops_[loop]->counters(); }
+  Counters total() const;
+
+ private:
+  std::vector<std::shared_ptr<Loop>> loops_;
+  std::vector<std::thread> threads_;
+  bool stopped_ = false;
+};
+
+}  // namespace weir::frontends

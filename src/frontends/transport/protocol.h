@@ -1,0 +1,86 @@
+// Protocol and Link: the two halves of a connection. A Protocol turns bytes into requests and decisions into bytes;
+// a Link is the connection as the protocol sees it. Sockets, TLS, timeouts, back-pressure and drain are the
+// connection's (connection.h) and are written once for HTTP, gRPC, RESP and SPOP.
+//
+// Everything here runs on one loop's thread: no locks. A Protocol is owned by its connection.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weir/time.h"
+
+namespace weir::frontends {
+
+// Who is on the other side.
+struct Peer {
+  std::string address;  // "192.0.2.7" or "2001:db8::1"; empty for a Unix socket
+  int port = 0;
+  bool tls = false;
+  std::string alpn;  // what the TLS handshake agreed on, such as "h2"; known before the Protocol is made
+};
+
+class Link {
+ public:
+  virtual const Peer& peer() const = 0;
+
+  // Append answers here. What was appended during on_bytes() is sent in one system call when it returns.
+  virtual std::string& output() = 0;
+  // Sends what was appended outside on_bytes(), as when a store answered later.
+  virtual void flush() = 0;
+  // Closes once everything appended so far has been sent (or at once if it cannot be sent). No more bytes arrive.
+  virtual void close() = 0;
+
+  // While paused no more bytes are read: a protocol with too many decisions in flight pauses. Bytes already received
+  // are offered again by resume().
+  virtual void pause() = 0;
+  virtual void resume() = 0;
+
+  // True when unsent output is over Limits::output_bytes. A protocol then stops where it is, even with whole messages
+  // left in `bytes`; on_bytes() is called again once the peer has taken its answers.
+  virtual bool congested() const = 0;
+
+  // Keeps the connection, and so the protocol, alive for a completion that may outlive it. closed() then tells.
+  virtual std::shared_ptr<Link> hold() = 0;
+  virtual bool closed() const = 0;
+
+  // Runs `task` on this loop after `delay`, unless the connection is closed by then.
+  virtual void after(Duration delay, std::function<void()> task) = 0;
+
+  // For completions that may run on another thread; the only two methods that such a thread may call. post() runs
+  // `task` on this loop, soon.
+  virtual bool on_loop() const = 0;
+  virtual void post(std::function<void()> task) = 0;
+
+ protected:
+  ~Link() = default;
+};
+
+class Protocol {
+ public:
+  virtual ~Protocol() = default;
+
+  // `bytes` is all that was received and not yet consumed. Returns how much of it is dealt with; the rest is offered
+  // again, with more behind it. A protocol that is offered a full buffer and consumes nothing is closed, so it must
+  // answer "too large" itself before that (Limits::input_bytes).
+  virtual std::size_t on_bytes(std::string_view bytes) = 0;
+
+  // True between messages, when nothing is begun and nothing is owed. Decides which timeout runs: the idle one, or
+  // the one for a message that does not come to its end. That one starts anew whenever bytes are consumed, so a
+  // protocol that consumes messages piecemeal bounds their duration itself.
+  virtual bool idle() const = 0;
+  // True while an answer is owed: the peer waits for us and not we for the peer, so no timeout runs.
+  virtual bool waiting() const { return false; }
+
+  // The message timeout ran out: say so in the protocol's own words, if it has any. The link closes afterwards.
+  virtual void on_timeout() {}
+  // The server is leaving: finish what is begun, then call Link::close().
+  virtual void on_drain() = 0;
+};
+
+using ProtocolFactory = std::function<std::unique_ptr<Protocol>(Link&)>;
+
+}  // namespace weir::frontends

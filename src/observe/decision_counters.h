@@ -1,0 +1,76 @@
+// DecisionCounters: what one event loop decided, counted at the price of a few plain stores.
+//
+// One writer (the loop that owns it) and any number of readers. A count is a relaxed load and a relaxed store, so the
+// hot path has no locked instruction and no line shared with another loop; readers see each count whole, and the
+// counts of one decision perhaps a moment apart. Rows come in chunks that are allocated when their first rule is
+// used and never move.
+//
+// The first kMaxRuleLabels rules ever used have a row each; all later ones share the row kOtherRule, which bounds
+// both the memory here and the labels of a scrape.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "weir/limiter.h"
+
+namespace weir::observe {
+
+inline constexpr std::uint32_t kMaxRuleLabels = 1'000;
+inline constexpr std::uint32_t kOtherRule = kMaxRuleLabels;
+
+// What one rule said to one check.
+enum class Outcome : std::uint8_t {
+  allowed,
+  denied,
+  too_large,      // denied for ever: the cost cannot fit
+  shadow_denied,  // would have been denied, was not
+  failed_open,    // the store did not answer, the rule's policy let it pass
+  failed_closed,  // the store did not answer, the rule's policy denied
+};
+inline constexpr std::size_t kOutcomeCount = 6;
+std::string_view outcome_name(Outcome outcome);
+
+// An allowed check that leaves less than this share of the limit is near it.
+inline constexpr std::int64_t kNearLimitDivisor = 5;
+
+class DecisionCounters final : public Observer {
+ public:
+  using Counter = std::atomic<std::uint64_t>;
+
+  DecisionCounters() = default;
+  ~DecisionCounters() override;
+  DecisionCounters(const DecisionCounters&) = delete;
+  DecisionCounters& operator=(const DecisionCounters&) = delete;
+
+  // On the owning loop only.
+  void on_decision(const Decision& decision) override;
+
+  // From any thread. `rule` is an ordinal below kMaxRuleLabels, or kOtherRule.
+  std::uint64_t checks(std::uint32_t rule, Algorithm algorithm, Outcome outcome) const;
+  std::uint64_t near_limit(std::uint32_t rule) const;
+  std::uint64_t decisions(Reason reason, bool allowed) const;
+  std::uint64_t degraded() const { return degraded_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Row {
+    std::array<std::array<Counter, kOutcomeCount>, kAlgorithmCount> checks{};
+    Counter near_limit{0};
+  };
+  static constexpr std::uint32_t kRowsPerChunk = 64;
+  static constexpr std::uint32_t kChunks = kOtherRule / kRowsPerChunk + 1;
+  struct Chunk {
+    std::array<Row, kRowsPerChunk> rows;
+  };
+
+  Row& row(std::uint32_t rule);
+  const Row* row_if_used(std::uint32_t rule) const;
+
+  std::array<std::atomic<Chunk*>, kChunks> chunks_{};  // owned; set once by the writer
+  std::array<std::array<Counter, 2>, kReasonCount> decisions_{};
+  Counter degraded_{0};
+};
+
+}  // namespace weir::observe

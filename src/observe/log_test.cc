@@ -1,0 +1,169 @@
+#include "observe/log.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "observe/json_text.h"
+
+namespace weir::observe {
+namespace {
+
+std::string json(std::string_view text, std::size_t budget = kNoBudget) {
+  std::string out;
+  append_json_string(out, text, budget);
+  return out;
+}
+
+// Collects what a log writes to the other end of a pipe.
+class Sink {
+ public:
+  Sink() {
+    EXPECT_EQ(::pipe2(fds_, O_NONBLOCK), 0);
+    ::fcntl(fds_[0], F_SETPIPE_SZ, 1 << 20);
+  }
+  ~Sink() {
+    ::close(fds_[0]);
+    ::close(fds_[1]);
+  }
+  int fd() const { return fds_[1]; }
+  std::vector<std::string> lines() {
+    std::string all;
+    char buffer[65536];
+    for (ssize_t n; (n = ::read(fds_[0], buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<std::size_t>(n));
+    std::vector<std::string> out;
+    for (std::size_t at = 0; at < all.size();) {
+      const std::size_t end = all.find('\n', at);
+      EXPECT_NE(end, std::string::npos) << "the last line is not ended";
+      if (end == std::string::npos) break;
+      out.push_back(all.substr(at, end - at));
+      at = end + 1;
+    }
+    return out;
+  }
+
+ private:
+  int fds_[2] = {-1, -1};
+};
+
+class LogTest : public testing::Test {
+ protected:
+  Log make(Log::Format format, Level level = Level::info, std::int64_t repeats = 20) {
+    return Log({.format = format, .level = level, .fd = sink_.fd(), .colour = false, .repeats_per_second = repeats},
+               clock_);
+  }
+  Sink sink_;
+  ManualClock clock_{from_micros(1'782'907'200'123'456)};
+};
+
+TEST(JsonString, EscapesQuotesBackslashesAndControls) {
+  EXPECT_EQ(json("a\"b\\c\n\r\t\x01\x7f"), R"("a\"b\\c\n\r\t\u0001\u007f")");
+  EXPECT_EQ(json(std::string_view("\0", 1)), R"("\u0000")");
+}
+
+TEST(JsonString, ReplacesWhatIsNotUtf8) {
+  EXPECT_EQ(json("\xff"), "\"\xEF\xBF\xBD\"");
+  EXPECT_EQ(json("\xC0\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\"") << "overlong NUL";
+  EXPECT_EQ(json("\xE0\x80\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"") << "overlong";
+  EXPECT_EQ(json("\xED\xA0\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"") << "surrogate";
+  EXPECT_EQ(json("\xF4\x90\x80\x80").size(), 2 + 4 * 3u) << "above U+10FFFF";
+  EXPECT_EQ(json("\xE2\x82"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\"") << "cut short";
+  EXPECT_EQ(json("é€😀"), "\"é€😀\"");
+}
+
+TEST(JsonString, EscapesBreaksThatAreNotAscii) {
+  EXPECT_EQ(json("\xE2\x80\xA8\xE2\x80\xA9"), R"("\u2028\u2029")");
+  EXPECT_EQ(json("\xC2\x9B"), R"("\u009b")") << "the one-byte CSI of terminals";
+}
+
+TEST(JsonString, StaysInItsBudgetWhateverTheText) {
+  for (std::size_t budget = 9; budget < 60; ++budget) {
+    for (const std::string& text : {std::string(100, 'x'), std::string(100, '\x01'), std::string(100, '\xff')}) {
+      const std::string out = json(text, budget);
+      EXPECT_LE(out.size(), budget + 2);
+      EXPECT_TRUE(out.ends_with("…\"")) << out;
+    }
+  }
+}
+
+TEST_F(LogTest, JsonIsOneObjectPerLine) {
+  Log log = make(Log::Format::json);
+  log.info("rules_loaded", "rules \"loaded\"",
+           {{"path", "a\nb"}, {"rules", 12}, {"ok", true}, {"big", -9'000'000'000}});
+  EXPECT_EQ(sink_.lines(), std::vector<std::string>{
+                               R"({"ts":"2026-07-01T12:00:00.123Z","level":"info","event":"rules_loaded",)"
+                               R"("msg":"rules \"loaded\"","path":"a\nb","rules":12,"ok":true,"big":-9000000000})"});
+}
+
+TEST_F(LogTest, TextIsForPeopleAndCannotBeForged) {
+  Log log = make(Log::Format::text);
+  log.warn("x", "bad key\n2026 error forged",
+           {{"path", "rules.yaml"}, {"why", "no such\x1b[31m file"}, {"n", 3}, {"none", ""}});
+  EXPECT_EQ(sink_.lines(),
+            std::vector<std::string>{R"(2026-07-01T12:00:00.123Z warn  bad key\n2026 error forged path=rules.yaml )"
+                                     R"(why="no such\u001b[31m file" n=3 none="")"});
+}
+
+TEST_F(LogTest, LevelsBelowTheChosenOneAreSilent) {
+  Log log = make(Log::Format::text, Level::warn);
+  log.debug("a", "a");
+  log.info("b", "b");
+  EXPECT_TRUE(sink_.lines().empty());
+  log.error("c", "c");
+  EXPECT_EQ(sink_.lines().size(), 1u);
+}
+
+TEST_F(LogTest, AHugeMessageAndManyFieldsStayInOnePipeWrite) {
+  const std::string huge(100'000, '\x01');
+  for (const Log::Format format : {Log::Format::json, Log::Format::text}) {
+    Log log = make(format);
+    log.info("huge", huge, {{"a", huge}, {"b", huge}, {huge, huge}, {"c", 1}});
+    const std::vector<std::string> lines = sink_.lines();
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_LT(lines[0].size(), Log::kMaxLine);
+    EXPECT_EQ(lines[0].back() == '}', format == Log::Format::json);
+  }
+}
+
+TEST_F(LogTest, ARepeatedLineIsHeldBackAndCounted) {
+  Log log = make(Log::Format::json, Level::info, 3);
+  for (int i = 0; i < 10; ++i) log.warn("refused", "connection refused");
+  log.warn("other_event", "has its own allowance");
+  EXPECT_EQ(sink_.lines().size(), 4u);
+  EXPECT_EQ(log.suppressed(), 7);
+  clock_.advance(std::chrono::seconds(1));
+  log.warn("refused", "connection refused");
+  log.warn("refused", "connection refused");
+  const std::vector<std::string> lines = sink_.lines();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[0].find(R"("suppressed":7)"), std::string::npos);
+  EXPECT_EQ(lines[1].find("suppressed"), std::string::npos);
+}
+
+TEST_F(LogTest, LinesOfManyThreadsNeverMix) {
+  Log log = make(Log::Format::json, Level::info, 1'000'000);
+  std::vector<std::thread> threads;
+  const std::string filler(200, 'x');
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 200; ++i) log.info("e", filler, {{"t", t}, {"i", i}});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<std::string> lines = sink_.lines();
+  EXPECT_EQ(lines.size(), 800u);
+  for (const std::string& line : lines) {
+    EXPECT_TRUE(line.starts_with("{\"ts\"") && line.ends_with("}") && line.find('{', 1) == std::string::npos) << line;
+  }
+}
+
+TEST(Rfc3339, KnowsLeapDaysAndTheEpoch) {
+  EXPECT_EQ(rfc3339(from_micros(0)), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(rfc3339(from_micros(1'709'251'199'999'999)), "2024-02-29T23:59:59.999Z");
+}
+
+}  // namespace
+}  // namespace weir::observe

@@ -1,0 +1,171 @@
+#include "observe/metrics.h"
+
+#include <prometheus/text_serializer.h>
+
+#include <initializer_list>
+#include <utility>
+
+namespace weir::observe {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+struct Label {
+  std::string_view name;
+  std::string_view value;
+};
+
+ClientMetric sample(MetricType type, double value, std::initializer_list<Label> labels) {
+  ClientMetric metric;
+  (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+  for (const Label& label : labels) metric.label.push_back({std::string(label.name), std::string(label.value)});
+  return metric;
+}
+
+MetricFamily family(MetricType type, std::string_view name, std::string_view help) {
+  MetricFamily out;
+  out.name = name;
+  out.help = help;
+  out.type = type;
+  return out;
+}
+
+// Adds families of one process-wide fact each.
+class FactWriter {
+ public:
+  explicit FactWriter(std::vector<MetricFamily>& out) : out_(out) {}
+
+  void counter(std::string_view name, std::string_view help, std::uint64_t value,
+               std::initializer_list<Label> labels = {}) {
+    add(MetricType::Counter, name, help, static_cast<double>(value), labels);
+  }
+  void gauge(std::string_view name, std::string_view help, double value, std::initializer_list<Label> labels = {}) {
+    add(MetricType::Gauge, name, help, value, labels);
+  }
+  // One more sample of the family just added.
+  void also(std::uint64_t value, std::initializer_list<Label> labels) {
+    MetricFamily& last = out_.back();
+    last.metric.push_back(sample(last.type, static_cast<double>(value), labels));
+  }
+
+ private:
+  void add(MetricType type, std::string_view name, std::string_view help, double value,
+           std::initializer_list<Label> labels) {
+    out_.push_back(family(type, name, help));
+    out_.back().metric.push_back(sample(type, value, labels));
+  }
+  std::vector<MetricFamily>& out_;
+};
+
+double unix_seconds(TimePoint time) { return static_cast<double>(micros(time)) / 1e6; }
+
+void collect_rules(const Facts& facts, FactWriter& write) {
+  write.counter("weir_rules_reloads_total", "Attempts to load the rules, by result.", facts.reloads_succeeded,
+                {{"result", "success"}});
+  write.also(facts.reloads_failed, {{"result", "failure"}});
+  write.gauge("weir_rules_last_success_timestamp_seconds", "When the rules in force were loaded.",
+              unix_seconds(facts.rules_last_success));
+  write.gauge("weir_rules_current", "1 if the rules in force are those on disk, 0 if the file there is refused.",
+              facts.rules_current ? 1 : 0);
+  write.gauge("weir_rules_loaded", "Number of rules in force.", static_cast<double>(facts.rules_loaded));
+}
+
+void collect_store(const Facts& facts, FactWriter& write) {
+  const Label store{"store", facts.store_name};
+  write.gauge("weir_store_keys", "Buckets held now.", static_cast<double>(facts.store_keys), {store});
+  write.gauge("weir_store_bytes", "Memory taken by buckets.", static_cast<double>(facts.store_bytes), {store});
+  write.gauge("weir_store_max_bytes", "The bound on the memory taken by buckets.",
+              static_cast<double>(facts.store_max_bytes), {store});
+  write.counter("weir_store_expired_total", "Buckets forgotten because they were as good as new.", facts.store_expired,
+                {store});
+  write.counter("weir_store_evictions_total", "Buckets as good as new that made room for newcomers.",
+                facts.store_evictions, {store});
+  write.counter("weir_store_refused_newcomers_total", "Charges that found no room for a new bucket.",
+                facts.store_refused_newcomers, {store});
+  write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
+                {{"result", "success"}});
+  write.also(facts.snapshots_failed, {{"result", "failure"}});
+}
+
+void collect_connections(const Facts& facts, FactWriter& write) {
+  write.gauge("weir_connections", "Open connections, on all listeners.", static_cast<double>(facts.connections_open));
+  write.counter("weir_connections_accepted_total", "Connections accepted.", facts.connections_accepted);
+  write.counter("weir_connections_refused_total", "Connections refused: too many at once, or no descriptor left.",
+                facts.connections_refused);
+  write.counter("weir_connections_timed_out_total", "Connections cut because the peer sent or read too slowly.",
+                facts.connections_timed_out);
+}
+
+}  // namespace
+
+Metrics::Metrics(std::vector<const DecisionCounters*> loops, RuleId rule_id, std::function<Facts()> facts)
+    : loops_(std::move(loops)), rule_id_(std::move(rule_id)), facts_(std::move(facts)) {}
+
+void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
+  const auto sum = [this](auto&& read) {
+    std::uint64_t total = 0;
+    for (const DecisionCounters* loop : loops_) total += read(*loop);
+    return total;
+  };
+  MetricFamily checks = family(MetricType::Counter, "weir_checks_total",
+                               "What each rule said to the checks that it applied to. A check that another rule denied "
+                               "counts as allowed here if this rule would have allowed it.");
+  MetricFamily near = family(MetricType::Counter, "weir_near_limit_total",
+                             "Allowed checks that left less than a fifth of the rule's limit.");
+  for (std::uint32_t rule = 0; rule <= kOtherRule; ++rule) {
+    const std::string_view id = rule == kOtherRule ? "other" : rule_id_(rule);
+    bool used = false;
+    for (int a = 0; a < kAlgorithmCount; ++a) {
+      for (std::size_t o = 0; o < kOutcomeCount; ++o) {
+        const auto algorithm = static_cast<Algorithm>(a);
+        const auto outcome = static_cast<Outcome>(o);
+        const std::uint64_t count = sum([&](const DecisionCounters& c) { return c.checks(rule, algorithm, outcome); });
+        if (count == 0) continue;
+        used = true;
+        checks.metric.push_back(
+            sample(MetricType::Counter, static_cast<double>(count),
+                   {{"rule", id}, {"algorithm", algorithm_name(algorithm)}, {"outcome", outcome_name(outcome)}}));
+      }
+    }
+    if (!used) continue;
+    const std::uint64_t count = sum([&](const DecisionCounters& c) { return c.near_limit(rule); });
+    near.metric.push_back(sample(MetricType::Counter, static_cast<double>(count), {{"rule", id}}));
+  }
+  MetricFamily decisions = family(MetricType::Counter, "weir_decisions_total", "Decisions, by reason and answer.");
+  for (int r = 0; r < kReasonCount; ++r) {
+    const auto reason = static_cast<Reason>(r);
+    for (const bool allowed : {true, false}) {
+      const std::uint64_t count = sum([&](const DecisionCounters& c) { return c.decisions(reason, allowed); });
+      if (count == 0) continue;
+      decisions.metric.push_back(sample(MetricType::Counter, static_cast<double>(count),
+                                        {{"reason", reason_name(reason)}, {"allowed", allowed ? "true" : "false"}}));
+    }
+  }
+  for (MetricFamily* each : {&checks, &near, &decisions}) {
+    if (!each->metric.empty()) out.push_back(std::move(*each));
+  }
+  FactWriter write(out);
+  write.counter("weir_degraded_decisions_total", "Decisions made by a failure policy, without the store.",
+                sum([](const DecisionCounters& c) { return c.degraded(); }));
+}
+
+std::vector<MetricFamily> Metrics::Collect() const {
+  std::vector<MetricFamily> out;
+  collect_decisions(out);
+  const Facts facts = facts_();
+  FactWriter write(out);
+  collect_rules(facts, write);
+  collect_store(facts, write);
+  collect_connections(facts, write);
+  write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
+                facts.log_lines_suppressed);
+  write.gauge("weir_build_info", "Always 1; the labels tell which program this is.", 1, {{"version", facts.version}});
+  write.gauge("process_start_time_seconds", "When the process started.", unix_seconds(facts.started));
+  return out;
+}
+
+std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(Collect()); }
+
+}  // namespace weir::observe

@@ -1,0 +1,73 @@
+// Metrics: everything a scrape shows, summed over the loops at the moment it is asked for.
+//
+// The hot path counts into DecisionCounters; the rest of the process is asked through `Facts`, a plain value that the
+// server fills on each scrape. Labels are bounded: rules by kMaxRuleLabels (the rest is rule="other"), everything
+// else by an enumeration.
+//
+// Thread-safe once built, if `facts` and `rule_id` are. Borrows the counters.
+#pragma once
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "observe/decision_counters.h"
+#include "weir/time.h"
+
+namespace weir::observe {
+
+// The state of the process besides its decisions.
+struct Facts {
+  std::string version;
+  TimePoint started;
+
+  std::uint64_t reloads_succeeded = 0;
+  std::uint64_t reloads_failed = 0;
+  TimePoint rules_last_success;
+  bool rules_current = true;  // false: the file on disk is refused and older rules are in force
+  std::uint64_t rules_loaded = 0;
+
+  std::string_view store_name = "memory";
+  std::uint64_t store_keys = 0;
+  std::uint64_t store_bytes = 0;
+  std::uint64_t store_max_bytes = 0;
+  std::uint64_t store_expired = 0;
+  std::uint64_t store_evictions = 0;
+  std::uint64_t store_refused_newcomers = 0;
+  std::uint64_t snapshots_saved = 0;
+  std::uint64_t snapshots_failed = 0;
+
+  std::uint64_t connections_open = 0;  // on all listeners
+  std::uint64_t connections_accepted = 0;
+  std::uint64_t connections_refused = 0;    // over the bound, or for want of descriptors
+  std::uint64_t connections_timed_out = 0;  // slow senders and slow readers
+
+  std::uint64_t log_lines_suppressed = 0;
+};
+
+class Metrics final : public prometheus::Collectable {
+ public:
+  using RuleId = std::function<std::string_view(std::uint32_t ordinal)>;
+
+  Metrics(std::vector<const DecisionCounters*> loops, RuleId rule_id, std::function<Facts()> facts);
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+  // The scrape in the Prometheus text format.
+  std::string text() const;
+
+  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+ private:
+  void collect_decisions(std::vector<prometheus::MetricFamily>& out) const;
+
+  const std::vector<const DecisionCounters*> loops_;
+  const RuleId rule_id_;
+  const std::function<Facts()> facts_;
+};
+
+}  // namespace weir::observe

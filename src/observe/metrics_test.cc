@@ -1,0 +1,178 @@
+#include "observe/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <sstream>
+#include <thread>
+
+namespace weir::observe {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+RuleOutcome outcome(std::uint32_t ordinal, bool allowed, std::int64_t remaining = 50) {
+  RuleOutcome out;
+  out.ordinal = ordinal;
+  out.allowed = allowed;
+  out.limit = 100;
+  out.remaining = remaining;
+  return out;
+}
+
+Decision decision(std::initializer_list<RuleOutcome> rules) {
+  Decision out;
+  out.reason = Reason::ok;
+  for (const RuleOutcome& rule : rules) {
+    out.rules.push_back(rule);
+    if (!rule.allowed && rule.mode == Mode::enforce) {
+      out.allowed = false;
+      out.reason = Reason::limit_exceeded;
+    }
+  }
+  return out;
+}
+
+class MetricsTest : public testing::Test {
+ protected:
+  std::string text() const {
+    const Metrics metrics(
+        {&first_, &second_}, [this](std::uint32_t i) { return std::string_view(ids_.at(i)); },
+        [this] { return facts_; });
+    return metrics.text();
+  }
+
+  DecisionCounters first_;
+  DecisionCounters second_;
+  std::vector<std::string> ids_ = [] {
+    std::vector<std::string> ids{"search-per-key", "login"};
+    while (ids.size() < 2'000) ids.push_back("rule-" + std::to_string(ids.size()));
+    return ids;
+  }();
+  Facts facts_;
+};
+
+TEST_F(MetricsTest, SumsTheLoopsByRuleAlgorithmAndOutcome) {
+  RuleOutcome gcra = outcome(1, false);
+  gcra.algorithm = Algorithm::gcra;
+  for (int i = 0; i < 3; ++i) first_.on_decision(decision({outcome(0, true)}));
+  for (int i = 0; i < 4; ++i) second_.on_decision(decision({outcome(0, true), gcra}));
+  EXPECT_THAT(
+      text(),
+      HasSubstr("weir_checks_total{rule=\"search-per-key\",algorithm=\"token-bucket\",outcome=\"allowed\"} 7\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_checks_total{rule=\"login\",algorithm=\"gcra\",outcome=\"denied\"} 4\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_decisions_total{reason=\"ok\",allowed=\"true\"} 3\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_decisions_total{reason=\"limit_exceeded\",allowed=\"false\"} 4\n"));
+}
+
+TEST_F(MetricsTest, TellsShadowTooLargeAndStoreFailuresApart) {
+  RuleOutcome shadow = outcome(0, false);
+  shadow.mode = Mode::shadow;
+  RuleOutcome large = outcome(0, false);
+  large.too_large = true;
+  RuleOutcome open = outcome(0, true, 0);
+  open.store_failed = true;
+  RuleOutcome closed = outcome(0, false);
+  closed.store_failed = true;
+  for (const RuleOutcome& each : {shadow, large, open, closed}) {
+    Decision made = decision({each});
+    made.degraded = each.store_failed;
+    first_.on_decision(made);
+  }
+  for (const char* name : {"shadow_denied", "too_large", "failed_open", "failed_closed"}) {
+    EXPECT_THAT(text(), HasSubstr(std::string("outcome=\"") + name + "\"} 1\n"));
+  }
+  EXPECT_THAT(text(), Not(HasSubstr("outcome=\"denied\"")));
+  EXPECT_THAT(text(), HasSubstr("weir_near_limit_total{rule=\"search-per-key\"} 0\n")) << "a failed store says nothing";
+  EXPECT_THAT(text(), HasSubstr("weir_degraded_decisions_total 2\n"));
+}
+
+TEST_F(MetricsTest, NearLimitIsLessThanAFifthLeftAfterAnAllowedCheck) {
+  first_.on_decision(decision({outcome(0, true, 20)}));
+  first_.on_decision(decision({outcome(0, true, 19)}));
+  first_.on_decision(decision({outcome(0, true, 0)}));
+  first_.on_decision(decision({outcome(0, false, 0)}));
+  RuleOutcome unlimited = outcome(0, true, 0);
+  unlimited.unlimited = true;
+  first_.on_decision(decision({unlimited}));
+  EXPECT_THAT(text(), HasSubstr("weir_near_limit_total{rule=\"search-per-key\"} 2\n"));
+}
+
+TEST_F(MetricsTest, RulesBeyondTheBoundShareOneLabel) {
+  for (std::uint32_t i = 0; i < 1'500; ++i) (i % 2 == 0 ? first_ : second_).on_decision(decision({outcome(i, true)}));
+  first_.on_decision(decision({outcome(4'000'000'000u, true)}));
+  const std::string scrape = text();
+  std::size_t series = 0;
+  for (std::size_t at = 0; (at = scrape.find("\nweir_checks_total{", at)) != std::string::npos; ++at) ++series;
+  EXPECT_EQ(series, kMaxRuleLabels + 1);
+  EXPECT_THAT(scrape, HasSubstr("rule=\"rule-999\""));
+  EXPECT_THAT(scrape, Not(HasSubstr("rule=\"rule-1000\"")));
+  EXPECT_THAT(scrape,
+              HasSubstr("weir_checks_total{rule=\"other\",algorithm=\"token-bucket\",outcome=\"allowed\"} 501\n"));
+}
+
+TEST_F(MetricsTest, ShowsTheStateOfTheProcess) {
+  facts_.version = "1.2.3\"\n";
+  facts_.started = from_micros(1'782'907'200'500'000);
+  facts_.reloads_succeeded = 2;
+  facts_.reloads_failed = 1;
+  facts_.rules_current = false;
+  facts_.store_keys = 12;
+  facts_.connections_refused = 6;
+  EXPECT_THAT(text(), HasSubstr("weir_rules_reloads_total{result=\"success\"} 2\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_rules_reloads_total{result=\"failure\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_rules_current 0\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_store_keys{store=\"memory\"} 12\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_connections_refused_total 6\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_build_info{version=\"1.2.3\\\"\\n\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("process_start_time_seconds 1782907200.5\n"));
+}
+
+// The rules that `promtool check metrics` applies: names, types, help, and no series twice.
+TEST_F(MetricsTest, FollowsThePrometheusConventions) {
+  first_.on_decision(decision({outcome(0, true), outcome(1, false)}));
+  std::istringstream lines(text());
+  std::set<std::string> helped;
+  std::set<std::string> typed;
+  std::set<std::string> series;
+  const std::regex sample_line(R"re(([a-z_]+)(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? (-?[0-9.e+]+))re");
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string hash, kind, name, rest;
+    words >> hash >> kind >> name >> rest;
+    if (hash == "#" && kind == "HELP") {
+      EXPECT_FALSE(rest.empty()) << line;
+      EXPECT_TRUE(helped.insert(name).second) << "twice: " << line;
+    } else if (hash == "#") {
+      EXPECT_TRUE(typed.insert(name).second) << "twice: " << line;
+      EXPECT_EQ(name.ends_with("_total"), rest == "counter") << line;
+    } else {
+      std::smatch parts;
+      ASSERT_TRUE(std::regex_match(line, parts, sample_line)) << line;
+      EXPECT_TRUE(helped.contains(parts[1]) && typed.contains(parts[1])) << line;
+      EXPECT_TRUE(series.insert(parts[1].str() + parts[2].str()).second) << "twice: " << line;
+    }
+  }
+  EXPECT_GT(series.size(), 20u);
+}
+
+TEST_F(MetricsTest, AScrapeWhileTheLoopCountsSeesWholeNumbers) {
+  std::thread writer([this] {
+    for (std::uint32_t i = 0; i < 50'000; ++i) first_.on_decision(decision({outcome(i % 1'200, true)}));
+  });
+  std::uint64_t last = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t now = first_.checks(kOtherRule, Algorithm::token_bucket, Outcome::allowed);
+    EXPECT_GE(now, last);
+    last = now;
+    EXPECT_FALSE(text().empty());
+  }
+  writer.join();
+  EXPECT_EQ(first_.decisions(Reason::ok, true), 50'000u);
+}
+
+}  // namespace
+}  // namespace weir::observe

@@ -1,0 +1,205 @@
+#include "server/config.h"
+
+#include <algorithm>
+
+#include "frontends/transport/endpoint.h"
+#include "server/config_file.h"
+#include "server/config_value.h"
+
+namespace weir::server {
+namespace {
+
+constexpr std::size_t kMaxTokenBytes = 4096;
+
+// Sections that DESIGN promises and this version does not have.
+constexpr std::string_view kLater[] = {"ledger", "identity"};
+
+Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+
+const ConfigField* field_named(std::string_view name) {
+  for (const ConfigField& field : config_fields()) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+bool is_section(std::string_view name) {
+  return std::any_of(config_fields().begin(), config_fields().end(), [&](const ConfigField& field) {
+    return field.name.starts_with(name) && field.name.substr(name.size()).starts_with('.');
+  });
+}
+
+Result<std::string> read_store(const std::string& text) {
+  if (text == "memory") return text;
+  if (text.find("://") != std::string::npos) {
+    return bad("is '" + text.substr(0, text.find("://")) + "://…': not supported by this version yet, expected memory");
+  }
+  return bad("is '" + text + "', expected memory");
+}
+
+Result<std::string> read_choice(const ConfigField& field, const std::string& text) {
+  std::string_view rest = field.choices;
+  while (!rest.empty()) {
+    const std::size_t bar = std::min(rest.find('|'), rest.size());
+    if (rest.substr(0, bar) == text) return text;
+    rest.remove_prefix(std::min(bar + 1, rest.size()));
+  }
+  std::string choices(field.choices);
+  for (std::size_t at; (at = choices.find('|')) != std::string::npos;) choices.replace(at, 1, " or ");
+  return bad("is '" + text + "', expected " + choices);
+}
+
+Result<std::string> read_address(const std::string& text, const std::filesystem::path& folder) {
+  const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(text);
+  if (!endpoint.ok()) return endpoint.failure();
+  if (endpoint.value().kind == frontends::Endpoint::Kind::local)
+    return "unix:" + (folder / endpoint.value().path).string();
+  return text;
+}
+
+Result<std::string> read_text(const ConfigField& field, const std::string& text, const std::filesystem::path& folder) {
+  switch (field.kind) {
+    case FieldKind::address:
+      return read_address(text, folder);
+    case FieldKind::later_address:
+      if (text == kOff) return text;
+      return bad("is '" + text + "': this listener is not supported by this version yet, expected off");
+    case FieldKind::store:
+      return read_store(text);
+    default:
+      return read_choice(field, text);
+  }
+}
+
+template <typename T>
+Status store_in(T& target, Result<T> read) {
+  if (!read.ok()) return read.failure();
+  target = std::move(read).value();
+  return success();
+}
+
+Status set_list(std::vector<std::string>& target, Result<std::vector<std::string>> read) {
+  if (!read.ok()) return read.failure();
+  for (const std::string& entry : read.value()) {
+    if (entry.empty() || entry.size() > kMaxTokenBytes) return bad("has an entry that is empty or over 4096 bytes");
+  }
+  return store_in(target, std::move(read));
+}
+
+// Reads one field from its text; `folder` is what a relative path is relative to.
+Status set_field(Config& config, const ConfigField& field, const std::string& text,
+                 const std::filesystem::path& folder) {
+  return std::visit(
+      [&](auto member) -> Status {
+        auto& target = config.*member;
+        using T = std::remove_reference_t<decltype(target)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          return store_in(target, parse_switch(text));
+        } else if constexpr (std::is_same_v<T, Duration>) {
+          return store_in(target, parse_duration(text, Duration(field.least), Duration(field.most)));
+        } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          return store_in(target, field.kind == FieldKind::size ? parse_size(text, field.least, field.most)
+                                                                : parse_count(text, field.least, field.most));
+        } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
+          if (text.find('\0') != std::string::npos) return bad("has a NUL byte, expected a path");
+          target = text.empty() ? std::filesystem::path() : folder / text;
+          return success();
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          return set_list(target, parse_list(text));
+        } else {
+          return store_in(target, read_text(field, text, folder));
+        }
+      },
+      field.member);
+}
+
+Failure at(std::string_view place, const Failure& failure) {
+  return {failure.code, std::string(place) + ": " + failure.message};
+}
+
+Status apply_defaults(Config& config) {
+  for (const ConfigField& field : config_fields()) {
+    if (Status status = set_field(config, field, std::string(field.default_text), {}); !status.ok()) {
+      return at(field.name, status.failure());
+    }
+  }
+  return success();
+}
+
+Status apply_entry(Config& config, const FileEntry& entry, const std::filesystem::path& folder) {
+  const std::string top = entry.name.substr(0, entry.name.find('.'));
+  if (std::find(std::begin(kLater), std::end(kLater), top) != std::end(kLater)) {
+    return bad(entry.place + ": " + top + ": is not supported by this version yet");
+  }
+  const ConfigField* field = field_named(entry.name);
+  if (field == nullptr) {
+    if (entry.texts.empty() && !entry.list && is_section(entry.name)) return success();
+    if (is_section(entry.name)) return bad(entry.place + ": " + entry.name + ": is a value, expected a map");
+    return bad(entry.place + ": " + entry.name + ": is not a field; `weir serve --help` lists them");
+  }
+  const std::string place = entry.place + ": " + entry.name;
+  if (field->kind == FieldKind::list && entry.list) {
+    Status status = set_list(config.*std::get<std::vector<std::string> Config::*>(field->member), entry.texts);
+    return status.ok() ? status : Status(at(place, status.failure()));
+  }
+  if (entry.list) return bad(place + ": is a list, expected one value");
+  if (entry.texts.empty()) return bad(place + ": is a map, expected one value");
+  Status status = set_field(config, *field, entry.texts.front(), folder);
+  return status.ok() ? status : Status(at(place, status.failure()));
+}
+
+Status apply_file(Config& config, const std::filesystem::path& file) {
+  const Result<std::vector<FileEntry>> entries = read_config_file(file);
+  if (!entries.ok()) return entries.failure();
+  for (const FileEntry& entry : entries.value()) {
+    if (Status status = apply_entry(config, entry, file.parent_path()); !status.ok()) return status;
+  }
+  return success();
+}
+
+Status apply_variables(Config& config, const ConfigSources& sources) {
+  if (!sources.variable) return success();
+  for (const ConfigField& field : config_fields()) {
+    const std::string name = variable_of(field);
+    const char* text = sources.variable(name);
+    if (text == nullptr || *text == '\0') continue;
+    if (Status status = set_field(config, field, text, {}); !status.ok()) return at(name, status.failure());
+  }
+  return success();
+}
+
+Status apply_flags(Config& config, const ConfigSources& sources) {
+  for (const auto& [name, text] : sources.flags) {
+    const ConfigField* field = field_named(name);
+    if (field == nullptr) return bad(name + ": is not a field");
+    if (Status status = set_field(config, *field, text, {}); !status.ok()) return at(flag_of(*field), status.failure());
+  }
+  return success();
+}
+
+bool is_beyond_loopback(const std::string& address) {
+  const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(address);
+  if (!endpoint.ok() || endpoint.value().kind != frontends::Endpoint::Kind::tcp) return false;
+  return !endpoint.value().host.starts_with("127.") && endpoint.value().host != "::1";
+}
+
+}  // namespace
+
+Result<Config> load_config(const ConfigSources& sources) {
+  Config config;
+  if (Status status = apply_defaults(config); !status.ok()) return status.failure();
+  if (!sources.file.empty()) {
+    if (Status status = apply_file(config, sources.file); !status.ok()) return status.failure();
+  }
+  if (Status status = apply_variables(config, sources); !status.ok()) return status.failure();
+  if (Status status = apply_flags(config, sources); !status.ok()) return status.failure();
+  if (config.listen_http == kOff && config.listen_admin == kOff) {
+    return bad("listen.http: is off and so is listen.admin: nothing would listen");
+  }
+  if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {
+    return bad("listen.admin: " + config.listen_admin + " is beyond loopback: set admin.tokens");
+  }
+  return config;
+}
+
+}  // namespace weir::server

@@ -1,0 +1,97 @@
+// Config: how one server is set up. Every field has a name in `weir.yaml`, a flag and a variable, all made from one
+// table (config_fields):
+//
+//   listen: {http: 127.0.0.1:8080}    --listen-http 127.0.0.1:8080    WEIR_LISTEN_HTTP=127.0.0.1:8080
+//
+// A flag wins over a variable, a variable over the file, the file over the default. Paths in the file are relative to
+// the file, all others to the working directory. A failure begins with the place of the fault: "weir.yaml:3:9:
+// listen.http: …", "--listen-http: …" or "WEIR_LISTEN_HTTP: …".
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir::server {
+
+// A plain value. The names are the table's with `_` for `.`; what they mean is said there.
+struct Config {
+  std::string listen_http;
+  std::string listen_admin;
+  std::string listen_grpc;
+  std::string listen_resp;
+  std::string listen_spop;
+  std::string store;
+  std::filesystem::path rules;  // empty: the built-in quickstart rules
+  std::int64_t memory_max_bytes = 0;
+  std::filesystem::path memory_snapshot;  // empty: none
+  Duration memory_snapshot_every{0};      // 0: only when the server stops
+  std::int64_t loops = 0;                 // 0: one for each core
+  std::filesystem::path hash_key_file;    // empty: a new secret at each start
+  std::int64_t http_max_connections = 0;
+  std::int64_t http_header_bytes = 0;
+  std::int64_t http_body_bytes = 0;
+  Duration http_idle_timeout{0};
+  Duration http_message_timeout{0};
+  bool http_legacy_headers = false;
+  Duration drain_timeout{0};
+  std::vector<std::string> admin_tokens;  // empty: the admin listener asks for none
+  std::string log_format;
+  std::string log_level;
+};
+
+inline constexpr std::string_view kOff = "off";
+
+enum class FieldKind : std::uint8_t {
+  address,        // host:port, [v6]:port, unix:/path or off
+  later_address,  // a listener that this version does not have: only off
+  store,
+  path,
+  size,
+  duration,
+  count,
+  toggle,
+  choice,  // one of `choices`
+  list,
+};
+
+struct ConfigField {
+  using Member = std::variant<std::string Config::*, std::filesystem::path Config::*, std::int64_t Config::*,
+                              Duration Config::*, bool Config::*, std::vector<std::string> Config::*>;
+
+  std::string_view name;
+  FieldKind kind;
+  Member member;
+  std::string_view default_text;
+  std::string_view help;
+  std::int64_t least = 0;  // of sizes, counts and durations (in microseconds)
+  std::int64_t most = 0;
+  std::string_view choices = {};  // "text|json"
+};
+
+std::span<const ConfigField> config_fields();
+std::string flag_of(const ConfigField& field);      // "--listen-http"
+std::string variable_of(const ConfigField& field);  // "WEIR_LISTEN_HTTP"
+
+struct ConfigSources {
+  std::filesystem::path file;                               // empty: no file
+  std::vector<std::pair<std::string, std::string>> flags;   // field name and text
+  std::function<const char*(const std::string&)> variable;  // like getenv; absent: no environment
+};
+
+Result<Config> load_config(const ConfigSources& sources);
+
+// A weir.yaml with every field, its meaning and its default. It loads, and changes nothing.
+std::string reference_config();
+
+}  // namespace weir::server

@@ -1,0 +1,209 @@
+#include "server/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "server/config_value.h"
+
+namespace weir::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+namespace fs = std::filesystem;
+
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("weir-config-" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    file_ = folder_ / "weir.yaml";
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Result<Config> load(const std::string& yaml) {
+    std::ofstream(file_) << yaml;
+    sources_.file = file_;
+    sources_.variable = [this](const std::string& name) -> const char* {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? nullptr : found->second.c_str();
+    };
+    return load_config(sources_);
+  }
+  // The failure of this file, with the folder taken off.
+  std::string fault(const std::string& yaml) {
+    const Result<Config> config = load(yaml);
+    if (config.ok()) return "loaded";
+    std::string message = config.failure().message;
+    if (const std::size_t at = message.find(folder_.string() + "/"); at != std::string::npos) {
+      message.erase(at, folder_.string().size() + 1);
+    }
+    return message;
+  }
+
+  fs::path folder_;
+  fs::path file_;
+  ConfigSources sources_;
+  std::map<std::string, std::string> variables_;
+};
+
+TEST_F(ConfigTest, DefaultsListenOnLoopbackOnly) {
+  const Result<Config> config = load_config({});
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config.value().listen_http, "127.0.0.1:8080");
+  EXPECT_EQ(config.value().listen_admin, "127.0.0.1:9090");
+  EXPECT_EQ(config.value().listen_grpc, "off");
+  EXPECT_EQ(config.value().store, "memory");
+  EXPECT_TRUE(config.value().rules.empty());
+  EXPECT_EQ(config.value().memory_max_bytes, 256 << 20);
+  EXPECT_EQ(config.value().drain_timeout, std::chrono::seconds(10));
+}
+
+TEST_F(ConfigTest, AFlagWinsOverAVariableAVariableOverTheFileTheFileOverTheDefault) {
+  const std::string yaml = "log: {level: warn, format: json}\nloops: 3\nlisten: {http: '127.0.0.1:1'}\n";
+  variables_ = {{"WEIR_LOOPS", "4"}, {"WEIR_LISTEN_HTTP", "127.0.0.1:2"}};
+  sources_.flags = {{"listen.http", "127.0.0.1:3"}};
+  const Result<Config> config = load(yaml);
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config.value().listen_admin, "127.0.0.1:9090") << "default";
+  EXPECT_EQ(config.value().log_level, "warn") << "file";
+  EXPECT_EQ(config.value().loops, 4) << "variable";
+  EXPECT_EQ(config.value().listen_http, "127.0.0.1:3") << "flag";
+}
+
+TEST_F(ConfigTest, AnEmptyVariableIsNoVariable) {
+  variables_ = {{"WEIR_LOOPS", ""}};
+  EXPECT_TRUE(load("").ok());
+}
+
+TEST_F(ConfigTest, EveryFieldHasOneNameInAllThreePlaces) {
+  for (const ConfigField& field : config_fields()) {
+    EXPECT_FALSE(field.help.empty()) << field.name;
+    EXPECT_THAT(flag_of(field), testing::MatchesRegex("--[a-z-]+"));
+    EXPECT_THAT(variable_of(field), testing::MatchesRegex("WEIR_[A-Z_]+"));
+  }
+  EXPECT_EQ(flag_of(config_fields()[7]), "--memory-max-bytes");
+  EXPECT_EQ(variable_of(config_fields()[7]), "WEIR_MEMORY_MAX_BYTES");
+}
+
+TEST_F(ConfigTest, PathsInTheFileAreRelativeToItAndOthersAreNot) {
+  variables_ = {{"WEIR_HASH_KEY_FILE", "key"}};
+  const Result<Config> config =
+      load("rules: rules.d\nmemory: {snapshot: /var/lib/weir/snapshot}\nlisten: {http: 'unix:s'}\n");
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config.value().rules, folder_ / "rules.d");
+  EXPECT_EQ(config.value().memory_snapshot, "/var/lib/weir/snapshot");
+  EXPECT_EQ(config.value().hash_key_file, "key");
+  EXPECT_EQ(config.value().listen_http, "unix:" + (folder_ / "s").string());
+}
+
+TEST_F(ConfigTest, ListsAreSequencesOrTextsWithCommas) {
+  EXPECT_THAT(load("admin: {tokens: ['a,b', c]}").value().admin_tokens, ElementsAre("a,b", "c"));
+  EXPECT_THAT(load("admin: {tokens: 'one, two'}").value().admin_tokens, ElementsAre("one", "two"));
+  EXPECT_TRUE(load("admin: {tokens: []}").value().admin_tokens.empty());
+}
+
+TEST_F(ConfigTest, FaultsNameFileLineColumnAndField) {
+  EXPECT_EQ(fault("listen:\n  htp: 127.0.0.1:80\n"),
+            "weir.yaml:2:8: listen.htp: is not a field; `weir serve --help` lists them");
+  EXPECT_THAT(fault("rulez: x\n"), StartsWith("weir.yaml:1:8: rulez: is not a field"));
+  EXPECT_THAT(fault("rulez: {}\n"), StartsWith("weir.yaml:1:1: rulez: is not a field"));
+  EXPECT_EQ(fault("loops: many\n"), "weir.yaml:1:8: loops: is 'many', expected a whole number from 0 to 256");
+  EXPECT_THAT(fault("loops: -1\n"), HasSubstr("expected a whole number"));
+  EXPECT_THAT(fault("loops: 257\n"), HasSubstr("from 0 to 256"));
+  EXPECT_EQ(fault("loops: [1]\n"), "weir.yaml:1:8: loops: is a list, expected one value");
+  EXPECT_THAT(fault("loops: {a: 1}\n"), StartsWith("weir.yaml:1:1: loops: is a map"));
+  EXPECT_THAT(fault("listen: off\n"), HasSubstr("listen: is a value, expected a map"));
+  EXPECT_THAT(fault("listen: {http: {a: b}}\n"), HasSubstr("listen.http: is a map, expected a value"));
+  EXPECT_THAT(fault("memory: {max_bytes: 256Mib}\n"), HasSubstr("memory.max_bytes: is '256Mib', expected a size"));
+  EXPECT_THAT(fault("memory: {max_bytes: 1KiB}\n"), HasSubstr("from 1MiB to 4096GiB"));
+  EXPECT_THAT(fault("memory: {max_bytes: 99999999999GiB}\n"), HasSubstr("expected a size")) << "64-bit overflow";
+  EXPECT_THAT(fault("drain_timeout: 10\n"), HasSubstr("is '10', expected a time such as"));
+  EXPECT_THAT(fault("log: {format: xml}\n"), HasSubstr("log.format: is 'xml', expected text or json"));
+  EXPECT_THAT(fault("http: {legacy_headers: 1}\n"), HasSubstr("expected true or false"));
+  EXPECT_THAT(fault("listen: {http: nowhere}\n"), StartsWith("weir.yaml:1:16: listen.http: "));
+  EXPECT_THAT(fault("admin: {tokens: ['']}\n"), HasSubstr("admin.tokens: has an entry that is empty"));
+  EXPECT_THAT(fault("- a\n"), HasSubstr("expected settings"));
+  EXPECT_THAT(fault("loops: 1\nloops: 2\n"), StartsWith("weir.yaml:2:")) << "a field twice";
+  EXPECT_THAT(fault("a: [\n"), StartsWith("weir.yaml:"));
+}
+
+TEST_F(ConfigTest, FaultsOfFlagsAndVariablesNameThem) {
+  variables_ = {{"WEIR_LOOPS", "x"}};
+  EXPECT_THAT(fault(""), StartsWith("WEIR_LOOPS: is 'x'"));
+  variables_.clear();
+  sources_.flags = {{"drain_timeout", "soon"}};
+  EXPECT_THAT(fault(""), StartsWith("--drain-timeout: is 'soon'"));
+}
+
+TEST_F(ConfigTest, WhatComesLaterIsRefusedAndSaysSo) {
+  EXPECT_EQ(fault("ledger: sqlite:weir.db\n"), "weir.yaml:1:9: ledger: is not supported by this version yet");
+  EXPECT_THAT(fault("identity: {ipv6_prefix: 64}\n"), HasSubstr("identity: is not supported by this version yet"));
+  EXPECT_THAT(fault("listen: {grpc: '127.0.0.1:8081'}\n"),
+              HasSubstr("not supported by this version yet, expected off"));
+  const std::string redis = fault("store: redis://user:secret@host\n");
+  EXPECT_THAT(redis, HasSubstr("not supported by this version yet"));
+  EXPECT_THAT(redis, testing::Not(HasSubstr("secret"))) << "a password never reaches a message";
+  EXPECT_THAT(fault("store: postgres\n"), HasSubstr("store: is 'postgres', expected memory"));
+}
+
+TEST_F(ConfigTest, AServerThatWouldNotListenIsRefused) {
+  EXPECT_THAT(fault("listen: {http: off, admin: off}\n"), HasSubstr("nothing would listen"));
+}
+
+// R90
+TEST_F(ConfigTest, AnAdminListenerBeyondLoopbackNeedsTokens) {
+  EXPECT_THAT(fault("listen: {admin: '0.0.0.0:9090'}\n"), HasSubstr("is beyond loopback: set admin.tokens"));
+  EXPECT_THAT(fault("listen: {admin: '[::]:9090'}\n"), HasSubstr("is beyond loopback"));
+  EXPECT_EQ(fault("listen: {admin: '0.0.0.0:9090'}\nadmin: {tokens: [t]}\n"), "loaded");
+  EXPECT_EQ(fault("listen: {admin: '[::1]:9090'}\n"), "loaded");
+  EXPECT_EQ(fault("listen: {admin: 'unix:/run/weir.sock'}\n"), "loaded");
+}
+
+TEST_F(ConfigTest, AMissingFileAndAFolderAreFaults) {
+  EXPECT_THAT(load_config({.file = folder_ / "none.yaml", .flags = {}, .variable = {}}).failure().message,
+              HasSubstr("none.yaml: No such file"));
+  EXPECT_THAT(load_config({.file = folder_, .flags = {}, .variable = {}}).failure().message,
+              HasSubstr("not a regular file"));
+}
+
+TEST_F(ConfigTest, TheReferenceLoadsAndChangesNothing) {
+  const Result<Config> config = load(reference_config());
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  const Config defaults = load_config({}).value();
+  for (const ConfigField& field : config_fields()) {
+    std::visit([&](auto member) { EXPECT_EQ(config.value().*member, defaults.*member) << field.name; }, field.member);
+  }
+}
+
+TEST_F(ConfigTest, TheReferenceInDeployIsCurrent) {
+  const fs::path deployed = fs::path(__FILE__).parent_path() / "../../deploy/weir.yaml";
+  std::ostringstream text;
+  text << std::ifstream(deployed).rdbuf();
+  EXPECT_EQ(text.str(), reference_config()) << "run: weir serve --print-config > deploy/weir.yaml";
+}
+
+TEST(ConfigValue, SizesAndTimesReadBackAsTheyWereWritten) {
+  EXPECT_EQ(parse_size("64KiB", 0, 1 << 20).value(), 65536);
+  EXPECT_EQ(parse_size("1 MB", 0, 1 << 20).value(), 1'000'000);
+  EXPECT_EQ(parse_size("4096", 0, 1 << 20).value(), 4096);
+  EXPECT_FALSE(parse_size("", 0, 1 << 20).ok());
+  EXPECT_FALSE(parse_size("MiB", 0, 1 << 20).ok());
+  EXPECT_FALSE(parse_size("-1", 0, 1 << 20).ok());
+  EXPECT_EQ(parse_duration("1500ms", Duration(0), Duration(1 << 30)).value(), Duration(1'500'000));
+  EXPECT_FALSE(parse_duration("1.5s", Duration(0), Duration(1 << 30)).ok());
+  EXPECT_EQ(size_text(65536), "64KiB");
+  EXPECT_EQ(duration_text(Duration(90'000'000)), "90s");
+  EXPECT_EQ(duration_text(Duration(0)), "0s");
+  EXPECT_FALSE(parse_list("a,,b").ok());
+  EXPECT_FALSE(parse_list("a,").ok());
+}
+
+}  // namespace
+}  // namespace weir::server

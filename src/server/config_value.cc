@@ -1,0 +1,114 @@
+#include "server/config_value.h"
+
+#include <charconv>
+#include <optional>
+
+namespace weir::server {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::int64_t scale;
+};
+
+// The units that texts are written with come first of their size.
+constexpr Unit kSizes[] = {{"GiB", std::int64_t{1} << 30}, {"MiB", 1 << 20},  {"KiB", 1 << 10}, {"B", 1},
+                           {"GB", 1'000'000'000},          {"MB", 1'000'000}, {"KB", 1'000},    {"", 1}};
+constexpr Unit kTimes[] = {{"d", 86'400'000'000}, {"h", 3'600'000'000}, {"m", 60'000'000},
+                           {"s", 1'000'000},      {"ms", 1'000},        {"us", 1}};
+
+Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  if (text.empty()) return "nothing";
+  return "'" + std::string(text.substr(0, kShown)) + (text.size() > kShown ? "…'" : "'");
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+// A number with one of `units` behind it; nothing if it is not one or does not fit in 64 bits.
+template <std::size_t N>
+std::optional<std::int64_t> scaled_number(std::string_view text, const Unit (&units)[N]) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<std::int64_t> number = whole_number(text.substr(0, digits));
+  if (!number) return std::nullopt;
+  std::string_view name = text.substr(digits);
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  for (const Unit& unit : units) {
+    std::int64_t value = 0;
+    if (name == unit.name && !__builtin_mul_overflow(*number, unit.scale, &value)) return value;
+  }
+  return std::nullopt;
+}
+
+template <std::size_t N>
+std::string shortest_text(std::int64_t value, const Unit (&units)[N]) {
+  for (const Unit& unit : units) {
+    if (value != 0 && value % unit.scale == 0) return std::to_string(value / unit.scale) + std::string(unit.name);
+  }
+  return "0";
+}
+
+}  // namespace
+
+Result<std::int64_t> parse_count(std::string_view text, std::int64_t least, std::int64_t most) {
+  const std::optional<std::int64_t> value = whole_number(text);
+  if (!value || *value < least || *value > most) {
+    return bad("is " + quoted(text) + ", expected a whole number from " + std::to_string(least) + " to " +
+               std::to_string(most));
+  }
+  return *value;
+}
+
+Result<std::int64_t> parse_size(std::string_view text, std::int64_t least, std::int64_t most) {
+  const std::optional<std::int64_t> value = scaled_number(text, kSizes);
+  if (!value || *value < least || *value > most) {
+    return bad("is " + quoted(text) + ", expected a size such as 256MiB, from " + size_text(least) + " to " +
+               size_text(most));
+  }
+  return *value;
+}
+
+Result<Duration> parse_duration(std::string_view text, Duration least, Duration most) {
+  const std::optional<std::int64_t> value = scaled_number(text, kTimes);
+  if (!value || *value < least.count() || *value > most.count()) {
+    return bad("is " + quoted(text) + ", expected a time such as 250ms, 30s or 5m, from " + duration_text(least) +
+               " to " + duration_text(most));
+  }
+  return Duration(*value);
+}
+
+Result<bool> parse_switch(std::string_view text) {
+  if (text == "true" || text == "on" || text == "yes") return true;
+  if (text == "false" || text == "off" || text == "no") return false;
+  return bad("is " + quoted(text) + ", expected true or false");
+}
+
+Result<std::vector<std::string>> parse_list(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string_view part = text.substr(0, comma);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    if (part.empty()) return bad("has an empty entry, expected a list such as 'one,two'");
+    parts.emplace_back(part);
+    if (comma + 1 == text.size()) return bad("ends in a comma, expected a list such as 'one,two'");
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
+}
+
+std::string size_text(std::int64_t bytes) { return shortest_text(bytes, kSizes); }
+
+std::string duration_text(Duration duration) {
+  return duration.count() == 0 ? "0s" : shortest_text(duration.count(), kTimes);
+}
+
+}  // namespace weir::server

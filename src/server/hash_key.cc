@@ -1,0 +1,85 @@
+#include "server/hash_key.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "identity/key_encoder.h"
+#include "rules/bounded_file.h"
+
+namespace weir::server {
+namespace {
+
+constexpr std::size_t kDigits = 2 * std::tuple_size_v<HashKey>;
+constexpr std::size_t kMaxFileBytes = 4096;
+
+int digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+Result<HashKey> decode(std::string text, const std::filesystem::path& file) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  HashKey key{};
+  bool sound = text.size() == kDigits;
+  int used = 0;
+  for (std::size_t i = 0; sound && i < kDigits; i += 2) {
+    const int high = digit(text[i]);
+    const int low = digit(text[i + 1]);
+    sound = high >= 0 && low >= 0;
+    key[i / 2] = static_cast<std::uint8_t>(high * 16 + low);
+    used |= key[i / 2];
+  }
+  if (!sound || used == 0) {
+    return Failure{Code::invalid_argument, file.string() + ": is not a hash key, expected 32 hexadecimal digits"};
+  }
+  return key;
+}
+
+std::string encode(const HashKey& key) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : key) {
+    text += kHex[byte >> 4];
+    text += kHex[byte & 0xF];
+  }
+  return text + "\n";
+}
+
+Failure system_failure(const std::filesystem::path& file) {
+  return {Code::unavailable, file.string() + ": cannot be made: " + std::generic_category().message(errno)};
+}
+
+// Written beside and linked into place, so that nobody ever reads half a key.
+Status make(const std::filesystem::path& file) {
+  const std::string text = encode(identity::random_hash_key());
+  const std::string fresh = file.string() + ".new." + std::to_string(::getpid());
+  ::unlink(fresh.c_str());
+  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return system_failure(file);
+  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
+  Status status = success();
+  if (!written || (::link(fresh.c_str(), file.c_str()) != 0 && errno != EEXIST)) status = system_failure(file);
+  ::close(fd);
+  ::unlink(fresh.c_str());
+  return status;
+}
+
+}  // namespace
+
+Result<HashKey> load_or_make_hash_key(const std::filesystem::path& file) {
+  Result<std::string> text = rules::read_bounded_file(file, kMaxFileBytes);
+  if (!text.ok() && text.failure().code == Code::not_found) {
+    if (Status made = make(file); !made.ok()) return made.failure();
+    text = rules::read_bounded_file(file, kMaxFileBytes);
+  }
+  if (!text.ok()) return text.failure();
+  return decode(std::move(text).value(), file);
+}
+
+}  // namespace weir::server

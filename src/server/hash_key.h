@@ -1,0 +1,17 @@
+// The secret that subjects are hashed with, kept in a file so that buckets survive a restart and nodes can share it.
+//
+// The file holds 32 hexadecimal digits and a line break.
+#pragma once
+
+#include <filesystem>
+
+#include "weir/limiter.h"
+#include "weir/result.h"
+
+namespace weir::server {
+
+// Reads the file, or makes it (mode 0600, from the system's random source) if there is none. Two processes that make
+// it at the same time agree on one. Failures: invalid_argument (not a key), unavailable (cannot be read or made).
+Result<HashKey> load_or_make_hash_key(const std::filesystem::path& file);
+
+}  // namespace weir::server

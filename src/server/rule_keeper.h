@@ -1,0 +1,42 @@
+// RuleKeeper: the server's rules, read at the start, on request and when their file changes. Rules that do not hold up
+// are logged and refused; the last good ones stay in force.
+//
+// load() before anything else; reload() from any thread; poll() from one thread. Borrows the clock and the log.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "observe/log.h"
+#include "rules/file_watch.h"
+#include "rules/rule_book.h"
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir::server {
+
+class RuleKeeper {
+ public:
+  // A file or a folder; an empty path means the quickstart rules, which never change.
+  RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log);
+
+  // A failure here is final: there is nothing good to fall back to.
+  Status load();
+  Status reload();
+  // Reloads if the file has changed since it was last looked at.
+  void poll();
+
+  const std::shared_ptr<rules::RuleBook>& book() const { return book_; }
+
+ private:
+  Status report(Status status);
+
+  const std::filesystem::path path_;
+  Clock& clock_;
+  observe::Log& log_;
+  const std::shared_ptr<rules::RuleBook> book_ = std::make_shared<rules::RuleBook>();
+  std::optional<rules::FileWatch> watch_;
+};
+
+}  // namespace weir::server

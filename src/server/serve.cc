@@ -1,0 +1,65 @@
+#include "server/serve.h"
+
+#include <csignal>
+#include <ostream>
+
+#include "observe/log.h"
+#include "server/quickstart.h"
+#include "server/server.h"
+
+namespace weir::server {
+namespace {
+
+observe::Log::Options log_options(const Config& config, const Console& console) {
+  observe::Log::Options options;
+  options.format = config.log_format == "json" ? observe::Log::Format::json : observe::Log::Format::text;
+  options.level = observe::level_from_name(config.log_level).value_or(observe::Level::info);
+  options.colour = console.coloured_log;
+  return options;
+}
+
+sigset_t served_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int each : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, each);
+  return signals;
+}
+
+void greet(const Server& server, const Config& config, std::ostream& out) {
+  out << "weir listens on " << server.http_address() << " (HTTP) and " << server.admin_address()
+      << " (admin: /metrics)\n";
+  if (config.rules.empty() && server.http_address() != kOff) {
+    out << "try it; the sixth within ten seconds is denied:\n\n  " << quickstart_command(server.http_address())
+        << "\n\n";
+  }
+  out.flush();
+}
+
+}  // namespace
+
+Status serve(const Config& config, const Console& console) {
+  // Blocked in all threads that start from here on, and taken one by one below.
+  const sigset_t signals = served_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  const auto clock = std::make_shared<ProcessClock>();
+  observe::Log log(log_options(config, console), *clock);
+  Result<std::unique_ptr<Server>> server = Server::start(config, clock, log);
+  if (!server.ok()) return server.failure();
+  if (log.format() == observe::Log::Format::text) greet(*server.value(), config, console.out);
+
+  int signal = 0;
+  do {
+    ::sigwait(&signals, &signal);
+    if (signal == SIGHUP) static_cast<void>(server.value()->reload());  // a failure is logged, the old rules stay
+  } while (signal == SIGHUP);
+
+  // From now on the default is right: a second SIGTERM or SIGINT ends the process.
+  std::signal(SIGHUP, SIG_IGN);
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  server.value()->drain();
+  return success();
+}
+
+}  // namespace weir::server

@@ -1,0 +1,259 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "frontends/http/api.h"
+#include "frontends/http/http_protocol.h"
+#include "frontends/transport/loops.h"
+#include "identity/key_encoder.h"
+#include "observe/decision_counters.h"
+#include "observe/json_text.h"
+#include "observe/metrics.h"
+#include "server/admin_routes.h"
+#include "server/hash_key.h"
+#include "server/housekeeping.h"
+#include "server/port_probe.h"
+#include "server/rule_keeper.h"
+#include "server/snapshot_keeper.h"
+#include "server/version.h"
+#include "stores/memory/memory_store.h"
+
+namespace weir::server {
+namespace {
+
+// What the failure policy `local` counts in while the store does not answer.
+constexpr std::size_t kFallbackBytes = std::size_t{16} << 20;
+// A body of /v1/check that is larger than this holds more than its bounds allow.
+constexpr std::int64_t kMaxCheckBody = 64 << 10;
+// Room in a connection's buffer beside headers and body.
+constexpr std::size_t kSpareInput = http::kMaxChunkOverhead + 4096;
+// How much of a rules error /readyz shows.
+constexpr std::size_t kShownError = 2048;
+
+constexpr Duration kResyncPeriod = std::chrono::seconds(1);
+constexpr Duration kSweepPeriod = std::chrono::milliseconds(10);
+constexpr std::size_t kSlotsPerSweep = 8192;
+constexpr Duration kWatchPeriod = std::chrono::milliseconds(250);
+
+std::size_t loop_count(const Config& config) {
+  if (config.loops > 0) return static_cast<std::size_t>(config.loops);
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+Result<HashKey> choose_hash_key(const Config& config) {
+  if (!config.hash_key_file.empty()) return load_or_make_hash_key(config.hash_key_file);
+  // Without the key its buckets were hashed with, a snapshot would be worthless.
+  if (!config.memory_snapshot.empty()) return load_or_make_hash_key(config.memory_snapshot.string() + ".key");
+  return identity::random_hash_key();
+}
+
+frontends::Limits connection_limits(const Config& config) {
+  frontends::Limits limits;
+  limits.input_bytes = static_cast<std::size_t>(config.http_header_bytes + config.http_body_bytes) + kSpareInput;
+  limits.connections = static_cast<std::size_t>(config.http_max_connections);
+  limits.idle_timeout = config.http_idle_timeout;
+  limits.message_timeout = config.http_message_timeout;
+  return limits;
+}
+
+http::HttpLimits message_limits(const Config& config) {
+  http::HttpLimits limits;
+  limits.header_bytes = static_cast<std::size_t>(config.http_header_bytes);
+  limits.request_line_bytes = std::min(limits.request_line_bytes, limits.header_bytes);
+  limits.body_bytes = static_cast<std::size_t>(std::min(config.http_body_bytes, kMaxCheckBody));
+  return limits;
+}
+
+}  // namespace
+
+struct Server::Parts {
+  Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to, const HashKey& key);
+
+  Status listen();
+  Result<std::string> listen_on(const std::string& address,
+                                const std::function<std::shared_ptr<http::Router>(std::size_t)>& router);
+  void keep_house();
+  http::HealthReport health(bool with_details) const;
+  observe::Facts facts() const;
+
+  const Config config;
+  const std::shared_ptr<ProcessClock> clock;
+  observe::Log& log;
+  const TimePoint started;
+  RuleKeeper rules;
+  const std::shared_ptr<stores::MemoryStore> store;
+  const std::shared_ptr<stores::MemoryStore> fallback;
+  SnapshotKeeper snapshot;
+  std::vector<std::shared_ptr<observe::DecisionCounters>> counters;  // one for each loop, like the engines
+  std::vector<std::unique_ptr<engine::Engine>> engines;
+  std::unique_ptr<observe::Metrics> metrics;
+  std::atomic<bool> draining{false};
+  std::string http_address{kOff};
+  std::string admin_address{kOff};
+  frontends::Loops loops;     // stopped before what its handlers use goes away
+  Housekeeping housekeeping;  // likewise
+};
+
+Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to,
+                     const HashKey& key)
+    : config(settings),
+      clock(std::move(process_clock)),
+      log(to),
+      started(clock->now()),
+      rules(config.rules, *clock, log),
+      store(std::make_shared<stores::MemoryStore>(
+          MemoryOptions{.max_bytes = static_cast<std::size_t>(config.memory_max_bytes)})),
+      fallback(std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = kFallbackBytes})),
+      snapshot(*store, config.memory_snapshot, key, log),
+      loops(loop_count(config)) {
+  std::vector<const observe::DecisionCounters*> borrowed;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    counters.push_back(std::make_shared<observe::DecisionCounters>());
+    borrowed.push_back(counters.back().get());
+    LimiterOptions options;
+    options.store = store;
+    options.clock = clock;
+    options.observer = counters.back();
+    options.hash_key = key;
+    engines.push_back(std::make_unique<engine::Engine>(rules.book(), std::move(options), fallback));
+  }
+  metrics = std::make_unique<observe::Metrics>(
+      std::move(borrowed), [this](std::uint32_t ordinal) { return rules.book()->names().id_of(ordinal); },
+      [this] { return facts(); });
+}
+
+Result<std::string> Server::Parts::listen_on(const std::string& address,
+                                             const std::function<std::shared_ptr<http::Router>(std::size_t)>& router) {
+  const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(address);
+  if (!endpoint.ok()) return endpoint.failure();
+  if (Status free = probe_free(endpoint.value()); !free.ok()) return free.failure();
+  frontends::ListenOptions options;
+  options.endpoint = endpoint.value();
+  options.limits = connection_limits(config);
+  options.protocols = [&](std::size_t loop) { return http::http_protocols(router(loop), message_limits(config)); };
+  const Result<frontends::Endpoint> bound = loops.listen(options);
+  if (!bound.ok()) return bound.failure();
+  return bound.value().text();
+}
+
+Status Server::Parts::listen() {
+  http::ApiOptions api;
+  api.legacy_headers = config.http_legacy_headers;
+  api.check_body_bytes = static_cast<std::size_t>(std::min(config.http_body_bytes, kMaxCheckBody));
+  api.batch_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
+  api.health = [this] { return health(false); };
+  Result<std::string> at =
+      listen_on(config.listen_http, [&](std::size_t loop) { return http::make_api_router(*engines[loop], api); });
+  if (!at.ok()) return Failure{at.failure().code, at.failure().message + " (choose another with --listen-http)"};
+  http_address = std::move(at).value();
+
+  at = listen_on(config.listen_admin, [&](std::size_t) {
+    return make_admin_router({*metrics, config.admin_tokens, [this] { return health(true); }});
+  });
+  if (!at.ok()) return Failure{at.failure().code, at.failure().message + " (choose another with --listen-admin)"};
+  admin_address = std::move(at).value();
+  return success();
+}
+
+void Server::Parts::keep_house() {
+  housekeeping.add(kResyncPeriod, [this] { clock->resync(); });
+  housekeeping.add(kSweepPeriod, [this] { store->sweep(clock->now(), kSlotsPerSweep); });
+  housekeeping.add(kWatchPeriod, [this] { rules.poll(); });
+  if (config.memory_snapshot_every > Duration(0)) {
+    housekeeping.add(config.memory_snapshot_every, [this] { snapshot.save(); });
+  }
+  housekeeping.start();
+}
+
+// Rules that are refused do not make the server unready: the last good ones are in force. What is wrong with them is
+// told to operators, not to the callers of the API.
+http::HealthReport Server::Parts::health(bool with_details) const {
+  http::HealthReport report;
+  report.ready = !draining.load(std::memory_order_relaxed);
+  const std::string error = rules.book()->last_error();
+  report.details = std::string("{\"ready\":") + (report.ready ? "true" : "false");
+  report.details += std::string(",\"draining\":") + (report.ready ? "false" : "true");
+  report.details += std::string(",\"rules\":{\"current\":") + (error.empty() ? "true" : "false");
+  if (with_details) {
+    report.details += ",\"loaded\":" + std::to_string(rules.book()->current()->rules().size());
+    if (!error.empty()) {
+      report.details += ",\"error\":";
+      observe::append_json_string(report.details, error, kShownError);
+    }
+  }
+  report.details += "}}";
+  return report;
+}
+
+observe::Facts Server::Parts::facts() const {
+  observe::Facts facts;
+  facts.version = kVersion;
+  facts.started = started;
+  facts.reloads_succeeded = rules.book()->successes();
+  facts.reloads_failed = rules.book()->failures();
+  facts.rules_last_success = rules.book()->last_success();
+  facts.rules_current = rules.book()->last_error().empty();
+  facts.rules_loaded = rules.book()->current()->rules().size();
+  const stores::MemoryStats stats = store->stats();
+  facts.store_name = store->name();
+  facts.store_keys = stats.keys;
+  facts.store_bytes = stats.bytes;
+  facts.store_max_bytes = stats.max_bytes;
+  facts.store_expired = stats.swept;
+  facts.store_evictions = stats.evicted_idle;
+  facts.store_refused_newcomers = stats.refused_newcomers;
+  facts.snapshots_saved = snapshot.saved();
+  facts.snapshots_failed = snapshot.failed();
+  const frontends::Counters connections = loops.total();
+  facts.connections_open = connections.open;
+  facts.connections_accepted = connections.accepted;
+  facts.connections_refused = connections.refused;
+  facts.connections_timed_out = connections.timed_out;
+  facts.log_lines_suppressed = static_cast<std::uint64_t>(log.suppressed());
+  return facts;
+}
+
+Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_ptr<ProcessClock> clock,
+                                              observe::Log& log) {
+  const Result<HashKey> key = choose_hash_key(config);
+  if (!key.ok()) return key.failure();
+  auto parts = std::make_unique<Parts>(config, std::move(clock), log, key.value());
+  if (Status loaded = parts->rules.load(); !loaded.ok()) {
+    return Failure{Code::invalid_argument, loaded.failure().message};
+  }
+  // The addresses first: a second server started by mistake must not touch the snapshot of the first.
+  if (Status listening = parts->listen(); !listening.ok()) return listening.failure();
+  parts->snapshot.load(parts->clock->now());
+  parts->keep_house();
+  parts->loops.start();
+  log.info("listening", "ready", {{"http", parts->http_address}, {"admin", parts->admin_address}});
+  return std::unique_ptr<Server>(new Server(std::move(parts)));
+}
+
+Server::~Server() {
+  parts_->housekeeping.stop();
+  parts_->loops.stop();
+}
+
+const std::string& Server::http_address() const { return parts_->http_address; }
+const std::string& Server::admin_address() const { return parts_->admin_address; }
+Status Server::reload() { return parts_->rules.reload(); }
+
+void Server::drain() {
+  if (parts_->draining.exchange(true)) return;
+  const Duration limit = parts_->config.drain_timeout;
+  parts_->log.info("draining", "finishing what is begun", {{"timeout_ms", ceil_ms(limit)}});
+  parts_->loops.drain(limit);
+  parts_->housekeeping.stop();
+  parts_->snapshot.save();
+  parts_->log.info("stopped", "stopped");
+}
+
+}  // namespace weir::server

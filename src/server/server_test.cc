@@ -1,0 +1,283 @@
+#include "server/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "server/log_file_test_support.h"
+#include "server/version.h"
+
+namespace weir::server {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+// One HTTP/1.1 exchange on a connection of its own; empty when the connection is refused.
+class Caller {
+ public:
+  explicit Caller(const std::string& address) {
+    const std::size_t colon = address.rfind(':');
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(std::stoi(address.substr(colon + 1))));
+    ::inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr);
+    fd_ = ::socket(AF_INET, SOCK_STREAM, 0);
+    const timeval limit{.tv_sec = 10, .tv_usec = 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  }
+  ~Caller() { ::close(fd_); }
+
+  bool connected() const { return connected_; }
+  void send(const std::string& text) { ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // Everything until the server closes.
+  std::string rest() {
+    std::string out;
+    char buffer[65536];
+    for (ssize_t n; (n = ::recv(fd_, buffer, sizeof buffer, 0)) > 0;) out.append(buffer, static_cast<std::size_t>(n));
+    return out;
+  }
+
+ private:
+  int fd_ = -1;
+  bool connected_ = false;
+};
+
+std::string call(const std::string& address, const std::string& method, const std::string& target,
+                 const std::string& body = "", const std::string& fields = "") {
+  Caller caller(address);
+  if (!caller.connected()) return "";
+  caller.send(method + " " + target + " HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n" + fields +
+              "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  return caller.rest();
+}
+
+int status_of(const std::string& answer) { return answer.size() < 12 ? 0 : std::stoi(answer.substr(9, 3)); }
+
+class ServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("weir-server-" + std::to_string(::getpid()));
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    config_ = load_config({}).value();
+    config_.listen_http = "127.0.0.1:0";
+    config_.listen_admin = "127.0.0.1:0";
+    config_.loops = 2;
+    write_rules(2);
+    config_.rules = folder_ / "rules.yaml";
+  }
+  void TearDown() override {
+    server_.reset();
+    fs::remove_all(folder_);
+  }
+
+  void write_rules(int limit) {
+    std::ofstream(folder_ / "rules.yaml.new") << "version: 1\nrules:\n  - {id: per-tenant, per: [tenant], "
+                                                 "algorithm: fixed-window, window: 3650d, limit: "
+                                              << limit << "}\n";
+    fs::rename(folder_ / "rules.yaml.new", folder_ / "rules.yaml");
+  }
+  Server& start() {
+    Result<std::unique_ptr<Server>> made = Server::start(config_, clock_, log_.log());
+    EXPECT_TRUE(made.ok()) << made.failure().message;
+    server_ = std::move(made).value();
+    return *server_;
+  }
+  Failure start_fails() {
+    const Result<std::unique_ptr<Server>> made = Server::start(config_, clock_, log_.log());
+    EXPECT_FALSE(made.ok());
+    return made.ok() ? Failure{} : made.failure();
+  }
+  int check(const std::string& tenant) {
+    return status_of(
+        call(server_->http_address(), "POST", "/v1/check", "{\"attributes\":{\"tenant\":\"" + tenant + "\"}}"));
+  }
+  std::string metrics() { return call(server_->admin_address(), "GET", "/metrics"); }
+  // Asks again and again until the scrape shows `text`; the test's own timeout is the bound.
+  void await_metric(const std::string& text) {
+    while (metrics().find(text) == std::string::npos) {
+    }
+  }
+
+  fs::path folder_;
+  Config config_;
+  std::shared_ptr<ProcessClock> clock_ = std::make_shared<ProcessClock>();
+  LogFile log_{*clock_};
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ServerTest, ChecksOverHttpAndCountsThem) {
+  start();
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 429);
+  EXPECT_EQ(check("other"), 200);
+  const std::string scrape = metrics();
+  EXPECT_EQ(status_of(scrape), 200);
+  EXPECT_THAT(scrape, HasSubstr("text/plain; version=0.0.4"));
+  EXPECT_THAT(scrape, HasSubstr("{rule=\"per-tenant\",algorithm=\"fixed-window\",outcome=\"allowed\"} 3\n"));
+  EXPECT_THAT(scrape, HasSubstr("{rule=\"per-tenant\",algorithm=\"fixed-window\",outcome=\"denied\"} 1\n"));
+  EXPECT_THAT(scrape, HasSubstr("weir_store_keys{store=\"memory\"} 2\n"));
+  EXPECT_THAT(scrape, HasSubstr("weir_rules_loaded 1\n"));
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"listening\",\"msg\":\"ready\",\"http\":\"" + server_->http_address() +
+                                     "\",\"admin\":\"" + server_->admin_address() + "\""));
+}
+
+TEST_F(ServerTest, TheAdminSurfaceIsApartFromTheApi) {
+  start();
+  EXPECT_EQ(status_of(call(server_->http_address(), "GET", "/metrics")), 404);
+  EXPECT_EQ(status_of(call(server_->admin_address(), "POST", "/v1/check", "{}")), 404);
+  EXPECT_EQ(status_of(call(server_->http_address(), "GET", "/readyz")), 200);
+  EXPECT_EQ(status_of(call(server_->admin_address(), "GET", "/healthz")), 200);
+}
+
+// R31: changed limits apply at once and buckets keep their state.
+TEST_F(ServerTest, ReloadsWhenTheFileChangesAndOnRequest) {
+  start();
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 429);
+  write_rules(3);
+  await_metric("weir_rules_reloads_total{result=\"success\"} 2\n");
+  EXPECT_EQ(check("acme"), 200) << "one more, not three more";
+  EXPECT_EQ(check("acme"), 429);
+  write_rules(4);
+  EXPECT_TRUE(server_->reload().ok());
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 429);
+}
+
+TEST_F(ServerTest, BadRulesAreVisibleToOperatorsAndTheLastGoodOnesStay) {
+  start();
+  EXPECT_EQ(check("acme"), 200);
+  std::ofstream(folder_ / "rules.yaml") << "version: 1\nrules: [{id: secret-name, limt: 1}]\n";
+  EXPECT_FALSE(server_->reload().ok());
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 429);
+  EXPECT_THAT(metrics(), HasSubstr("weir_rules_current 0\n"));
+  const std::string ready = call(server_->admin_address(), "GET", "/readyz");
+  EXPECT_EQ(status_of(ready), 200);
+  EXPECT_THAT(ready, HasSubstr("\"current\":false"));
+  EXPECT_THAT(ready, HasSubstr("limt"));
+  EXPECT_THAT(call(server_->http_address(), "GET", "/readyz"), Not(HasSubstr("limt"))) << "no internals for callers";
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"rules_rejected\""));
+}
+
+TEST_F(ServerTest, DrainFinishesWhatIsBegunAndTakesNothingNew) {
+  start();
+  Caller begun(server_->http_address());
+  const std::string body = "{\"attributes\":{\"tenant\":\"acme\"}}";
+  begun.send("POST /v1/check HTTP/1.1\r\nHost: weir\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n{");
+  EXPECT_EQ(status_of(call(server_->http_address(), "GET", "/healthz")), 200) << "the loops are running";
+  std::thread rest([&] { begun.send(body.substr(1)); });
+  server_->drain();
+  rest.join();
+  EXPECT_EQ(status_of(begun.rest()), 200);
+  EXPECT_FALSE(Caller(server_->http_address()).connected());
+  server_->drain();
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"draining\""));
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"stopped\""));
+}
+
+TEST_F(ServerTest, ASnapshotCarriesLimitsOverARestart) {
+  config_.memory_snapshot = folder_ / "buckets";
+  start();
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 200);
+  server_->drain();
+  server_.reset();
+  EXPECT_TRUE(fs::exists(folder_ / "buckets.key"));
+  start();
+  EXPECT_EQ(check("acme"), 429);
+  EXPECT_EQ(check("other"), 200);
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"snapshot_loaded\""));
+}
+
+TEST_F(ServerTest, ADamagedSnapshotIsReportedAndIgnored) {
+  config_.memory_snapshot = folder_ / "buckets";
+  std::ofstream(folder_ / "buckets") << "not a snapshot";
+  start();
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"snapshot_ignored\""));
+  EXPECT_EQ(check("acme"), 200);
+}
+
+TEST_F(ServerTest, AnAddressInUseIsNamed) {
+  config_.listen_http = start().http_address();
+  config_.memory_snapshot = folder_ / "buckets";
+  const Failure failure = start_fails();
+  EXPECT_EQ(failure.code, Code::already_exists);
+  EXPECT_THAT(failure.message, HasSubstr(config_.listen_http + " is in use"));
+  EXPECT_THAT(failure.message, HasSubstr("--listen-http"));
+  EXPECT_FALSE(fs::exists(folder_ / "buckets")) << "the other server's snapshot is not touched";
+}
+
+TEST_F(ServerTest, RulesThatDoNotHoldUpStopTheStart) {
+  std::ofstream(folder_ / "rules.yaml") << "rules: 3\n";
+  const Failure failure = start_fails();
+  EXPECT_EQ(failure.code, Code::invalid_argument);
+  EXPECT_THAT(failure.message, HasSubstr("rules.yaml:1:"));
+}
+
+// R90
+TEST_F(ServerTest, TokensGuardTheMetrics) {
+  config_.admin_tokens = {"first-token", "second-token"};
+  start();
+  const std::string refused = metrics();
+  EXPECT_EQ(status_of(refused), 401);
+  EXPECT_THAT(refused, HasSubstr("WWW-Authenticate: Bearer"));
+  EXPECT_THAT(refused, Not(HasSubstr("weir_")));
+  const auto with = [&](const std::string& value) {
+    return status_of(call(server_->admin_address(), "GET", "/metrics", "", "Authorization: " + value + "\r\n"));
+  };
+  EXPECT_EQ(with("Bearer second-token"), 200);
+  EXPECT_EQ(with("bearer first-token"), 200);
+  EXPECT_EQ(with("Bearer first-toke"), 401);
+  EXPECT_EQ(with("Bearer first-tokens"), 401);
+  EXPECT_EQ(with("Bearer "), 401);
+  EXPECT_EQ(with("Basic first-token"), 401);
+  EXPECT_EQ(status_of(call(server_->admin_address(), "GET", "/healthz")), 200);
+}
+
+TEST_F(ServerTest, TheQuickstartDeniesTheSixth) {
+  config_.rules.clear();
+  start();
+  const std::string body = R"({"attributes":{"tenant":"acme","api_key":"demo"}})";
+  const auto ask = [&] { return status_of(call(server_->http_address(), "POST", "/v1/check", body)); };
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(), 200) << i;
+  EXPECT_EQ(ask(), 429);
+}
+
+TEST_F(ServerTest, BodiesOverTheBoundAreRefused) {
+  config_.http_body_bytes = 1024;
+  start();
+  EXPECT_EQ(status_of(call(server_->http_address(), "POST", "/v1/check", std::string(1025, ' '))), 413);
+  EXPECT_EQ(status_of(call(server_->http_address(), "POST", "/v1/check/batch", std::string(1025, ' '))), 413);
+}
+
+TEST_F(ServerTest, ListensOnUnixSocketsToo) {
+  config_.listen_http = "unix:" + (folder_ / "http.sock").string();
+  config_.listen_admin = "off";
+  start();
+  EXPECT_EQ(server_->http_address(), config_.listen_http);
+  EXPECT_EQ(server_->admin_address(), "off");
+  EXPECT_TRUE(fs::is_socket(folder_ / "http.sock"));
+}
+
+TEST(Version, IsTheOneThatCMakeKnows) {
+  std::ostringstream text;
+  text << std::ifstream(fs::path(__FILE__).parent_path() / "../../CMakeLists.txt").rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("project(weir VERSION " + std::string(kVersion) + " "));
+}
+
+}  // namespace
+}  // namespace weir::server

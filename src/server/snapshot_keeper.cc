@@ -1,0 +1,54 @@
+#include "server/snapshot_keeper.h"
+
+#include <cstring>
+#include <utility>
+
+#include "identity/key_encoder.h"
+
+namespace weir::server {
+namespace {
+
+stores::SnapshotKeyId key_id_of(const HashKey& key) {
+  const BucketKey fingerprint = identity::KeyEncoder(key).fingerprint();
+  stores::SnapshotKeyId id{};
+  static_assert(sizeof fingerprint.high + sizeof fingerprint.low == sizeof id);
+  std::memcpy(id.data(), &fingerprint.high, sizeof fingerprint.high);
+  std::memcpy(id.data() + sizeof fingerprint.high, &fingerprint.low, sizeof fingerprint.low);
+  return id;
+}
+
+}  // namespace
+
+SnapshotKeeper::SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const HashKey& key,
+                               observe::Log& log)
+    : store_(store), path_(std::move(path)), key_id_(key_id_of(key)), log_(log) {}
+
+void SnapshotKeeper::load(TimePoint now) {
+  if (path_.empty()) return;
+  const Result<stores::LoadReport> report = stores::load_snapshot(store_, path_, key_id_, now);
+  if (report.ok()) {
+    log_.info("snapshot_loaded", "buckets restored from the snapshot",
+              {{"path", path_.string()},
+               {"loaded", report.value().loaded},
+               {"idle", report.value().idle},
+               {"no_room", report.value().no_room}});
+  } else if (report.failure().code != Code::not_found) {
+    log_.error("snapshot_ignored", "the snapshot cannot be used: limits start anew",
+               {{"path", path_.string()}, {"error", report.failure().message}});
+  }
+}
+
+void SnapshotKeeper::save() {
+  if (path_.empty()) return;
+  const Status status = stores::save_snapshot(store_, path_, key_id_);
+  if (status.ok()) {
+    saved_.fetch_add(1, std::memory_order_relaxed);
+    log_.debug("snapshot_saved", "buckets saved", {{"path", path_.string()}});
+  } else {
+    failed_.fetch_add(1, std::memory_order_relaxed);
+    log_.error("snapshot_failed", "the snapshot cannot be written",
+               {{"path", path_.string()}, {"error", status.failure().message}});
+  }
+}
+
+}  // namespace weir::server

@@ -1,0 +1,38 @@
+// SnapshotKeeper: carries the memory store's buckets over a restart.
+//
+// A snapshot that cannot be used is reported and left alone until the next one replaces it; the server starts without.
+// save() from one thread at a time; the counters from any. Borrows the store and the log.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+
+#include "observe/log.h"
+#include "stores/memory/snapshot.h"
+#include "weir/limiter.h"
+
+namespace weir::server {
+
+class SnapshotKeeper {
+ public:
+  // An empty path: nothing is kept, and load() and save() do nothing.
+  SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const HashKey& key, observe::Log& log);
+
+  // Before the store is in use.
+  void load(TimePoint now);
+  void save();
+
+  std::uint64_t saved() const { return saved_.load(std::memory_order_relaxed); }
+  std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
+
+ private:
+  stores::MemoryStore& store_;
+  const std::filesystem::path path_;
+  const stores::SnapshotKeyId key_id_;
+  observe::Log& log_;
+  std::atomic<std::uint64_t> saved_{0};
+  std::atomic<std::uint64_t> failed_{0};
+};
+
+}  // namespace weir::server

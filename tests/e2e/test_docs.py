@@ -1,0 +1,69 @@
+"""What the documentation shows is true: every `sh` block is run, every rules file validated, every link followed.
+
+`sh` blocks run in a scratch folder with a server on the quickstart rules in the place of 127.0.0.1:8080; blocks marked
+`console` are for the reader (they start servers or build).
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+from test_cli import Server, weir
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(kind):
+    for page in PAGES:
+        for number, found in enumerate(re.finditer(r"^```" + kind + r"\n(.*?)^```", page.read_text(), re.M | re.S)):
+            yield pytest.param(page, found.group(1), id=f"{page.relative_to(ROOT)}-{number}")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    running = Server("--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0",
+                     log=tmp_path_factory.mktemp("docs") / "log")
+    yield running
+    running.process.terminate()
+    running.process.wait(20)
+
+
+@pytest.mark.parametrize("page,text", [p for p in blocks("sh") if "CONTRIBUTING" not in p.id])
+def test_commands_in_the_documentation_run(page, text, server, tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "weir").symlink_to(os.environ["WEIR_BIN"])
+    # The default server of `weir check` moves along with the address that the page shows.
+    text = text.replace("127.0.0.1:8080", server.http).replace("weir check tenant", f"weir check --server http://{server.http} tenant")
+    env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '"status":4' not in done.stdout, done.stdout
+
+
+def test_the_quickstart_of_the_readme_admits_five_and_denies_the_sixth(tmp_path):
+    running = Server("--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0", log=tmp_path / "log")
+    try:
+        text = next(p.values[1] for p in blocks("sh") if "README.md-0" in p.id).replace("127.0.0.1:8080", running.http)
+        out = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=60).stdout.split()
+        assert out == ["200"] * 5 + ["429"]
+    finally:
+        running.process.terminate()
+        running.process.wait(20)
+
+
+@pytest.mark.parametrize("page,text", blocks("yaml rules"))
+def test_rules_files_in_the_documentation_are_valid(page, text, tmp_path):
+    (tmp_path / "rules.yaml").write_text(text)
+    done = weir("rules", "validate", str(tmp_path / "rules.yaml"))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page}: {target}"

@@ -1,0 +1,26 @@
+// Any bytes as a RateLimitRequest, a weir.v1 request and proto-JSON: read or refused, never worse.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "frontends/grpc/limiter_wire.h"
+#include "frontends/grpc/rls.h"
+#include "frontends/grpc/rls_json.h"
+#include "frontends/grpc/rls_wire.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  weir::grpc::RlsRequest request;
+  if (weir::grpc::read_rls_request(bytes, request) && request.check().ok()) {
+    std::size_t total = 0;
+    for (const auto& descriptor : request.descriptors) total += request.attributes_of(descriptor).size();
+    if (total != request.attributes.size()) __builtin_trap();
+  }
+  weir::grpc::CheckMessages messages;
+  static_cast<void>(messages.read_one(bytes));
+  static_cast<void>(messages.read_batch(bytes));
+  weir::grpc::RlsJsonReader reader;
+  static_cast<void>(reader.read(bytes, request));
+  return 0;
+}
