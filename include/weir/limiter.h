@@ -45,7 +45,7 @@ struct AdHocCharge {
   Action action = Action::take;
 };
 
-// Sees every decision, on the thread that made it. Must not block or throw.
+// Sees every decision of check() (not peeks, refunds and resets), on the thread that made it. Must not block or throw.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -104,7 +104,7 @@ Decision Engine::run(Action action, const Request& request) {
   const TimePoint now = clock_->now();
   Check check;
   check.plan(request, now, rules_.current(), rules_.encoder(), store_->uses_tags());
-  if (check.charges().size() > kMaxCharges) return refuse(refuse_too_many_rules(check), store_->name());
+  if (check.charges().size() > kMaxCharges) return refuse(refuse_too_many_rules(check), store_->name(), action);
   InlineCall call;
   prepare(call, effective_action(action, request), now, check);
   if (!check.charges().empty()) {
@@ -124,12 +124,12 @@ void Engine::run(Action action, const Request& request, Completion done) {
   call->rules = rules_.current_shared();
   call->check.plan(request, now, *call->rules, rules_.encoder(), store_->uses_tags());
   if (call->check.charges().size() > kMaxCharges) {
-    return call->answer(refuse(refuse_too_many_rules(call->check), store_->name()));
+    return call->answer(refuse(refuse_too_many_rules(call->check), store_->name(), action));
   }
   prepare(*call, effective_action(action, request), now, call->check);
   if (prefilter_ != nullptr && call->action == Action::take) {
     if (const auto hit = prefilter_->find(call->charges, now)) {
-      return call->answer(refuse(refuse_exhausted(call->check, hit->charge, hit->outcome), "prefilter"));
+      return call->answer(refuse(refuse_exhausted(call->check, hit->charge, hit->outcome), "prefilter", Action::take));
     }
   }
   DeferredCall* const pending = call.release();  // owns itself until complete()
@@ -163,7 +163,7 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
         continue;
       }
       if (checks[i].charges().size() > kMaxCharges) {
-        decisions[first + i] = refuse(refuse_too_many_rules(checks[i]), store_->name());
+        decisions[first + i] = refuse(refuse_too_many_rules(checks[i]), store_->name(), Action::take);
         continue;
       }
       InlineCall call;
@@ -187,7 +187,7 @@ Decision Engine::finish(Check& check, StoreCall& call) {
   Decision decision;
   make_verdict(check, {}, decision);
   decision.atomic = call.atomic;
-  publish(decision, store_->name());
+  publish(decision, store_->name(), call.action);
   return decision;
 }
 
@@ -230,18 +230,18 @@ Decision Engine::finish_failed(Check& check, StoreCall& call) {
   make_verdict(check, {failed.data(), count}, decision);
   decision.degraded = true;
   decision.atomic = false;
-  publish(decision, "fallback");
+  publish(decision, "fallback", call.action);
   return decision;
 }
 
-// Every decision that a rule had a part in passes here once.
-void Engine::publish(Decision& decision, std::string_view source) {
+// Every decision passes here once. Peeks, refunds and resets decide nothing, so the observer does not hear of them.
+void Engine::publish(Decision& decision, std::string_view source, Action action) {
   decision.source = source;
-  if (observer_ != nullptr) observer_->on_decision(decision);
+  if (observer_ != nullptr && action == Action::take) observer_->on_decision(decision);
 }
 
-Decision Engine::refuse(Decision decision, std::string_view source) {
-  publish(decision, source);
+Decision Engine::refuse(Decision decision, std::string_view source, Action action) {
+  publish(decision, source, action);
   return decision;
 }
 

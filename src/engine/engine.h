@@ -45,8 +45,8 @@ class Engine final : public Limiter {
   void run(Action action, const Request& request, Completion done);
   Decision finish(Check& check, StoreCall& call);
   Decision finish_failed(Check& check, StoreCall& call);
-  void publish(Decision& decision, std::string_view source);
-  Decision refuse(Decision decision, std::string_view source);
+  void publish(Decision& decision, std::string_view source, Action action);
+  Decision refuse(Decision decision, std::string_view source, Action action);
   void learn(const StoreCall& call);
 
   const std::shared_ptr<Store> store_;

@@ -1,0 +1,35 @@
+// How a decision is written for Redis: names of keys, and the words of a script call.
+//
+// A bucket's key is `w1:{tag}:rule:hash`: version, 16 hex digits of the tag (the cluster's hash tag), the rule's id, 32
+// hex digits of the keyed hash. Nothing in it was chosen by a client, so nothing can be injected. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "stores/redis/scripts.h"
+#include "weir/store.h"
+
+namespace weir::redis {
+
+std::string bucket_name(const Charge& charge);
+std::uint16_t slot_of(const Charge& charge);
+
+// What a script is asked to do: the four of weir::Action, and two for decisions that span slots.
+enum class ScriptAction : char { take = 't', peek = 'p', refund = 'r', reset = 'x', share = 's', undo = 'u' };
+
+struct ScriptCall {
+  ScriptAction action = ScriptAction::take;
+  bool by_body = false;                 // EVAL, which also loads the script, in the place of EVALSHA
+  std::int64_t now_us = -1;             // negative: Redis's own time
+  std::int64_t charged_at_us = 0;       // for undo
+  std::span<const Charge> charges;      // of the whole decision
+  std::span<const std::uint8_t> which;  // those of them that this call is about
+};
+
+// Appends the command to `out`.
+void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptCall& call);
+
+}  // namespace weir::redis

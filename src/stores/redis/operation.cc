@@ -1,0 +1,283 @@
+#include "stores/redis/operation.h"
+
+#include <charconv>
+
+namespace weir::redis {
+namespace {
+
+Code code_of(FailureKind kind) { return kind == FailureKind::timeout ? Code::deadline_exceeded : Code::unavailable; }
+
+FailureKind kind_of(const ReplyItem& error) {
+  if (is_error(error, "LOADING") || is_error(error, "MASTERDOWN") || is_error(error, "BUSY"))
+    return FailureKind::loading;
+  if (is_error(error, "READONLY")) return FailureKind::read_only;
+  if (is_error(error, "OOM")) return FailureKind::memory;
+  if (is_error(error, "CLUSTERDOWN")) return FailureKind::cluster;
+  return FailureKind::other;
+}
+
+// "MOVED 3999 10.0.0.1:6381" and the same with ASK; an empty host means the host that was asked.
+bool read_redirection(std::string_view text, const Node& asked, std::uint16_t& slot, Address& address) {
+  const auto first = text.find(' ');
+  const auto second = text.find(' ', first + 1);
+  const auto colon = text.rfind(':');
+  if (first == text.npos || second == text.npos || colon == text.npos || colon < second) return false;
+  const std::string_view number = text.substr(first + 1, second - first - 1);
+  const std::string_view port = text.substr(colon + 1);
+  address.host = text.substr(second + 1, colon - second - 1);
+  if (address.host.empty()) address.host = asked.address().host;
+  return std::from_chars(number.data(), number.data() + number.size(), slot).ec == std::errc{} && slot < 16384 &&
+         std::from_chars(port.data(), port.data() + port.size(), address.port).ec == std::errc{} && address.port != 0;
+}
+
+}  // namespace
+
+void Part::reset() {
+  which.clear();
+  standing_.clear();
+  node = nullptr;
+  attempts_ = 0;
+  reloaded_ = undoing_ = answered_ = charged_ = false;
+}
+
+void Part::send(const Route& route, SteadyTime now) {
+  OperationHost& host = operation_.host_;
+  node = route.node != nullptr ? route.node : host.directory().node_for(slot);
+  Connection* const connection = node != nullptr && host.alive() ? node->pick() : nullptr;
+  if (connection == nullptr || ++attempts_ > kMaxAttempts) {
+    return fail(connection == nullptr ? FailureKind::connect : FailureKind::cluster, now);
+  }
+  std::string& out = connection->start();
+  if (route.asking) CommandWriter(out, 1).word("ASKING");
+  write_script_call(out, host.scripts(),
+                    {.action = operation_.action(),
+                     .by_body = route.by_body,
+                     .now_us = operation_.now_us(),
+                     .charges = operation_.call_->charges,
+                     .which = {which.data(), which.size()}});
+  StoreStats::add(host.counters().script_calls);
+  connection->finish(*this, operation_.deadline_, route.asking ? 1 : 0);
+}
+
+void Part::on_reply(Reply reply, SteadyTime now) {
+  if (undoing_) return end(now);
+  if (reply[0].kind == ReplyKind::error) return take_error(reply[0], now);
+  if (!take_answer(reply)) return fail(FailureKind::other, now);
+  node->call_succeeded();
+  answered_ = true;
+  end(now);
+}
+
+void Part::on_lost(FailureKind kind, SteadyTime now) {
+  if (undoing_) return end(now);
+  fail(kind, now);
+}
+
+void Part::take_error(const ReplyItem& error, SteadyTime now) {
+  OperationHost& host = operation_.host_;
+  if (is_error(error, "NOSCRIPT") && !reloaded_) {
+    reloaded_ = true;
+    StoreStats::add(host.counters().script_loads);
+    return send({.node = node, .by_body = true}, now);
+  }
+  if (is_error(error, "MOVED")) return follow(error, false, now);
+  if (is_error(error, "ASK")) return follow(error, true, now);
+  if (is_error(error, "TRYAGAIN")) return host.retry_later(*this);
+  const FailureKind kind = kind_of(error);
+  Node* const asked = node;
+  fail(kind, now);
+  // Last, because it may end other operations that wait on this node.
+  if (host.alive() && (kind == FailureKind::read_only || kind == FailureKind::cluster)) host.directory().doubt(*asked);
+}
+
+void Part::follow(const ReplyItem& error, bool asking, SteadyTime now) {
+  OperationHost& host = operation_.host_;
+  std::uint16_t moved_slot = 0;
+  Address address;
+  if (!host.alive() || !read_redirection(error.text, *node, moved_slot, address))
+    return fail(FailureKind::cluster, now);
+  StoreStats::add(host.counters().redirects);
+  if (!asking) host.directory().moved(moved_slot, address);
+  Node* const target = host.directory().node_at(address);
+  if (target == nullptr) return fail(FailureKind::cluster, now);
+  // The script may be unknown there; its body costs little and saves a round trip after a resharding.
+  send({.node = target, .by_body = reloaded_, .asking = asking}, now);
+}
+
+bool Part::take_answer(Reply reply) {
+  StoreCall& call = *operation_.call_;
+  const bool share = operation_.action() == ScriptAction::share;
+  const std::size_t width = share ? 7 : 5;
+  const std::size_t numbers = which.size() * width + (share ? 1 : 0);
+  if (reply[0].kind != ReplyKind::array || reply.size() != numbers + 1) return false;
+  for (const ReplyItem& item : reply.subspan(1)) {
+    if (item.kind != ReplyKind::integer) return false;
+  }
+  charged_ = share;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    const ReplyItem* const item = &reply[1 + i * width];
+    ChargeOutcome& outcome = call.outcomes[which[i]];
+    outcome = ChargeOutcome{};
+    outcome.admitted = item[0].number == 1;
+    outcome.too_large = item[0].number == 2;
+    outcome.remaining = item[1].number;
+    outcome.retry_after = Duration{item[2].number};
+    outcome.reset_after = Duration{item[3].number};
+    outcome.delay = Duration{item[4].number};
+    if (!share) continue;
+    standing_.push_back(item[5].number);
+    standing_.push_back(item[6].number);
+    // One binding denial, and this slot has charged nothing.
+    charged_ = charged_ && (outcome.admitted || !call.charges[which[i]].binding);
+  }
+  if (share) charged_at_us_ = reply[numbers].number;
+  return true;
+}
+
+// Takes back what this part has charged and tells the outcomes so. Never waits for a retry: should it fail, too much
+// stays charged, which is the safe side.
+void Part::undo(SteadyTime now) {
+  OperationHost& host = operation_.host_;
+  StoreCall& call = *operation_.call_;
+  InlineVector<std::uint8_t, 8> taken;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    ChargeOutcome& outcome = call.outcomes[which[i]];
+    if (!outcome.admitted) continue;
+    outcome.remaining = standing_[2 * i];
+    outcome.reset_after = Duration{standing_[2 * i + 1]};
+    if (call.charges[which[i]].cost > 0) taken.push_back(which[i]);
+  }
+  // Not where it was sent, which may be gone, but where the slot lives now.
+  Node* const home = host.alive() ? host.directory().node_for(slot) : nullptr;
+  Connection* const connection = home != nullptr ? home->pick() : nullptr;
+  if (taken.empty() || connection == nullptr) return;
+  write_script_call(connection->start(), host.scripts(),
+                    {.action = ScriptAction::undo,
+                     .now_us = operation_.now_us(),
+                     .charged_at_us = charged_at_us_,
+                     .charges = call.charges,
+                     .which = {taken.data(), taken.size()}});
+  undoing_ = true;
+  ++operation_.under_way_;
+  StoreStats::add(host.counters().script_calls);
+  StoreStats::add(host.counters().undone);
+  connection->finish(*this, now + host.options().deadline);
+}
+
+void Part::fail(FailureKind kind, SteadyTime now) {
+  failure_ = kind;
+  if (node != nullptr && operation_.host_.alive()) node->call_failed(kind, now);
+  operation_.host_.counters().add_failure(kind);
+  end(now);
+}
+
+void Part::retry(SteadyTime now) {
+  if (!operation_.host_.alive() || now >= operation_.deadline_) return fail(FailureKind::cluster, now);
+  send({.by_body = reloaded_}, now);
+}
+
+void Part::end(SteadyTime now) { operation_.part_ended(now); }
+
+bool Operation::begin(StoreCall& call, SteadyTime now) {
+  call_ = &call;
+  call.status = Code::ok;
+  started_ = now;
+  deadline_ = now + host_.options().deadline;
+  divide();
+  call.atomic = used_ == 1;
+  if (!can_send(now)) return false;
+  under_way_ = used_;
+  for (std::size_t i = 0; i < used_; ++i) parts_[i].send({}, now);
+  return true;
+}
+
+void Operation::divide() {
+  used_ = 0;
+  const bool slotted = host_.directory().slotted();
+  for (std::size_t i = 0; i < call_->charges.size(); ++i) {
+    part_for(slotted ? slot_of(call_->charges[i]) : std::uint16_t{0}).which.push_back(static_cast<std::uint8_t>(i));
+  }
+}
+
+Part& Operation::part_for(std::uint16_t slot) {
+  for (std::size_t i = 0; i < used_; ++i) {
+    if (parts_[i].slot == slot) return parts_[i];
+  }
+  if (used_ == parts_.size()) parts_.emplace_back(*this);
+  Part& part = parts_[used_++];
+  part.reset();
+  part.slot = slot;
+  return part;
+}
+
+// Nothing is sent unless everything can be.
+bool Operation::can_send(SteadyTime now) {
+  for (std::size_t i = 0; i < used_; ++i) {
+    Node* const node = host_.directory().node_for(parts_[i].slot);
+    if (node != nullptr && !node->answering()) {
+      refuse(FailureKind::refused);
+      return false;
+    }
+    if (node == nullptr || node->pick() == nullptr) {
+      if (node != nullptr) node->call_failed(FailureKind::connect, now);
+      refuse(FailureKind::connect);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Operation::refuse(FailureKind kind) {
+  call_->status = code_of(kind);
+  call_ = nullptr;
+  host_.counters().add_failure(kind);
+}
+
+void Operation::part_ended(SteadyTime now) {
+  if (--under_way_ > 0) return;
+  if (call_ != nullptr) return conclude(now);
+  host_.release(*this);
+}
+
+bool Operation::denied() const {
+  for (std::size_t i = 0; i < call_->charges.size(); ++i) {
+    if (call_->charges[i].binding && !call_->outcomes[i].admitted) return true;
+  }
+  return false;
+}
+
+void Operation::conclude(SteadyTime now) {
+  StoreCall& call = *call_;
+  for (std::size_t i = 0; i < used_; ++i) {
+    if (!parts_[i].answered_ && call.status == Code::ok) call.status = code_of(parts_[i].failure_);
+  }
+  if (action() == ScriptAction::share && (call.status != Code::ok || denied())) {
+    for (std::size_t i = 0; i < used_; ++i) {
+      if (parts_[i].charged_) parts_[i].undo(now);
+    }
+  }
+  if (call.status == Code::ok) {
+    host_.counters().add_latency(std::chrono::duration_cast<std::chrono::microseconds>(now - started_));
+  }
+  call_ = nullptr;
+  if (under_way_ == 0) host_.release(*this);
+  call.complete();
+}
+
+ScriptAction Operation::action() const {
+  switch (call_->action) {
+    case Action::take:
+      return used_ > 1 ? ScriptAction::share : ScriptAction::take;
+    case Action::peek:
+      return ScriptAction::peek;
+    case Action::refund:
+      return ScriptAction::refund;
+    case Action::reset:
+      return ScriptAction::reset;
+  }
+  return ScriptAction::peek;
+}
+
+std::int64_t Operation::now_us() const { return host_.options().time == TimeSource::node ? micros(call_->now) : -1; }
+
+}  // namespace weir::redis

@@ -1,0 +1,63 @@
+// What a Redis store needs to know: where the servers are, how to log in, and how long to wait.
+//
+// A plain value, usually made by parse_redis_url() and then adjusted. It may hold a password: never print it whole.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weir::redis {
+
+enum class Topology : std::uint8_t { standalone, sentinel, cluster };
+
+// Whose clock decides (R43). Redis's own is the default: nodes then need not agree on the time.
+enum class TimeSource : std::uint8_t { redis, node };
+
+// A TCP host and port, or with port 0 the path of a Unix socket.
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+  friend bool operator==(const Address&, const Address&) = default;
+};
+std::string to_text(const Address& address);
+
+struct TlsOptions {
+  bool enabled = false;
+  bool verify = true;     // the server's certificate and name
+  std::string ca_file;    // empty: the system's authorities
+  std::string cert_file;  // with key_file: the certificate this client shows
+  std::string key_file;
+};
+
+struct BreakerOptions {
+  int failures_to_open = 3;
+  std::chrono::milliseconds first_delay{200};
+  std::chrono::milliseconds longest_delay{5000};
+};
+
+inline constexpr std::size_t kMaxConnections = 64;
+inline constexpr std::size_t kMaxInFlight = 1'000'000;
+
+struct RedisOptions {
+  Topology topology = Topology::standalone;
+  std::vector<Address> seeds;  // the server, the sentinels, or some nodes of the cluster
+  std::string master_name;     // Sentinel
+  std::string user;
+  std::string password;
+  std::string sentinel_user;
+  std::string sentinel_password;
+  int database = 0;
+  TlsOptions tls;
+  TimeSource time = TimeSource::redis;
+  std::chrono::milliseconds deadline{20};           // for one decision, retries included
+  std::chrono::milliseconds connect_timeout{1000};  // TCP, TLS, log-in and loading of scripts together
+  std::size_t connections = 1;                      // to each server, for each loop
+  std::size_t max_in_flight = 4096;                 // decisions that may wait at once; more are refused at once
+  std::string client_name = "weir";                 // CLIENT SETNAME; empty: none
+  BreakerOptions breaker;
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,81 @@
+// RedisStore: buckets in Redis, shared by every node that uses the same servers (R41–R45, R50–R53).
+//
+//   auto options = weir::redis::parse_redis_url("redis://127.0.0.1:6379");
+//   auto store = weir::redis::RedisStore::open(loop, options.value());
+//
+// Belongs to one loop: begin() must be called on it, and complete() runs on it. begin() answers inline only when it
+// need not ask: the breaker is open, too much is in flight, or there is no connection; the call's status is then
+// `unavailable`. A call that is not answered in time ends with `deadline_exceeded`. Nothing is ever guessed: a server
+// that is loading, a replica, or one without memory is a failure, not an empty bucket.
+//
+// An answer that was lost is not asked for again, because the charge may have been made. Only errors that prove that
+// nothing happened (NOSCRIPT, MOVED, ASK, TRYAGAIN) are followed by another attempt, within the deadline.
+//
+// In a cluster, a decision whose buckets live in several slots is charged in each of them at the same time; where one
+// denies or fails, the others are undone at once and the call says `atomic = false`. It never admits too much.
+//
+// Destroying the store fails what is in flight: complete() then runs inside the destructor.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "stores/redis/directory.h"
+#include "stores/redis/loop_timer.h"
+#include "stores/redis/operation.h"
+#include "stores/redis/options.h"
+#include "stores/redis/stats.h"
+#include "weir/result.h"
+#include "weir/store.h"
+
+namespace weir::redis {
+
+class RedisStore final : public Store, private OperationHost {
+ public:
+  static constexpr std::size_t kMaxCharges = 64;
+  static constexpr std::chrono::milliseconds kRetryDelay{2};  // after TRYAGAIN
+
+  // Starts to connect and does not wait for it: a server that is down is not a failure here, but TLS files that cannot
+  // be read are. `listener` runs on the loop.
+  static Result<std::unique_ptr<RedisStore>> open(boost::asio::io_context& loop, RedisOptions options,
+                                                  BreakerListener listener = {});
+  ~RedisStore() override;
+
+  bool begin(StoreCall& call) override;
+  bool uses_tags() const override { return true; }
+  bool immediate() const override { return false; }
+  std::string_view name() const override { return "redis"; }
+
+  // May be read from any thread while the store lives.
+  const StoreStats& stats() const { return stats_; }
+
+ private:
+  RedisStore(boost::asio::io_context& loop, RedisOptions options, std::shared_ptr<TlsSetup> tls,
+             BreakerListener listener);
+
+  const RedisOptions& options() const override { return options_; }
+  const ScriptSet& scripts() const override { return scripts_; }
+  Directory& directory() override { return *directory_; }
+  StoreStats& counters() override { return stats_; }
+  bool alive() const override { return alive_; }
+  void retry_later(Part& part) override;
+  void release(Operation& operation) override;
+
+  Operation& acquire();
+  void retry_all();
+
+  const RedisOptions options_;
+  const ScriptSet scripts_;
+  StoreStats stats_;
+  NodeContext context_;
+  bool alive_ = true;
+  std::vector<std::unique_ptr<Operation>> operations_;  // all of them
+  std::vector<Operation*> idle_;
+  std::vector<Part*> retrying_;
+  LoopTimer retry_timer_;
+  std::unique_ptr<Directory> directory_;
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,31 @@
+#include "stores/redis/scripts.h"
+
+#include <openssl/evp.h>
+
+#include <cassert>
+
+namespace weir::redis {
+namespace {
+
+// SHA-1 because Redis names scripts by it; nothing here depends on its strength.
+std::string sha1_hex(std::string_view text) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  const int done = EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha1(), nullptr);
+  assert(done == 1 && size == 20);
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  for (unsigned int i = 0; i < size && done == 1; ++i) {
+    hex += kDigits[digest[i] >> 4U];
+    hex += kDigits[digest[i] & 15U];
+  }
+  return hex;
+}
+
+}  // namespace
+
+ScriptSet::ScriptSet() {
+  for (std::size_t i = 0; i < kScriptCount; ++i) scripts_[i] = {kScriptBodies[i], sha1_hex(kScriptBodies[i])};
+}
+
+}  // namespace weir::redis

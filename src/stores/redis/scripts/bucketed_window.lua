@@ -1,0 +1,113 @@
+-- Bucketed window: the arithmetic of src/algorithms/bucketed_window.cc on one string.
+--
+-- KEYS[i]  the bucket. Its value: 'b', then little-endian: width of a sub-bucket in microseconds (7 bytes), number of
+--          sub-buckets (2), time of the last change (7), then each sub-bucket's units (5), that of index i = time / width
+--          at i % number.
+-- ARGV     of a charge: … cost, limit, window in microseconds, buckets
+
+-- The counters as the present rules divide the window. Those of another division count in the newest sub-bucket.
+local function load_counters(state, width, number)
+  local counts, last = {}, 0
+  if state and #state >= 17 and state:byte() == 98 then
+    local tag, old_width, old_number, time = struct.unpack('<BI7I2I7', state)
+    last = time
+    if #state == 17 + 5 * old_number then
+      counts = { struct.unpack('<' .. string.rep('I5', old_number), state, 18) }
+      if old_width == width and old_number == number then
+        return counts, last
+      end
+      local sum = 0
+      for i = 1, old_number do
+        sum = sum + counts[i]
+      end
+      counts = {}
+      counts[math.floor(last / width) % number + 1] = math.min(sum, 1000000000000)
+    end
+  end
+  for i = 1, number do
+    counts[i] = counts[i] or 0
+  end
+  return counts, last
+end
+
+local function bucketed_window(state, mode, now, cost, limit, window, number, charged_at)
+  local width = window / number
+  local counts, last = load_counters(state, width, number)
+  local time = math.max(now, last)
+  local newest, current = math.floor(last / width), math.floor(time / width)
+  -- Sub-buckets that have begun since the last change are empty.
+  for i = math.max(newest + 1, current - number + 1), current do
+    counts[i % number + 1] = 0
+  end
+  local oldest, used, used_at = current - number + 1, 0
+  for i = math.max(0, oldest), current do
+    local count = counts[i % number + 1]
+    if count > 0 then
+      used, used_at = used + count, i
+    end
+  end
+
+  local verdict, remaining, retry, reset = 1, 0, 0, 0
+  if mode == 't' then
+    if cost > limit then
+      verdict = 2
+    elseif cost > 0 and used + cost <= limit then
+      used, used_at = used + cost, current
+      counts[current % number + 1] = counts[current % number + 1] + cost
+    elseif cost > 0 then
+      verdict = 0
+      local index, left = oldest, used
+      while index < newest do
+        left = left - (index < 0 and 0 or counts[index % number + 1])
+        if left + cost <= limit then
+          break
+        end
+        index = index + 1
+      end
+      retry = (index + number) * width - now
+    end
+    remaining = math.max(0, limit - used)
+    if used > 0 then
+      reset = (used_at + number) * width - now
+    end
+    if verdict ~= 1 or cost == 0 then
+      return verdict, remaining, retry, reset, 0
+    end
+  elseif mode == 'd' then
+    local taken = math.min(math.max(limit - used, 0), cost)
+    counts[current % number + 1] = counts[current % number + 1] + taken
+    if taken > 0 then
+      used_at = current
+    end
+  elseif cost == 0 or used == 0 then
+    return
+  else
+    local from, to = newest, math.max(0, oldest)
+    if mode == 'u' then
+      -- Exactly where it was charged, or nowhere.
+      from = math.floor(charged_at / width)
+      to = math.max(from, to)
+    end
+    for i = from, to, -1 do
+      local given = math.min(cost, counts[i % number + 1])
+      counts[i % number + 1] = counts[i % number + 1] - given
+      cost = cost - given
+    end
+    used_at = nil
+    for i = math.max(0, oldest), current do
+      if counts[i % number + 1] > 0 then
+        used_at = i
+      end
+    end
+  end
+
+  local after = struct.pack('<BI7I2I7' .. string.rep('I5', number), 98, width, number, time, unpack(counts))
+  local idle = time
+  if used_at then
+    idle = (used_at + number) * width
+  end
+  if mode == 't' then
+    return verdict, remaining, retry, reset, 0, after, idle
+  end
+  return after, idle
+end

@@ -1,0 +1,36 @@
+-- One charge: the common decision. Put together at build with keep.lua and one algorithm, which is called `algorithm`.
+--
+-- KEYS[1]  the bucket
+-- ARGV     action: t take, p peek, r refund, x reset; now in microseconds, '' for Redis's TIME; flags: 2 a denied
+--          attempt counts; cost; three numbers of the allowance (see the algorithm)
+-- Answer   verdict (0 denied, 1 admitted, 2 the cost can never fit), remaining, retry_after, reset_after, delay; times
+--          in microseconds
+local key, action = KEYS[1], ARGV[1]
+local now = moment(ARGV[2])
+local cost, a, b, c = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
+local state = redis.call('GET', key)
+
+if action == 'r' then
+  local after, idle = algorithm(state, 'r', now, cost, a, b, c)
+  if after then
+    keep(key, after, idle, now)
+    state = after
+  end
+  cost = 0
+elseif action == 'x' then
+  redis.call('DEL', key)
+  state, cost = false, 0
+end
+
+local verdict, remaining, retry, reset, delay, after, idle = algorithm(state, 't', now, cost, a, b, c)
+if after and action == 't' then
+  keep(key, after, idle, now)
+elseif after then
+  local _
+  _, remaining, _, reset = algorithm(state, 't', now, 0, a, b, c)
+elseif verdict == 0 and action == 't' and ARGV[3] == '2' then
+  after, idle = algorithm(state, 'd', now, cost, a, b, c)
+  keep(key, after, idle, now)
+  verdict, remaining, retry, reset, delay = algorithm(after, 't', now, cost, a, b, c)
+end
+return { verdict, remaining, retry, reset, delay }

@@ -1,0 +1,126 @@
+-- Sliding log: the arithmetic of src/algorithms/sliding_log.cc on one string.
+--
+-- KEYS[i]  the bucket. Its value: 'l', then little-endian: time of the last change in microseconds (7 bytes), sum of all
+--          units (5); then entries in order of time: time (7), units (3). Units taken in one microsecond share an entry.
+--          Only entries at the ends are ever read, so a long log costs little more than its copying.
+-- ARGV     of a charge: … cost, limit, window in microseconds, 0
+local function sliding_log(state, mode, now, cost, limit, window, _, charged_at)
+  local last, sum, tag = 0, 0
+  if state and #state >= 13 and state:byte() == 108 and #state % 10 == 3 then
+    tag, last, sum = struct.unpack('<BI7I5', state)
+  else
+    state = '             '
+  end
+  -- Entries live at first, first + 10, … before stop.
+  local first, stop = 14, #state + 1
+  local time = math.max(now, last)
+  while first < stop do
+    local at, units = struct.unpack('<I7I3', state, first)
+    if at + window > time then
+      break
+    end
+    sum, first = sum - units, first + 10
+  end
+  if first == stop then
+    sum = 0
+  end
+  local newest, newest_units
+  if first < stop then
+    newest, newest_units = struct.unpack('<I7I3', state, stop - 10)
+  end
+
+  local verdict, remaining, retry, reset, added = 1, 0, 0, 0, 0
+  if mode == 't' then
+    local used = sum
+    local leaves = (newest or time) + window
+    if cost > limit then
+      verdict = 2
+    elseif cost > 0 and used + cost <= limit then
+      used, leaves, added = used + cost, time + window, cost
+    elseif cost > 0 then
+      verdict = 0
+      local entry, left = first, sum
+      local at, units = struct.unpack('<I7I3', state, entry)
+      while entry + 10 < stop do
+        left = left - units
+        if left + cost <= limit then
+          break
+        end
+        entry = entry + 10
+        at, units = struct.unpack('<I7I3', state, entry)
+      end
+      retry = math.max(0, at + window - now)
+    end
+    remaining = math.max(0, limit - used)
+    if used > 0 then
+      reset = math.max(0, leaves - now)
+    end
+    if added == 0 then
+      return verdict, remaining, retry, reset, 0
+    end
+  elseif mode == 'd' then
+    -- The oldest units make way for this attempt's.
+    added = math.min(cost, limit)
+    local excess = sum + cost - limit
+    while excess > 0 and first < stop do
+      local at, units = struct.unpack('<I7I3', state, first)
+      local out = math.min(units, excess)
+      sum, excess = sum - out, excess - out
+      if out < units then
+        state = state:sub(1, first - 1) .. struct.pack('<I7I3', at, units - out) .. state:sub(first + 10)
+        if first == stop - 10 then
+          newest_units = units - out
+        end
+      else
+        first = first + 10
+      end
+    end
+    if first == stop then
+      newest, sum = nil, 0
+    end
+  elseif cost == 0 or first == stop then
+    return
+  else
+    -- Refund from the newest entries; undo exactly where it was charged, or nowhere.
+    local tail, entry = '', stop
+    while cost > 0 and entry > first do
+      local at, units = struct.unpack('<I7I3', state, entry - 10)
+      entry = entry - 10
+      local given = 0
+      if mode == 'r' or at == charged_at then
+        given = math.min(units, cost)
+        sum, cost = sum - given, cost - given
+      elseif at < charged_at then
+        cost = 0
+      end
+      if given < units then
+        tail = struct.pack('<I7I3', at, units - given) .. tail
+      end
+    end
+    state = state:sub(1, entry - 1) .. tail
+    stop = #state + 1
+    if first < stop then
+      newest = struct.unpack('<I7', state, stop - 10)
+    else
+      newest = nil
+    end
+  end
+
+  local ending = ''
+  if added > 0 and newest == time then
+    ending = struct.pack('<I7I3', time, newest_units + added)
+    stop = stop - 10
+  elseif added > 0 then
+    ending = struct.pack('<I7I3', time, added)
+    newest = time
+  end
+  local after = struct.pack('<BI7I5', 108, time, math.max(0, sum + added)) .. state:sub(first, stop - 1) .. ending
+  local idle = time
+  if newest then
+    idle = math.max(time, newest + window)
+  end
+  if mode == 't' then
+    return verdict, remaining, retry, reset, 0, after, idle
+  end
+  return after, idle
+end

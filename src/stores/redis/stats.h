@@ -1,0 +1,75 @@
+// StoreStats: what a Redis store has done so far, for metrics and health.
+//
+// Written by the store's loop, readable from any thread at any time (relaxed: each number is right, together they may
+// be from slightly different moments).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "stores/redis/breaker.h"
+
+namespace weir::redis {
+
+// Why a call was not answered.
+enum class FailureKind : std::uint8_t {
+  refused,    // the breaker is open
+  overload,   // too many calls in flight
+  connect,    // no connection
+  timeout,    // no answer before the deadline
+  lost,       // the connection broke while waiting
+  loading,    // LOADING, MASTERDOWN: the server is starting or out of sync
+  read_only,  // READONLY: a replica
+  memory,     // OOM: maxmemory
+  cluster,    // CLUSTERDOWN, TRYAGAIN or redirected too often
+  other,      // any other error
+};
+inline constexpr std::size_t kFailureKindCount = 10;
+const char* failure_kind_name(FailureKind kind);
+
+class StoreStats {
+ public:
+  // Bucket i counts latencies below 2^i * 16 µs; the last one counts the rest.
+  static constexpr std::size_t kLatencyBuckets = 14;
+  static std::chrono::microseconds latency_bound(std::size_t bucket) {
+    return std::chrono::microseconds(std::int64_t{16} << bucket);
+  }
+
+  using Counter = std::atomic<std::uint64_t>;
+  Counter calls{0};         // begun, whatever became of them
+  Counter script_calls{0};  // commands sent that run a script, retries and refunds included
+  Counter script_loads{0};
+  Counter redirects{0};  // MOVED and ASK followed
+  Counter undone{0};     // slots refunded because another slot denied or failed
+  Counter connects{0};
+  Counter breaker_opened{0};
+  Counter refused_us{0};  // how long some breaker was open; spells that have ended
+  std::atomic<std::uint32_t> breakers_open{0};
+  std::atomic<std::int64_t> open_since_us{0};  // of the steady clock, while breakers_open is not 0
+  std::array<Counter, kFailureKindCount> failures{};
+  std::array<Counter, kLatencyBuckets> latency{};
+
+  static void add(Counter& counter, std::uint64_t by = 1) {
+    // One writer: no read-modify-write needed.
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  void add_failure(FailureKind kind) { add(failures[static_cast<std::size_t>(kind)]); }
+  void add_latency(std::chrono::microseconds latency_us) {
+    const auto steps = static_cast<std::uint64_t>(latency_us.count()) / 16;
+    const auto bucket = static_cast<std::size_t>(std::bit_width(steps));
+    add(latency[bucket < kLatencyBuckets ? bucket : kLatencyBuckets - 1]);
+  }
+
+  void breaker_changed(bool open, SteadyTime now);
+  // How long calls were refused by some breaker, the present spell included (R52).
+  std::chrono::microseconds refused_for(SteadyTime now) const;
+  BreakerState breaker() const {
+    return breakers_open.load(std::memory_order_relaxed) == 0 ? BreakerState::closed : BreakerState::open;
+  }
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,47 @@
+// Wire: a byte stream to one server over TCP, TLS or a Unix socket.
+//
+// All calls and events happen on the loop. After close() no event follows; a Wire is used for one connection only.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "stores/redis/options.h"
+#include "weir/result.h"
+
+namespace weir::redis {
+
+// The certificates to use, read once and shared by all wires of a store.
+class TlsSetup;
+// Null when TLS is off. Fails if a file cannot be used.
+Result<std::shared_ptr<TlsSetup>> make_tls_setup(const TlsOptions& options);
+
+class WireEvents {
+ public:
+  virtual void on_open() = 0;
+  virtual void on_read(std::string_view bytes) = 0;
+  virtual void on_written() = 0;
+  // The stream has ended; no other event follows.
+  virtual void on_broken(std::string_view why) = 0;
+
+ protected:
+  ~WireEvents() = default;
+};
+
+class Wire {
+ public:
+  // `tls` may be null. `events` must live until close().
+  static std::shared_ptr<Wire> make(boost::asio::io_context& loop, std::shared_ptr<TlsSetup> tls, WireEvents& events);
+  virtual ~Wire() = default;
+
+  virtual void open(const Address& address) = 0;
+  // After on_open(): every arrival is reported by on_read().
+  virtual void start_reading() = 0;
+  // Takes the text and leaves an empty one with room in its place. One write may be under way: wait for on_written().
+  virtual void write(std::string& bytes) = 0;
+  virtual void close() = 0;
+};
+
+}  // namespace weir::redis
