@@ -56,12 +56,9 @@ def bench_grpc(run, rounds, seconds):
     with open(body, "wb") as f:
         f.write(request_body())
     ports = [run.free_port() for _ in range(3)]
-    weir = os.environ.get("WEIR_GRPC_SERVER")
-    argv = [weir, rules, str(ports[0])] if weir else [
-        f"{run.BIN}/weir", "serve", "--rules", rules, "--listen-grpc", f"127.0.0.1:{ports[0]}", "--listen-http", "off",
-        "--listen-admin", "off", "--loops", "1", "--log-level", "warn"]
     servers = [
-        run.Server("weir", argv),
+        run.Server("weir", [f"{run.BIN}/weir", "serve", "--rules", rules, "--listen-grpc", f"127.0.0.1:{ports[0]}",
+                            "--listen-http", "off", "--listen-admin", "off", "--loops", "1", "--log-level", "warn"]),
         run.Server("floor", [f"{run.BIN}/grpc_floor", str(ports[1]), "1"]),
         run.Server("grpcpp", [f"{run.BIN}/grpcpp_floor", str(ports[2])]),
     ]

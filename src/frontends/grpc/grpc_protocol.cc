@@ -1,0 +1,294 @@
+#include "frontends/grpc/grpc_protocol.h"
+
+#include <array>
+#include <utility>
+
+#include "frontends/grpc/grpc_text.h"
+
+namespace weir::grpc {
+namespace {
+
+constexpr std::size_t kPrefixBytes = 5;
+// What HTTP/2 counts for a field besides its bytes.
+constexpr std::size_t kFieldOverhead = 32;
+// Sweeps that a request may see before it is stale; the sweeps are request_timeout / 2 apart.
+constexpr std::uint32_t kStaleAge = 2;
+
+struct Prefix {
+  unsigned char compressed;
+  std::size_t size;
+};
+
+Prefix read_prefix(std::string_view bytes) {
+  std::size_t size = 0;
+  for (std::size_t i = 1; i < kPrefixBytes; ++i) size = size << 8 | static_cast<unsigned char>(bytes[i]);
+  return {static_cast<unsigned char>(bytes[0]), size};
+}
+
+Call& as_call(Http2Stream& stream) { return static_cast<Call&>(stream); }
+
+}  // namespace
+
+const Method* ServiceTable::find(std::string_view path) const {
+  for (const Method& method : methods_) {
+    if (method.path == path) return &method;
+  }
+  return nullptr;
+}
+
+GrpcProtocol::GrpcProtocol(frontends::Link& link, std::shared_ptr<const ServiceTable> services)
+    : link_(link),
+      services_(std::move(services)),
+      session_(make_nghttp2_session(*this, services_->limits().http2, FloodGuard(services_->shared_clock()))) {}
+
+std::size_t GrpcProtocol::on_bytes(std::string_view bytes) {
+  inside_ = true;
+  std::size_t taken = 0;
+  while (taken < bytes.size() && !link_.congested() && !link_.closed()) {
+    const std::string_view slice = bytes.substr(taken, kSlice);
+    taken += slice.size();
+    if (session_->receive(slice)) {
+      send();
+    } else {
+      link_.close();
+    }
+  }
+  inside_ = false;
+  if (open_ > owed_) watch_for_stale();
+  return taken;
+}
+
+// A method that takes many messages may rest between two of them.
+bool GrpcProtocol::idle() const {
+  if (open_ == 0) return true;
+  for (const auto& call : calls_) {
+    if (call->serial_ == 0) continue;
+    const bool resting = call->method_ != nullptr && call->method_->many_messages && !call->finished_;
+    if (!resting || !call->request_.empty()) return false;
+  }
+  return true;
+}
+
+void GrpcProtocol::on_timeout() {
+  session_->go_away(Http2Error::none);
+  send();
+}
+
+void GrpcProtocol::on_drain() {
+  for (const auto& call : calls_) {
+    if (call->posted_ && !call->finished_) call->method_->service->on_poll(*call, true);
+  }
+  session_->announce_shutdown();
+  send();
+  link_.after(kGoAwayGrace, [this] {
+    session_->go_away(Http2Error::none);
+    send_later();
+  });
+}
+
+Http2Stream& GrpcProtocol::on_stream(std::int32_t id) {
+  if (spare_.empty()) {
+    calls_.push_back(std::make_unique<Call>(*this));
+    spare_.push_back(calls_.back().get());
+  }
+  Call& call = *spare_.back();
+  spare_.pop_back();
+  call.begin(id, ++serial_);
+  call.born_ = age_;
+  ++open_;
+  return call;
+}
+
+void GrpcProtocol::on_header(Http2Stream& stream, std::string_view name, std::string_view value) {
+  Call& call = as_call(stream);
+  call.header_bytes_ += name.size() + value.size() + kFieldOverhead;
+  if (name.front() == ':') return on_pseudo_header(call, name, value);
+  if (name.size() != 12) return;
+  if (name == "content-type") call.grpc_content_ = is_grpc_content_type(value);
+  if (name == "grpc-timeout") on_timeout_header(call, value);
+}
+
+void GrpcProtocol::on_pseudo_header(Call& call, std::string_view name, std::string_view value) {
+  if (name == ":path") call.method_ = services_->find(value);
+  if (name == ":method") call.post_ = value == "POST";
+}
+
+void GrpcProtocol::on_timeout_header(Call& call, std::string_view value) {
+  const std::optional<Duration> timeout = parse_timeout(value);
+  call.bad_timeout_ = !timeout.has_value();
+  if (!timeout) return;
+  call.has_deadline_ = true;
+  call.deadline_ = services_->clock().now() + *timeout;
+}
+
+void GrpcProtocol::on_headers_end(Http2Stream& stream) {
+  Call& call = as_call(stream);
+  if (call.header_bytes_ > services_->limits().http2.header_list) {
+    return call.finish(Code::resource_exhausted, "the headers are too large");
+  }
+  if (!call.post_) return refuse(call, "405");
+  if (!call.grpc_content_) return refuse(call, "415");
+  if (call.method_ == nullptr) return call.finish(Code::unimplemented, "unknown service or method");
+  if (call.bad_timeout_) return call.finish(Code::invalid_argument, "malformed grpc-timeout");
+}
+
+// Not gRPC: answered as plain HTTP.
+void GrpcProtocol::refuse(Call& call, std::string_view http_status) {
+  const std::array<Http2Field, 1> head = {Http2Field{":status", http_status}};
+  call.finished_ = true;
+  session_->respond(call, head, false);
+  on_finished(call);
+}
+
+void GrpcProtocol::on_body(Http2Stream& stream, std::string_view bytes) {
+  Call& call = as_call(stream);
+  if (call.finished_) return;
+  if (bytes.size() > services_->limits().buffered - buffered_) {
+    return call.finish(Code::resource_exhausted, "too many requests are incomplete on this connection");
+  }
+  call.request_.append(bytes);
+  buffered_ += bytes.size();
+  take_messages(call);
+}
+
+// Hands over what is whole, and refuses what never will be, as early as its first bytes tell.
+void GrpcProtocol::take_messages(Call& call) {
+  while (!call.finished_ && call.request_.size() >= kPrefixBytes) {
+    const Prefix prefix = read_prefix(call.request_);
+    if (prefix.compressed == 1) {
+      call.tell_encodings_ = true;
+      return call.finish(Code::unimplemented, "compressed messages are not supported");
+    }
+    if (prefix.compressed != 0) return call.finish(Code::internal, "malformed message prefix");
+    if (prefix.size > services_->limits().message) {
+      return call.finish(Code::resource_exhausted, "the message is too large");
+    }
+    const std::size_t whole = kPrefixBytes + prefix.size;
+    if (!call.method_->many_messages) {
+      if (call.request_.size() > whole) call.finish(Code::internal, "more than one message");
+      return;
+    }
+    if (call.request_.size() < whole) return;
+    call.born_ = age_;
+    call.method_->service->on_message(call, call.method_->index,
+                                      std::string_view(call.request_).substr(kPrefixBytes, prefix.size));
+    if (call.finished_) return;
+    call.request_.erase(0, whole);
+    buffered_ -= whole;
+  }
+}
+
+void GrpcProtocol::on_request_end(Http2Stream& stream) {
+  Call& call = as_call(stream);
+  if (call.finished_) return;
+  const std::string_view request = call.request_;
+  if (call.method_->many_messages) {
+    if (!request.empty()) return call.finish(Code::internal, "the request ended inside a message");
+    return call.method_->service->on_last_message(call, call.method_->index);
+  }
+  if (request.size() < kPrefixBytes || request.size() < kPrefixBytes + read_prefix(request).size) {
+    return call.finish(Code::internal, "the request ended inside a message");
+  }
+  hand_over(call, request.substr(kPrefixBytes));
+}
+
+void GrpcProtocol::hand_over(Call& call, std::string_view message) {
+  call.owed_ = true;
+  ++owed_;
+  call.method_->service->on_message(call, call.method_->index, message);
+  if (call.finished_) return;
+  drop_request(call);
+  if (call.has_deadline_) set_deadline_timer(call);
+}
+
+void GrpcProtocol::set_deadline_timer(Call& call) {
+  const Duration left = std::max(Duration{0}, call.deadline_ - services_->clock().now());
+  link_.after(left, [this, &call, serial = call.serial_] {
+    if (call.serial_ != serial || call.finished_) return;
+    call.finish(Code::deadline_exceeded, "the deadline has passed");
+    send_later();
+  });
+}
+
+void GrpcProtocol::on_finished(Call& call) {
+  if (call.owed_) {
+    call.owed_ = false;
+    --owed_;
+  }
+  if (!call.request_ended) unread_.emplace_back(&call, call.serial_);
+}
+
+void GrpcProtocol::drop_request(Call& call) {
+  buffered_ -= call.request_.size();
+  call.request_.clear();
+}
+
+void GrpcProtocol::on_closed(Http2Stream& stream) {
+  Call& call = as_call(stream);
+  if (call.owed_) --owed_;
+  drop_request(call);
+  call.recycle();
+  spare_.push_back(&call);
+  --open_;
+}
+
+void GrpcProtocol::send() {
+  session_->send(link_.output());
+  if (!unread_.empty()) {
+    reset_unread();
+    session_->send(link_.output());
+  }
+  if (session_->finished()) link_.close();
+}
+
+void GrpcProtocol::send_later() {
+  if (inside_) return;
+  send();
+  link_.flush();
+}
+
+// The answer is out and the rest of the request is of no use: asks the peer not to send it.
+void GrpcProtocol::reset_unread() {
+  for (const auto& [call, serial] : unread_) {
+    if (call->serial_ == serial && !call->request_ended) session_->reset(*call, Http2Error::none);
+  }
+  unread_.clear();
+}
+
+void GrpcProtocol::watch_for_stale() {
+  if (sweeping_) return;
+  sweeping_ = true;
+  link_.after(services_->limits().request_timeout / kStaleAge, [this] { sweep(); });
+}
+
+// Ends requests that do not arrive whole and answers that are not taken: consuming bytes keeps a connection alive, so
+// their time is bounded here.
+void GrpcProtocol::sweep() {
+  sweeping_ = false;
+  ++age_;
+  for (const auto& call : calls_) {
+    if (call->serial_ == 0 || call->owed_ || age_ - call->born_ <= kStaleAge) continue;
+    session_->reset(*call, Http2Error::cancel);
+  }
+  send_later();
+  if (open_ > owed_ && !link_.closed()) watch_for_stale();
+}
+
+void GrpcProtocol::start_polling() {
+  if (polling_) return;
+  polling_ = true;
+  link_.after(kPollPeriod, [this] { poll(); });
+}
+
+void GrpcProtocol::poll() {
+  polling_ = false;
+  for (const auto& call : calls_) {
+    if (!call->posted_ || call->finished_) continue;
+    start_polling();
+    call->method_->service->on_poll(*call, false);
+  }
+  if (polling_ && ++polls_ % kPollsPerPing == 0) session_->ping();
+  send_later();
+}
+
+}  // namespace weir::grpc

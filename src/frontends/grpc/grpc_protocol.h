@@ -1,0 +1,109 @@
+// GrpcProtocol: gRPC over HTTP/2 on one connection. Framing is Http2Session's, answers are the services'; what is here
+// is gRPC itself: which requests are calls, length-prefixed messages, status, deadlines, and the bounds on all of it.
+//
+// Lives on its connection's loop. A loop's connections share one ServiceTable.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontends/grpc/call.h"
+#include "frontends/grpc/http2_session.h"
+#include "frontends/transport/protocol.h"
+#include "weir/time.h"
+
+namespace weir::grpc {
+
+struct GrpcLimits {
+  Http2Limits http2;
+  std::size_t message = std::size_t{1} << 20;           // one request message
+  std::size_t buffered = std::size_t{4} << 20;          // all incomplete requests of a connection
+  Duration request_timeout = std::chrono::seconds(10);  // for a request to arrive whole, or its answer to be taken
+};
+
+// What a loop's connections share. Constant once connections exist.
+class ServiceTable {
+ public:
+  ServiceTable(std::shared_ptr<Clock> clock, const GrpcLimits& limits) : clock_(std::move(clock)), limits_(limits) {}
+  virtual ~ServiceTable() = default;
+
+  const Method* find(std::string_view path) const;
+  Clock& clock() const { return *clock_; }
+  const std::shared_ptr<Clock>& shared_clock() const { return clock_; }
+  const GrpcLimits& limits() const { return limits_; }
+
+ protected:
+  // The most used first. The service must live as long as the table.
+  void add(const Method& method) { methods_.push_back(method); }
+
+ private:
+  std::vector<Method> methods_;
+  std::shared_ptr<Clock> clock_;
+  GrpcLimits limits_;
+};
+
+class GrpcProtocol final : public frontends::Protocol, private Http2Events {
+ public:
+  // Bytes handled before answers are sent and congestion is looked at.
+  static constexpr std::size_t kSlice = std::size_t{64} << 10;
+  static constexpr Duration kPollPeriod = std::chrono::milliseconds(250);
+  // A watched connection is pinged after this many polls, so that a peer that vanished is noticed.
+  static constexpr int kPollsPerPing = 120;
+  // Between "about to leave" and "have left".
+  static constexpr Duration kGoAwayGrace = std::chrono::milliseconds(100);
+
+  GrpcProtocol(frontends::Link& link, std::shared_ptr<const ServiceTable> services);
+
+  std::size_t on_bytes(std::string_view bytes) override;
+  bool idle() const override;
+  bool waiting() const override { return owed_ > 0; }
+  void on_timeout() override;
+  void on_drain() override;
+
+ private:
+  friend class Call;
+  friend class PendingCall;
+
+  Http2Stream& on_stream(std::int32_t id) override;
+  void on_header(Http2Stream& stream, std::string_view name, std::string_view value) override;
+  void on_headers_end(Http2Stream& stream) override;
+  void on_body(Http2Stream& stream, std::string_view bytes) override;
+  void on_request_end(Http2Stream& stream) override;
+  void on_closed(Http2Stream& stream) override;
+
+  void on_pseudo_header(Call& call, std::string_view name, std::string_view value);
+  void on_timeout_header(Call& call, std::string_view value);
+  void refuse(Call& call, std::string_view http_status);
+  void take_messages(Call& call);
+  void hand_over(Call& call, std::string_view message);
+  void set_deadline_timer(Call& call);
+  void on_finished(Call& call);
+  void drop_request(Call& call);
+  void send();
+  void send_later();
+  void watch_for_stale();
+  void sweep();
+  void start_polling();
+  void poll();
+  void reset_unread();
+
+  frontends::Link& link_;
+  const std::shared_ptr<const ServiceTable> services_;
+  std::unique_ptr<Http2Session> session_;
+  std::vector<std::unique_ptr<Call>> calls_;  // as many as were ever open at once
+  std::vector<Call*> spare_;
+  std::vector<std::pair<Call*, std::uint64_t>> unread_;  // answered before the request was whole: to be reset
+  std::uint64_t serial_ = 0;
+  std::size_t open_ = 0;
+  std::size_t owed_ = 0;
+  std::size_t buffered_ = 0;
+  std::uint32_t age_ = 0;
+  int polls_ = 0;
+  bool inside_ = false;  // in on_bytes(), which sends at its end
+  bool sweeping_ = false;
+  bool polling_ = false;
+};
+
+}  // namespace weir::grpc

@@ -1,0 +1,43 @@
+#include "frontends/grpc/grpc_server.h"
+
+#include "frontends/grpc/health_service.h"
+#include "frontends/grpc/limiter_service.h"
+#include "frontends/grpc/reflection_service.h"
+#include "frontends/grpc/rls_service.h"
+
+namespace weir::grpc {
+namespace {
+
+class Services final : public ServiceTable {
+ public:
+  Services(Limiter& limiter, const GrpcOptions& options, std::shared_ptr<Clock> clock)
+      : ServiceTable(std::move(clock), options.limits),
+        rls_(limiter, options.headers),
+        limiter_(limiter),
+        health_(options.ready) {
+    add({RlsService::kShouldRateLimit, &rls_});
+    add({"/weir.v1.Limiter/Check", &limiter_, LimiterService::kCheck});
+    add({"/weir.v1.Limiter/CheckBatch", &limiter_, LimiterService::kCheckBatch});
+    add({"/weir.v1.Limiter/Refund", &limiter_, LimiterService::kRefund});
+    add({"/grpc.health.v1.Health/Check", &health_, HealthService::kCheck});
+    add({"/grpc.health.v1.Health/Watch", &health_, HealthService::kWatch});
+    add({"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &reflection_, 0, true});
+    add({"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &reflection_, 0, true});
+  }
+
+ private:
+  RlsService rls_;
+  LimiterService limiter_;
+  HealthService health_;
+  ReflectionService reflection_;
+};
+
+}  // namespace
+
+frontends::ProtocolFactory grpc_protocols(Limiter& limiter, const GrpcOptions& options) {
+  std::shared_ptr<Clock> clock = options.clock ? options.clock : std::make_shared<ProcessClock>();
+  const auto services = std::make_shared<const Services>(limiter, options, std::move(clock));
+  return [services](frontends::Link& link) { return std::make_unique<GrpcProtocol>(link, services); };
+}
+
+}  // namespace weir::grpc

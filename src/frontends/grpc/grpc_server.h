@@ -1,0 +1,30 @@
+// START HERE for gRPC: the protocols of a listener.
+//
+//   loops.listen({.endpoint = endpoint,
+//                 .protocols = [&](std::size_t loop) { return grpc::grpc_protocols(*limiters[loop], options); }});
+//
+// Services: Envoy's rate limit service, weir.v1.Limiter, health, and reflection (v1 and v1alpha). With TLS the
+// listener's ALPN must offer "h2".
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "frontends/grpc/grpc_protocol.h"
+#include "frontends/transport/protocol.h"
+#include "weir/limiter.h"
+#include "weir/time.h"
+
+namespace weir::grpc {
+
+struct GrpcOptions {
+  GrpcLimits limits;
+  bool headers = true;           // answer Envoy with RateLimit fields for the client
+  std::shared_ptr<Clock> clock;  // for deadlines and floods; none: a ProcessClock of its own
+  std::function<bool()> ready;   // what health says; called from every loop; none: always ready
+};
+
+// For one loop: its connections share buffers. The limiter outlives the factory and its protocols.
+frontends::ProtocolFactory grpc_protocols(Limiter& limiter, const GrpcOptions& options);
+
+}  // namespace weir::grpc

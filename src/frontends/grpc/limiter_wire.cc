@@ -1,0 +1,129 @@
+#include "frontends/grpc/limiter_wire.h"
+
+#include "frontends/grpc/wire.h"
+#include "weir/allowance.h"
+
+namespace weir::grpc {
+namespace {
+
+constexpr std::uint64_t kReasonOffset = 1;  // weir.v1.Reason keeps 0 for "unspecified"
+
+Failure invalid(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+Failure malformed() { return invalid("the message cannot be parsed"); }
+
+Status read_attribute(std::string_view bytes, Attribute& attribute) {
+  WireReader reader(bytes);
+  while (reader.next()) {
+    if (reader.tag() == bytes_field(1)) attribute.name = reader.bytes();
+    if (reader.tag() == bytes_field(2)) attribute.value = reader.bytes();
+  }
+  if (reader.failed() || !is_utf8(attribute.name) || !is_utf8(attribute.value)) return malformed();
+  if (attribute.name.empty()) return invalid("an attribute has no name");
+  if (attribute.name.size() > kMaxAttributeName) return invalid("an attribute's name is longer than 128 bytes");
+  if (attribute.value.size() > kMaxAttributeValue) return invalid("an attribute's value is longer than 4096 bytes");
+  return success();
+}
+
+std::uint64_t number(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+
+void write_rule(WireWriter& writer, const RuleOutcome& rule) {
+  const std::size_t message = writer.begin(15);
+  writer.text(1, rule.rule);
+  writer.text(2, algorithm_name(rule.algorithm));
+  writer.text(3, mode_name(rule.mode));
+  writer.boolean(4, rule.allowed);
+  writer.boolean(5, rule.unlimited);
+  writer.number(6, number(rule.limit));
+  writer.number(7, number(rule.remaining));
+  writer.number(8, number(ceil_ms(rule.retry_after)));
+  writer.number(9, number(ceil_ms(rule.reset_after)));
+  writer.end(message);
+}
+
+}  // namespace
+
+Status CheckMessages::read_one(std::string_view message) {
+  attributes.clear();
+  requests.clear();
+  firsts_.clear();
+  if (Status status = read(message); !status.ok()) return status;
+  link();
+  return success();
+}
+
+Status CheckMessages::read_batch(std::string_view message) {
+  attributes.clear();
+  requests.clear();
+  firsts_.clear();
+  WireReader reader(message);
+  while (reader.next()) {
+    if (reader.tag() != bytes_field(1)) continue;
+    if (requests.size() == kMaxBatch) return invalid("more than " + std::to_string(kMaxBatch) + " requests");
+    if (Status status = read(reader.bytes()); !status.ok()) return status;
+  }
+  if (reader.failed()) return malformed();
+  link();
+  return success();
+}
+
+Status CheckMessages::read(std::string_view message) {
+  Request request;
+  firsts_.push_back(attributes.size());
+  WireReader reader(message);
+  while (reader.next()) {
+    switch (reader.tag()) {
+      case bytes_field(1):
+        if (attributes.size() - firsts_.back() == kMaxAttributes) return invalid("more than 64 attributes");
+        if (Status status = read_attribute(reader.bytes(), attributes.emplace_back()); !status.ok()) return status;
+        break;
+      case varint_field(2):
+        request.cost.units = static_cast<std::int64_t>(reader.number());
+        break;
+      case varint_field(3):
+        request.peek = reader.number() != 0;
+        break;
+      default:
+        break;
+    }
+  }
+  if (reader.failed()) return malformed();
+  if (request.cost.units < 0 || request.cost.units > kMaxUnits) {
+    return invalid("cost: is " + std::to_string(request.cost.units) + ", expected 0 to " + std::to_string(kMaxUnits));
+  }
+  requests.push_back(request);
+  return success();
+}
+
+// Only now: `attributes` has stopped moving.
+void CheckMessages::link() {
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::size_t end = i + 1 < requests.size() ? firsts_[i + 1] : attributes.size();
+    requests[i].attributes = {attributes.data() + firsts_[i], end - firsts_[i]};
+  }
+}
+
+void write_decision(std::string& out, const Decision& decision) {
+  WireWriter writer(out);
+  writer.boolean(1, decision.allowed);
+  writer.number(2, static_cast<std::uint64_t>(decision.reason) + kReasonOffset);
+  const RuleOutcome* const rule = decision.decisive();
+  if (rule != nullptr) {
+    writer.text(3, rule->rule);
+    writer.text(4, algorithm_name(rule->algorithm));
+    writer.number(5, number(rule->limit));
+    writer.number(6, number(rule->remaining));
+  }
+  writer.number(7, number(ceil_ms(decision.retry_after)));
+  if (rule != nullptr) writer.number(8, number(ceil_ms(rule->reset_after)));
+  writer.number(9, number(decision.cost));
+  writer.number(10, number(ceil_ms(decision.delay)));
+  writer.boolean(11, decision.degraded);
+  writer.text(12, decision.source);
+  writer.boolean(13, !decision.atomic);
+  for (const RuleOutcome& asked : decision.rules) {
+    if (asked.mode == Mode::shadow && !asked.allowed) writer.put_bytes(14, asked.rule);
+  }
+  for (const RuleOutcome& asked : decision.rules) write_rule(writer, asked);
+}
+
+}  // namespace weir::grpc

@@ -1,0 +1,244 @@
+#include "frontends/grpc/rls_decider.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+#include "frontends/http/decision_headers.h"
+#include "weir/inline_vector.h"
+
+namespace weir::grpc {
+namespace {
+
+constexpr std::string_view kOverrideSpace = "envoy.override";
+constexpr std::string_view kOverrideName = "override";
+constexpr std::uint32_t kUnlimited = std::numeric_limits<std::uint32_t>::max();
+
+// What a descriptor asks for. Looking is done with a cost of one hit: a cost of nothing would always pass.
+struct Wish {
+  Action action = Action::take;
+  Cost cost;
+};
+
+Wish wish_of(const RlsRequest& request, const RlsDescriptor& descriptor) {
+  const std::uint64_t hits = descriptor.has_hits ? descriptor.hits : std::max(1U, request.hits_addend);
+  if (hits == 0) return {Action::peek, Cost{1}};
+  return {descriptor.negative ? Action::refund : Action::take, Cost{static_cast<std::int64_t>(hits)}};
+}
+
+// Needs another call than a check.
+bool is_special(const RlsDescriptor& descriptor) { return descriptor.has_override || descriptor.negative; }
+
+Request make_request(const RlsRequest& request, const RlsDescriptor& descriptor, const Wish& wish) {
+  Request made(request.attributes_of(descriptor), wish.cost);
+  made.peek = wish.action == Action::peek;
+  return made;
+}
+
+// A limit that came with the descriptor: its bucket and its answer.
+class Override {
+ public:
+  Override(const RlsRequest& request, const RlsDescriptor& descriptor)
+      : limit_(descriptor.override_limit), window_(unit_window(static_cast<RlsUnit>(descriptor.override_unit))) {
+    subject_.push_back(request.domain);
+    for (const Attribute& entry : request.attributes_of(descriptor).subspan(1)) {
+      subject_.push_back(entry.name);
+      subject_.push_back(entry.value);
+    }
+    if (limit_ > 0) {
+      AllowanceSpec spec;
+      spec.algorithm = Algorithm::fixed_window;
+      spec.limit = limit_;
+      spec.window = window_;
+      const Result<Allowance> made = make_allowance(spec);
+      assert(made.ok());
+      allowance_ = made.value();
+    }
+  }
+
+  // A limit of nothing has no bucket.
+  bool has_bucket() const { return allowance_.limit > 0; }
+  AdHocCharge charge(const Wish& wish) const {
+    return {.space = kOverrideSpace,
+            .subject = {subject_.data(), subject_.size()},
+            .allowance = &allowance_,
+            .cost = wish.cost,
+            .action = wish.action};
+  }
+  Decision denial() const {
+    ChargeOutcome outcome;
+    outcome.admitted = false;
+    outcome.too_large = true;
+    return decision(outcome);
+  }
+  Decision decision(const ChargeOutcome& outcome) const {
+    RuleOutcome rule;
+    rule.rule = kOverrideName;
+    rule.algorithm = Algorithm::fixed_window;
+    rule.allowed = outcome.admitted;
+    rule.too_large = outcome.too_large;
+    rule.limit = limit_;
+    rule.remaining = outcome.remaining;
+    rule.window = window_;
+    rule.retry_after = outcome.retry_after;
+    rule.reset_after = outcome.reset_after;
+    Decision made;
+    made.allowed = outcome.admitted;
+    made.reason = outcome.admitted ? Reason::ok : outcome.too_large ? Reason::cost_too_large : Reason::limit_exceeded;
+    made.deciding = 0;
+    made.retry_after = outcome.retry_after;
+    made.rules.push_back(rule);
+    return made;
+  }
+
+ private:
+  const std::int64_t limit_;
+  const Duration window_;
+  InlineVector<std::string_view, kMaxAttributes> subject_;
+  Allowance allowance_;
+};
+
+std::uint32_t clamp(std::int64_t value) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+RlsStatus make_status(const Decision& decision) {
+  RlsStatus status;
+  status.over_limit = !decision.allowed;
+  const RuleOutcome* const rule = decision.decisive();
+  if (rule == nullptr || rule->store_failed) return status;
+  if (rule->unlimited) {
+    status.remaining = kUnlimited;
+    return status;
+  }
+  status.remaining = clamp(rule->remaining);
+  status.has_reset = true;
+  status.reset_after = rule->reset_after;
+  status.unit = unit_of(rule->window);
+  // A window that Envoy has no unit for is left out: any unit would tell the client another limit than the rule's.
+  if (status.unit == RlsUnit::unknown) return status;
+  status.has_limit = true;
+  status.limit = clamp(rule->limit);
+  status.name = rule->rule;
+  return status;
+}
+
+// The descriptor that says most about when to come back: of those denied the longest wait, else the least left.
+const Decision* most_restrictive(std::span<const Decision> decisions) {
+  const Decision* chosen = nullptr;
+  const auto tighter = [](const Decision& a, const Decision& b) {
+    if (a.allowed != b.allowed) return !a.allowed;
+    if (!a.allowed) return a.retry_after > b.retry_after;
+    return a.decisive()->remaining < b.decisive()->remaining;
+  };
+  for (const Decision& decision : decisions) {
+    if (decision.decisive() == nullptr || decision.decisive()->unlimited) continue;
+    if (chosen == nullptr || tighter(decision, *chosen)) chosen = &decision;
+  }
+  return chosen;
+}
+
+Failure store_failure() { return {Code::unavailable, "the store did not answer"}; }
+
+}  // namespace
+
+// Decisions that arrive one by one, possibly on several threads.
+struct RlsDecider::Pending {
+  const RlsDecider* decider = nullptr;
+  std::vector<Decision> decisions;
+  Completion done;
+  std::atomic<std::size_t> left{0};
+  std::atomic<bool> failed{false};
+
+  void arrived() {
+    if (left.fetch_sub(1) > 1) return;
+    if (failed.load()) return done(store_failure());
+    RlsAnswer answer;
+    decider->write(decisions, answer);
+    done(answer);
+  }
+};
+
+Status RlsDecider::decide(const RlsRequest& request, RlsAnswer& answer) {
+  const std::size_t count = request.descriptors.size();
+  if (decisions_.size() < count) decisions_.resize(count);
+  const std::span<Decision> decisions = std::span(decisions_).first(count);
+  // Several plain checks are one call; a batch of one costs more than a check.
+  if (count > 1 && std::none_of(request.descriptors.begin(), request.descriptors.end(), is_special)) {
+    requests_.clear();
+    for (const RlsDescriptor& descriptor : request.descriptors) {
+      requests_.push_back(make_request(request, descriptor, wish_of(request, descriptor)));
+    }
+    limiter_.check_batch(requests_, decisions);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!decide_one(request, request.descriptors[i], decisions[i])) return store_failure();
+    }
+  }
+  write(decisions, answer);
+  return success();
+}
+
+bool RlsDecider::decide_one(const RlsRequest& request, const RlsDescriptor& descriptor, Decision& decision) {
+  const Wish wish = wish_of(request, descriptor);
+  if (!descriptor.has_override) {
+    const Request made = make_request(request, descriptor, wish);
+    decision = wish.action == Action::refund ? limiter_.refund(made) : limiter_.check(made);
+    return true;
+  }
+  const Override limit(request, descriptor);
+  if (!limit.has_bucket()) {
+    decision = limit.denial();
+    return true;
+  }
+  const ChargeOutcome outcome = limiter_.charge(limit.charge(wish));
+  decision = limit.decision(outcome);
+  return outcome.status == Code::ok;
+}
+
+void RlsDecider::decide(const RlsRequest& request, Completion done) const {
+  auto pending = std::make_shared<Pending>();
+  pending->decider = this;
+  pending->decisions.resize(request.descriptors.size());
+  pending->done = std::move(done);
+  pending->left = request.descriptors.size();
+  for (std::size_t i = 0; i < request.descriptors.size(); ++i) begin(request, i, pending);
+}
+
+void RlsDecider::begin(const RlsRequest& request, std::size_t index, const std::shared_ptr<Pending>& pending) const {
+  const RlsDescriptor& descriptor = request.descriptors[index];
+  const Wish wish = wish_of(request, descriptor);
+  const auto keep = [pending, index](const Decision& decision) {
+    pending->decisions[index] = decision;
+    pending->arrived();
+  };
+  if (!descriptor.has_override) {
+    const Request made = make_request(request, descriptor, wish);
+    return wish.action == Action::refund ? limiter_.refund(made, keep) : limiter_.check(made, keep);
+  }
+  const auto limit = std::make_shared<const Override>(request, descriptor);
+  if (!limit->has_bucket()) return keep(limit->denial());
+  limiter_.charge(limit->charge(wish), [limit, keep, pending](const ChargeOutcome& outcome) {
+    if (outcome.status != Code::ok) pending->failed = true;
+    keep(limit->decision(outcome));
+  });
+}
+
+void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) const {
+  answer.clear();
+  for (const Decision& decision : decisions) {
+    answer.statuses.push_back(make_status(decision));
+    answer.over_limit = answer.over_limit || !decision.allowed;
+  }
+  const Decision* const told = headers_ ? most_restrictive(decisions) : nullptr;
+  if (told == nullptr) return;
+  http::append_rate_limit_policy(answer.rate_limit_policy, *told);
+  http::append_rate_limit(answer.rate_limit, *told);
+  if (const std::int64_t seconds = http::retry_after_seconds(*told); seconds > 0) {
+    answer.retry_after = std::to_string(seconds);
+  }
+}
+
+}  // namespace weir::grpc

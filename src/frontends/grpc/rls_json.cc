@@ -1,0 +1,245 @@
+#include "frontends/grpc/rls_json.h"
+
+#include <simdjson.h>
+
+#include <charconv>
+#include <limits>
+#include <optional>
+
+namespace weir::grpc {
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+
+Failure wrong(std::string_view member, std::string_view expected) {
+  return {Code::invalid_argument, std::string(member) + ": expected " + std::string(expected)};
+}
+
+Failure unknown(std::string_view member) { return {Code::invalid_argument, std::string(member) + ": unknown member"}; }
+
+bool is_null(const element& value) { return value.type() == element_type::NULL_VALUE; }
+
+std::optional<std::uint64_t> read_number(const element& value, std::uint64_t most) {
+  std::uint64_t number = 0;
+  if (value.get(number) == simdjson::SUCCESS) return number <= most ? std::optional(number) : std::nullopt;
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS || text.empty()) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number > most) return std::nullopt;
+  return number;
+}
+
+Status read_text(std::string_view member, const element& value, std::string_view& text) {
+  if (value.get(text) != simdjson::SUCCESS) return wrong(member, "a string");
+  return success();
+}
+
+Status read_small(std::string_view member, const element& value, std::uint32_t& number) {
+  const auto read = read_number(value, std::numeric_limits<std::uint32_t>::max());
+  if (!read) return wrong(member, "a whole number below 2^32");
+  number = static_cast<std::uint32_t>(*read);
+  return success();
+}
+
+// Calls `member(name, value)` for each member that is not null.
+template <typename Member>
+Status read_object(std::string_view what, const element& value, Member member) {
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) return wrong(what, "an object");
+  for (const auto& [name, inner] : object) {
+    if (is_null(inner)) continue;
+    if (Status status = member(name, inner); !status.ok()) return status;
+  }
+  return success();
+}
+
+template <typename Item>
+Status read_array(std::string_view what, const element& value, Item item) {
+  simdjson::dom::array array;
+  if (value.get(array) != simdjson::SUCCESS) return wrong(what, "an array");
+  for (const element inner : array) {
+    if (Status status = item(inner); !status.ok()) return status;
+  }
+  return success();
+}
+
+Status read_entry(const element& value, Attribute& entry) {
+  return read_object("entries", value, [&](std::string_view name, const element& inner) -> Status {
+    if (name == "key") return read_text(name, inner, entry.name);
+    if (name == "value") return read_text(name, inner, entry.value);
+    return unknown(name);
+  });
+}
+
+Status read_unit(const element& value, std::int32_t& unit) {
+  std::string_view text;
+  if (value.get(text) != simdjson::SUCCESS) {
+    std::uint32_t number = 0;
+    if (Status status = read_small("unit", value, number); !status.ok()) return status;
+    unit = static_cast<std::int32_t>(number);
+    return success();
+  }
+  for (std::int32_t i = 0; i <= static_cast<std::int32_t>(RlsUnit::year); ++i) {
+    if (unit_name(static_cast<RlsUnit>(i)) != text) continue;
+    unit = i;
+    return success();
+  }
+  return wrong("unit", "SECOND, MINUTE, HOUR, DAY, MONTH or YEAR");
+}
+
+Status read_override(const element& value, RlsDescriptor& descriptor) {
+  descriptor.has_override = true;
+  return read_object("limit", value, [&](std::string_view name, const element& inner) -> Status {
+    if (name == "requestsPerUnit" || name == "requests_per_unit") {
+      return read_small(name, inner, descriptor.override_limit);
+    }
+    if (name == "unit") return read_unit(inner, descriptor.override_unit);
+    return unknown(name);
+  });
+}
+
+Status read_descriptor(const element& value, RlsRequest& request) {
+  RlsDescriptor descriptor;
+  descriptor.first = request.attributes.size();
+  request.attributes.emplace_back();
+  Status status = read_object("descriptors", value, [&](std::string_view name, const element& inner) -> Status {
+    if (name == "entries") {
+      return read_array(name, inner, [&](const element& entry) {
+        ++descriptor.entries;
+        return read_entry(entry, request.attributes.emplace_back());
+      });
+    }
+    if (name == "limit") return read_override(inner, descriptor);
+    if (name == "hitsAddend" || name == "hits_addend") {
+      const auto hits = read_number(inner, std::numeric_limits<std::uint64_t>::max());
+      if (!hits) return wrong(name, "a whole number");
+      descriptor.has_hits = true;
+      descriptor.hits = *hits;
+      return success();
+    }
+    if (name == "isNegativeHits" || name == "is_negative_hits") {
+      if (inner.get(descriptor.negative) != simdjson::SUCCESS) return wrong(name, "true or false");
+      return success();
+    }
+    return unknown(name);
+  });
+  request.descriptors.push_back(descriptor);
+  return status;
+}
+
+void append_json_text(std::string& out, std::string_view text) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += "\\u00";
+      out += kDigits[static_cast<unsigned char>(c) >> 4];
+      out += kDigits[static_cast<unsigned char>(c) & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+// Seconds with as many groups of three decimals as needed, as protobuf's JSON writes a Duration.
+void append_duration(std::string& out, Duration duration) {
+  const std::int64_t micros = duration.count() % 1'000'000;
+  out += '"';
+  out += std::to_string(duration.count() / 1'000'000);
+  if (micros != 0) {
+    std::string digits = std::to_string(1'000'000 + micros).substr(1);
+    if (digits.ends_with("000")) digits.resize(3);
+    out += '.';
+    out += digits;
+  }
+  out += "s\"";
+}
+
+std::string_view code_text(bool over_limit) { return over_limit ? "\"OVER_LIMIT\"" : "\"OK\""; }
+
+void append_status(std::string& out, const RlsStatus& status) {
+  out += "{\"code\":";
+  out += code_text(status.over_limit);
+  if (status.has_limit) {
+    out += ",\"currentLimit\":{\"requestsPerUnit\":";
+    out += std::to_string(status.limit);
+    out += ",\"unit\":\"";
+    out += unit_name(status.unit);
+    out += "\",\"name\":";
+    append_json_text(out, status.name);
+    out += '}';
+  }
+  if (status.remaining != 0) {
+    out += ",\"limitRemaining\":";
+    out += std::to_string(status.remaining);
+  }
+  if (status.has_reset) {
+    out += ",\"durationUntilReset\":";
+    append_duration(out, status.reset_after);
+  }
+  out += '}';
+}
+
+void append_header(std::string& out, std::string_view name, std::string_view value, bool& first) {
+  if (value.empty()) return;
+  out += first ? ",\"responseHeadersToAdd\":[" : ",";
+  first = false;
+  out += "{\"key\":";
+  append_json_text(out, name);
+  out += ",\"value\":";
+  append_json_text(out, value);
+  out += '}';
+}
+
+}  // namespace
+
+struct RlsJsonReader::Parser {
+  simdjson::dom::parser parser;
+};
+
+RlsJsonReader::RlsJsonReader() : parser_(std::make_unique<Parser>()) {}
+RlsJsonReader::~RlsJsonReader() = default;
+
+Status RlsJsonReader::read(std::string_view json, RlsRequest& request) {
+  request.clear();
+  element root;
+  if (parser_->parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) {
+    return Failure{Code::invalid_argument, "the body is not JSON"};
+  }
+  Status status = read_object("body", root, [&](std::string_view name, const element& value) -> Status {
+    if (name == "domain") return read_text(name, value, request.domain);
+    if (name == "hitsAddend" || name == "hits_addend") return read_small(name, value, request.hits_addend);
+    if (name == "descriptors") {
+      return read_array(name, value, [&](const element& inner) { return read_descriptor(inner, request); });
+    }
+    return unknown(name);
+  });
+  request.spread_domain();
+  return status;
+}
+
+void render_rls_json(std::string& out, const RlsAnswer& answer) {
+  out += "{\"overallCode\":";
+  out += code_text(answer.over_limit);
+  if (!answer.statuses.empty()) {
+    out += ",\"statuses\":[";
+    for (std::size_t i = 0; i < answer.statuses.size(); ++i) {
+      if (i > 0) out += ',';
+      append_status(out, answer.statuses[i]);
+    }
+    out += ']';
+  }
+  bool first = true;
+  append_header(out, "RateLimit-Policy", answer.rate_limit_policy, first);
+  append_header(out, "RateLimit", answer.rate_limit, first);
+  append_header(out, "Retry-After", answer.retry_after, first);
+  if (!first) out += ']';
+  out += '}';
+}
+
+}  // namespace weir::grpc

@@ -1,0 +1,34 @@
+#include "frontends/grpc/rls_service.h"
+
+#include "frontends/grpc/rls_wire.h"
+
+namespace weir::grpc {
+namespace {
+
+void send_answer(Call& call, const RlsAnswer& answer) {
+  write_rls_answer(call.begin_message(), answer);
+  call.end_message();
+  call.finish(Code::ok);
+}
+
+}  // namespace
+
+void RlsService::on_message(Call& call, int, std::string_view message) {
+  if (!read_rls_request(message, request_)) return call.finish(Code::invalid_argument, "not a RateLimitRequest");
+  if (const Status status = request_.check(); !status.ok()) {
+    return call.finish(status.failure().code, status.failure().message);
+  }
+  if (decider_.immediate()) {
+    const Status status = decider_.decide(request_, answer_);
+    if (!status.ok()) return call.finish(status.failure().code, status.failure().message);
+    return send_answer(call, answer_);
+  }
+  decider_.decide(request_, [pending = call.defer()](const Result<RlsAnswer>& answer) {
+    pending.complete([answer](Call& later) {
+      if (!answer.ok()) return later.finish(answer.failure().code, answer.failure().message);
+      send_answer(later, answer.value());
+    });
+  });
+}
+
+}  // namespace weir::grpc
