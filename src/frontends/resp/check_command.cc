@@ -1,0 +1,77 @@
+#include "frontends/resp/check_command.h"
+
+#include <string>
+
+#include "frontends/resp/command_table.h"
+#include "frontends/resp/throttle.h"
+
+namespace weir::frontends::resp {
+namespace {
+
+constexpr std::size_t kAnswerFields = 9;
+
+Failure refuse(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+
+void put(ReplyWriter& reply, std::string_view name, std::int64_t value) {
+  reply.bulk(name);
+  reply.integer(value);
+}
+
+}  // namespace
+
+Result<Request> CheckCommand::read(std::span<const std::string_view> words, bool peek_allowed) {
+  Request request;
+  std::size_t at = 1;
+  for (; at < words.size(); ++at) {
+    if (is_word(words[at], "cost") && at + 1 < words.size()) {
+      const Result<std::int64_t> cost = read_integer("COST", words[++at], 0, kMaxUnits);
+      if (!cost.ok()) return cost.failure();
+      request.cost.units = cost.value();
+    } else if (peek_allowed && is_word(words[at], "peek")) {
+      request.peek = true;
+    } else {
+      break;
+    }
+  }
+  const std::span<const std::string_view> pairs = words.subspan(at);
+  if (pairs.empty()) return refuse("no attribute is given; expected attribute value …");
+  if (pairs.size() % 2 != 0) return refuse("the last attribute has no value; expected attribute value …");
+  const std::size_t count = pairs.size() / 2;
+  if (count > kMaxAttributes) return refuse("more than " + std::to_string(kMaxAttributes) + " attributes");
+  for (std::size_t i = 0; i < count; ++i) {
+    const Attribute attribute{pairs[2 * i], pairs[2 * i + 1]};
+    if (attribute.name.empty()) return refuse("attribute " + std::to_string(i + 1) + " has an empty name");
+    if (attribute.name.size() > kMaxAttributeName) {
+      return refuse("the name of attribute " + std::to_string(i + 1) + " is longer than " +
+                    std::to_string(kMaxAttributeName) + " bytes");
+    }
+    if (attribute.value.size() > kMaxAttributeValue) {
+      return refuse("the value of '" + std::string(attribute.name) + "' is longer than " +
+                    std::to_string(kMaxAttributeValue) + " bytes");
+    }
+    attributes_[i] = attribute;
+  }
+  request.attributes = {attributes_.data(), count};
+  return request;
+}
+
+void CheckCommand::write(ReplyWriter& reply, const Decision& decision) {
+  const RuleOutcome* const rule = decision.decisive();
+  const bool counted = rule != nullptr && !rule->unlimited;
+  reply.map(kAnswerFields);
+  put(reply, "allowed", decision.allowed ? 1 : 0);
+  reply.bulk("reason");
+  reply.bulk(reason_name(decision.reason));
+  reply.bulk("rule");
+  rule != nullptr ? reply.bulk(rule->rule) : reply.null();
+  reply.bulk("limit");
+  counted ? reply.integer(rule->limit) : reply.null();
+  reply.bulk("remaining");
+  counted ? reply.integer(rule->remaining) : reply.null();
+  put(reply, "retry_after_ms", ceil_ms(decision.retry_after));
+  put(reply, "reset_after_ms", counted ? ceil_ms(rule->reset_after) : 0);
+  put(reply, "delay_ms", ceil_ms(decision.delay));
+  put(reply, "degraded", decision.degraded ? 1 : 0);
+}
+
+}  // namespace weir::frontends::resp

@@ -1,0 +1,36 @@
+// WEIR.CHECK [COST n] [PEEK] attribute value …  and  WEIR.REFUND [COST n] attribute value …
+//
+// Options come first, in any order and case; the first word that is none begins the attributes, so an attribute
+// called "cost" may stand anywhere but in the first place. The answer is a map (RESP3) or a flat array of names and
+// values (RESP2):
+//
+//   allowed 1|0 · reason · rule · limit · remaining · retry_after_ms · reset_after_ms · delay_ms · degraded 1|0
+//
+// rule is null when no rule applied; limit and remaining are null when nothing was counted. Times are rounded up.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "frontends/resp/reply_writer.h"
+#include "weir/decision.h"
+#include "weir/request.h"
+#include "weir/result.h"
+
+namespace weir::frontends::resp {
+
+// Not thread-safe. Holds the attributes of the request it has read.
+class CheckCommand {
+ public:
+  // `words` is the whole command. The failure's message is ready for an error answer. The request refers to `words`
+  // and to this object; it holds until the next call.
+  Result<Request> read(std::span<const std::string_view> words, bool peek_allowed);
+
+  static void write(ReplyWriter& reply, const Decision& decision);
+
+ private:
+  std::array<Attribute, kMaxAttributes> attributes_;
+};
+
+}  // namespace weir::frontends::resp

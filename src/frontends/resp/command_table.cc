@@ -1,0 +1,72 @@
+#include "frontends/resp/command_table.h"
+
+namespace weir::frontends::resp {
+namespace {
+
+constexpr ArgumentSpec kThrottle[] = {{"key", "key", ""},
+                                      {"max_burst", "integer", ""},
+                                      {"count", "integer", ""},
+                                      {"period", "integer", ""},
+                                      {"quantity", "integer", "", true}};
+constexpr ArgumentSpec kCheck[] = {{"cost", "integer", "COST", true},
+                                   {"peek", "pure-token", "PEEK", true},
+                                   {"attribute value", "string", "", false, true}};
+constexpr ArgumentSpec kRefund[] = {{"cost", "integer", "COST", true}, {"attribute value", "string", "", false, true}};
+constexpr ArgumentSpec kLease[] = {{"argument", "string", "", true, true}};
+constexpr ArgumentSpec kPing[] = {{"message", "string", "", true}};
+constexpr ArgumentSpec kEcho[] = {{"message", "string", ""}};
+constexpr ArgumentSpec kHello[] = {{"protover", "integer", "", true},
+                                   {"username password", "string", "AUTH", true},
+                                   {"clientname", "string", "SETNAME", true}};
+constexpr ArgumentSpec kAuth[] = {{"username", "string", "", true}, {"password", "string", ""}};
+constexpr ArgumentSpec kSelect[] = {{"index", "integer", ""}};
+constexpr ArgumentSpec kSubcommand[] = {{"subcommand", "string", ""}, {"argument", "string", "", true, true}};
+constexpr ArgumentSpec kOptionalSubcommand[] = {{"subcommand", "string", "", true}, {"name", "string", "", true, true}};
+constexpr ArgumentSpec kInfo[] = {{"section", "string", "", true, true}};
+
+// The hot ones first: find_command() goes down the list.
+constexpr CommandSpec kCommands[] = {
+    {CommandId::throttle, "cl.throttle", -5, true, false, "weir",
+     "Takes from a bucket that the caller describes (GCRA)", kThrottle},
+    {CommandId::check, "weir.check", -3, false, false, "weir", "Decides by the rules whether a request may proceed",
+     kCheck},
+    {CommandId::refund, "weir.refund", -3, false, false, "weir", "Gives a cost back to every rule the request matches",
+     kRefund},
+    {CommandId::lease, "weir.acquire", -1, false, false, "weir", "Comes with a later version", kLease},
+    {CommandId::lease, "weir.renew", -1, false, false, "weir", "Comes with a later version", kLease},
+    {CommandId::lease, "weir.release", -1, false, false, "weir", "Comes with a later version", kLease},
+    {CommandId::ping, "ping", -1, false, false, "connection", "Answers PONG, or the message", kPing},
+    {CommandId::echo, "echo", 2, false, false, "connection", "Answers the message", kEcho},
+    {CommandId::hello, "hello", -1, false, true, "connection", "Greets, and chooses the protocol's version", kHello},
+    {CommandId::auth, "auth", -2, false, true, "connection", "Says who is calling", kAuth},
+    {CommandId::select, "select", 2, false, false, "connection", "Chooses a database; there is one, 0", kSelect},
+    {CommandId::client, "client", -2, false, false, "connection", "Names and describes this connection", kSubcommand},
+    {CommandId::command, "command", -1, false, false, "server", "Describes the commands", kOptionalSubcommand},
+    {CommandId::config, "config", -2, false, false, "server", "GET: what benchmarks ask of a server's configuration",
+     kSubcommand},
+    {CommandId::info, "info", -1, false, false, "server", "Tells about the server", kInfo},
+    {CommandId::reset, "reset", 1, false, true, "connection", "Makes the connection as good as new", {}},
+    {CommandId::quit, "quit", -1, false, true, "connection", "Closes the connection", {}},
+};
+
+}  // namespace
+
+std::span<const CommandSpec> commands() { return kCommands; }
+
+bool is_word(std::string_view word, std::string_view lower) {
+  if (word.size() != lower.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const char c = word[i] >= 'A' && word[i] <= 'Z' ? static_cast<char>(word[i] + ('a' - 'A')) : word[i];
+    if (c != lower[i]) return false;
+  }
+  return true;
+}
+
+const CommandSpec* find_command(std::string_view name) {
+  for (const CommandSpec& command : kCommands) {
+    if (is_word(name, command.name)) return &command;
+  }
+  return nullptr;
+}
+
+}  // namespace weir::frontends::resp

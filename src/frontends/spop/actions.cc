@@ -1,0 +1,71 @@
+#include "frontends/spop/actions.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "frontends/http/decision_headers.h"
+#include "frontends/spop/frame.h"
+#include "frontends/spop/wire.h"
+
+namespace weir::frontends::spop {
+namespace {
+
+constexpr char kSetVariable = 1;
+constexpr char kSetVariableArguments = 3;
+constexpr char kTransaction = 2;
+// Action, count, scope, lengths and type of a text variable whose name is short.
+constexpr std::size_t kTextOverhead = 16;
+
+void name_variable(std::string& out, std::string_view name) {
+  out += kSetVariable;
+  out += kSetVariableArguments;
+  out += kTransaction;
+  put_string(out, name);
+}
+
+void set(std::string& out, std::string_view name, std::int64_t value) {
+  name_variable(out, name);
+  put_int64_value(out, value);
+}
+
+void set(std::string& out, std::string_view name, std::string_view text) {
+  name_variable(out, name);
+  put_text_value(out, text);
+}
+
+void set_verdict(std::string& out, bool allowed, std::string_view reason) {
+  set(out, "deny", allowed ? 0 : 1);
+  set(out, "allowed", allowed ? 1 : 0);
+  set(out, "reason", reason);
+}
+
+}  // namespace
+
+void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::uint64_t frame, const Decision& decision,
+                                  std::uint32_t max_frame_bytes) {
+  const std::size_t begun = begin_frame(out, FrameType::ack, stream, frame);
+  set_verdict(out, decision.allowed, reason_name(decision.reason));
+  set(out, "degraded", decision.degraded ? 1 : 0);
+  const RuleOutcome* const rule = decision.decisive();
+  if (rule != nullptr && !rule->unlimited) set(out, "remaining", std::max<std::int64_t>(0, rule->remaining));
+  if (const std::int64_t seconds = http::retry_after_seconds(decision); seconds > 0) set(out, "retry_after", seconds);
+  if (decision.delay.count() > 0) set(out, "delay_ms", ceil_ms(decision.delay));
+
+  const auto set_header = [&](std::string_view name, auto append) {
+    text_.clear();
+    append(text_, decision);
+    const std::size_t size = out.size() - begun - kLengthBytes + name.size() + text_.size() + kTextOverhead;
+    if (!text_.empty() && size <= max_frame_bytes) set(out, name, text_);
+  };
+  set_header("ratelimit", http::append_rate_limit);
+  set_header("ratelimit_policy", http::append_rate_limit_policy);
+  end_frame(out, begun);
+}
+
+void ActionWriter::write_bad_request(std::string& out, std::uint64_t stream, std::uint64_t frame) {
+  const std::size_t begun = begin_frame(out, FrameType::ack, stream, frame);
+  set_verdict(out, false, "bad_request");
+  end_frame(out, begun);
+}
+
+}  // namespace weir::frontends::spop

@@ -1,0 +1,32 @@
+// What we answer: an ACK frame that sets variables of the transaction. With `option var-prefix rl` they are
+//
+//   txn.rl.deny, allowed, degraded   integers 0 or 1
+//   txn.rl.reason                    ok, limit_exceeded, …; bad_request for arguments over their bounds
+//   txn.rl.remaining                 integer, of the most restrictive rule, when something was counted
+//   txn.rl.retry_after               integer, seconds, when denied and a wait helps
+//   txn.rl.delay_ms                  integer, when the request should wait (leaky-bucket)
+//   txn.rl.ratelimit, ratelimit_policy   the header fields, as every front end of ours writes them
+//
+// A variable that does not apply is not set. Not thread-safe: keeps a buffer for the header texts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "weir/decision.h"
+
+namespace weir::frontends::spop {
+
+class ActionWriter {
+ public:
+  // Header texts that would make the frame longer than `max_frame_bytes` are left out.
+  void write_decision(std::string& out, std::uint64_t stream, std::uint64_t frame, const Decision& decision,
+                      std::uint32_t max_frame_bytes);
+  // Denies a request that no rule can judge.
+  static void write_bad_request(std::string& out, std::uint64_t stream, std::uint64_t frame);
+
+ private:
+  std::string text_;
+};
+
+}  // namespace weir::frontends::spop

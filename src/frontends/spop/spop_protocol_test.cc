@@ -1,0 +1,395 @@
+// The agent's side of SPOP, on a connection without a socket (R64). HAProxy itself is in tests/spop.
+#include "frontends/spop/spop_protocol.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "tests/resp/late_limiter.h"
+#include "tests/resp/recording_link.h"
+
+namespace weir::frontends::spop {
+namespace {
+
+using testing::Contains;
+using testing::Key;
+using testing::Not;
+using testing::Pair;
+
+std::string frame(FrameType type, const std::string& payload, std::uint64_t stream = 0, std::uint64_t id = 0) {
+  std::string out;
+  const std::size_t begun = begin_frame(out, type, stream, id);
+  out += payload;
+  end_frame(out, begun);
+  return out;
+}
+
+std::string text(const std::string& name, const std::string& value) {
+  std::string out;
+  put_string(out, name);
+  put_text_value(out, value);
+  return out;
+}
+
+std::string number(const std::string& name, std::int64_t value) {
+  std::string out;
+  put_string(out, name);
+  put_int64_value(out, value);
+  return out;
+}
+
+std::string raw(const std::string& name, const std::string& value) {
+  std::string out;
+  put_string(out, name);
+  return out + value;
+}
+
+std::string frame_size(std::uint32_t bytes) {
+  std::string out;
+  put_string(out, "max-frame-size");
+  put_uint32_value(out, bytes);
+  return out;
+}
+
+const std::string kVersions = text("supported-versions", "2.0");
+const std::string kCapabilities = text("capabilities", "pipelining, async");
+const std::string kHello =
+    frame(FrameType::haproxy_hello, kVersions + frame_size(16380) + kCapabilities + text("engine-id", "e"));
+
+// One message with these arguments.
+std::string notify(const std::vector<std::string>& arguments, std::uint64_t stream = 1, std::uint64_t id = 1) {
+  std::string payload;
+  put_string(payload, "weir-check");
+  payload += static_cast<char>(arguments.size());
+  for (const std::string& argument : arguments) payload += argument;
+  return frame(FrameType::notify, payload, stream, id);
+}
+
+// A frame that we sent, read by a reader of the test's own.
+struct Answer {
+  FrameType type = FrameType::unset;
+  std::uint64_t stream = 0;
+  std::uint64_t id = 0;
+  std::map<std::string, std::string> values;  // key/value lists, and variables
+};
+
+std::string shown(const Value& value) {
+  return value.is_text() ? std::string(value.bytes) : std::to_string(static_cast<std::int64_t>(value.number));
+}
+
+std::vector<Answer> answers(std::string_view bytes) {
+  std::vector<Answer> all;
+  while (!bytes.empty()) {
+    std::uint32_t size = 0;
+    EXPECT_TRUE(Cursor(bytes).uint32(size));
+    EXPECT_LE(size + 4, bytes.size());
+    Frame read;
+    EXPECT_TRUE(read_frame(bytes.substr(4, size), read));
+    EXPECT_EQ(read.flags, kFinal);
+    Answer answer{read.type, read.stream, read.id, {}};
+    Cursor cursor(read.payload);
+    while (!cursor.at_end()) {
+      std::uint8_t byte = 0;
+      if (read.type == FrameType::ack) {
+        EXPECT_TRUE(cursor.byte(byte) && byte == 1) << "set-var";
+        EXPECT_TRUE(cursor.byte(byte) && byte == 3) << "three arguments";
+        EXPECT_TRUE(cursor.byte(byte) && byte == 2) << "transaction";
+      }
+      std::string_view name;
+      Value value;
+      EXPECT_TRUE(cursor.string(name) && cursor.value(value));
+      answer.values.emplace(name, shown(value));
+    }
+    all.push_back(answer);
+    bytes.remove_prefix(4 + size);
+  }
+  return all;
+}
+
+Rules two_per_ip() {
+  Rule rule;
+  rule.id = "per-ip";
+  rule.per = {"ip"};
+  rule.allowance.limit = 2;
+  rule.allowance.window = std::chrono::seconds(10);
+  Rules rules;
+  rules.rules.push_back(rule);
+  return rules;
+}
+
+class SpopTest : public testing::Test {
+ protected:
+  SpopTest() {
+    LimiterOptions options;
+    options.clock = std::make_shared<ManualClock>();
+    Result<std::unique_ptr<Limiter>> made = Limiter::create(two_per_ip(), options);
+    limiter_ = std::move(made).value();
+    protocol_ = std::make_unique<SpopProtocol>(link_, *limiter_);
+  }
+
+  std::vector<Answer> send(const std::string& bytes) {
+    protocol_->on_bytes(bytes);
+    return answers(link_.take());
+  }
+  // Greets, sends and expects one answer.
+  Answer ask(const std::string& bytes) {
+    if (!std::exchange(greeted_, true)) send(kHello);
+    const std::vector<Answer> all = send(bytes);
+    EXPECT_EQ(all.size(), 1U);
+    return all.empty() ? Answer{} : all.front();
+  }
+  void expect_farewell(const std::vector<Answer>& all, Farewell code) {
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].type, FrameType::agent_disconnect);
+    EXPECT_THAT(all[0].values, Contains(Pair("status-code", std::to_string(static_cast<int>(code)))));
+    EXPECT_THAT(all[0].values, Contains(Key("message")));
+    EXPECT_TRUE(link_.closed());
+  }
+
+  std::unique_ptr<Limiter> limiter_;
+  RecordingLink link_;
+  std::unique_ptr<SpopProtocol> protocol_;
+  bool greeted_ = false;
+};
+
+TEST_F(SpopTest, AgreesOnVersionSizeAndCapabilities) {
+  const std::vector<Answer> all = send(kHello);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].type, FrameType::agent_hello);
+  EXPECT_EQ(all[0].values, (std::map<std::string, std::string>{
+                               {"version", "2.0"}, {"max-frame-size", "16380"}, {"capabilities", "pipelining"}}));
+  EXPECT_FALSE(link_.closed());
+  EXPECT_TRUE(protocol_->idle());
+}
+
+TEST_F(SpopTest, NeverPromisesMoreThanItTakes) {
+  const std::vector<Answer> all =
+      send(frame(FrameType::haproxy_hello,
+                 text("supported-versions", "1.0, 2.0") + frame_size(1 << 30) + text("capabilities", "")));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_THAT(all[0].values, Contains(Pair("max-frame-size", "16384")));
+  EXPECT_THAT(all[0].values, Contains(Pair("capabilities", "")));
+}
+
+TEST_F(SpopTest, AnswersAHealthCheckAndCloses) {
+  const std::string check =
+      frame(FrameType::haproxy_hello, kVersions + frame_size(16380) + kCapabilities + raw("healthcheck", "\x11"));
+  const std::vector<Answer> all = send(check);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].type, FrameType::agent_hello);
+  EXPECT_TRUE(link_.closed());
+}
+
+TEST_F(SpopTest, AllowsThenDenies) {
+  const std::string request = notify({raw("ip", std::string("\x06\xc0\x00\x02\x07", 5))}, 42, 7);
+  const Answer allowed = ask(request);
+  EXPECT_EQ(allowed.type, FrameType::ack);
+  EXPECT_EQ(allowed.stream, 42U);
+  EXPECT_EQ(allowed.id, 7U);
+  EXPECT_THAT(allowed.values, Contains(Pair("deny", "0")));
+  EXPECT_THAT(allowed.values, Contains(Pair("allowed", "1")));
+  EXPECT_THAT(allowed.values, Contains(Pair("reason", "ok")));
+  EXPECT_THAT(allowed.values, Contains(Pair("remaining", "1")));
+  EXPECT_THAT(allowed.values, Contains(Pair("ratelimit", "\"per-ip\";r=1;t=5")));
+  EXPECT_THAT(allowed.values, Contains(Pair("ratelimit_policy", "\"per-ip\";q=2;w=10")));
+  EXPECT_THAT(allowed.values, Not(Contains(Key("retry_after"))));
+  ask(request);
+  const Answer denied = ask(request);
+  EXPECT_THAT(denied.values, Contains(Pair("deny", "1")));
+  EXPECT_THAT(denied.values, Contains(Pair("allowed", "0")));
+  EXPECT_THAT(denied.values, Contains(Pair("reason", "limit_exceeded")));
+  EXPECT_THAT(denied.values, Contains(Pair("retry_after", "5")));
+  EXPECT_THAT(denied.values, Contains(Pair("remaining", "0")));
+}
+
+// One client is one subject, however its address arrives.
+TEST_F(SpopTest, WritesAddressesInOneWay) {
+  ask(notify({raw("ip", std::string("\x06\xc0\x00\x02\x07", 5))}));
+  ask(notify({raw("src", std::string("\x07\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\x00\x02\x07", 17))}));
+  EXPECT_THAT(ask(notify({text("ip", "192.0.2.7")})).values, Contains(Pair("deny", "1")));
+  ask(notify({raw("ip", std::string("\x07\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01", 17)), number("cost", 2)}));
+  EXPECT_THAT(ask(notify({text("ip", "2001:db8::1")})).values, Contains(Pair("deny", "1")));
+}
+
+TEST_F(SpopTest, TakesCostAndPeekAsPartOfTheQuestion) {
+  EXPECT_THAT(ask(notify({text("ip", "a"), number("cost", 2), raw("peek", "\x11")})).values,
+              Contains(Pair("remaining", "2")));
+  EXPECT_THAT(ask(notify({text("ip", "a"), text("cost", "2")})).values, Contains(Pair("remaining", "0")));
+  EXPECT_THAT(ask(notify({text("ip", "a")})).values, Contains(Pair("deny", "1")));
+}
+
+// A client's header must not bring down the connection that carries everybody's requests, nor open the gate.
+TEST_F(SpopTest, DeniesOneRequestWhoseArgumentsCannotBe) {
+  std::vector<std::string> too_many;
+  for (int i = 0; i < 65; ++i) too_many.push_back(text("a", "b"));
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{number("cost", -1)},
+                                                    {text("cost", "many")},
+                                                    {number("cost", 1'000'000'000'001)},
+                                                    {text("path", std::string(4097, 'p'))},
+                                                    {text(std::string(129, 'n'), "")},
+                                                    {text("", "nameless")},
+                                                    too_many}) {
+    const Answer answer = ask(notify(arguments));
+    EXPECT_THAT(answer.values, Contains(Pair("deny", "1")));
+    EXPECT_THAT(answer.values, Contains(Pair("reason", "bad_request")));
+    EXPECT_FALSE(link_.closed());
+  }
+}
+
+TEST_F(SpopTest, CountsAnAbsentHeaderAsNoAttribute) {
+  EXPECT_THAT(ask(notify({raw("ip", std::string(1, '\0'))})).values, Contains(Pair("reason", "no_rule")));
+}
+
+TEST_F(SpopTest, LeavesOutHeadersThatDoNotFitTheFrame) {
+  const std::string small = frame(FrameType::haproxy_hello, kVersions + frame_size(256) + kCapabilities);
+  send(small);
+  greeted_ = true;
+  protocol_->on_bytes(notify({text("ip", "a")}));
+  EXPECT_LE(link_.sent.size(), 256 + 4U);
+  EXPECT_THAT(answers(link_.take())[0].values, Contains(Pair("deny", "0")));
+}
+
+TEST_F(SpopTest, SaysWhyAHandshakeFails) {
+  struct Case {
+    std::string payload;
+    Farewell code;
+  };
+  const std::vector<Case> cases = {
+      {frame_size(16380) + kCapabilities, Farewell::no_version},
+      {kVersions + kCapabilities, Farewell::no_max_frame_size},
+      {kVersions + frame_size(16380), Farewell::no_capabilities},
+      {text("supported-versions", "1.0") + frame_size(16380) + kCapabilities, Farewell::unsupported_version},
+      {text("supported-versions", "20.0") + frame_size(16380) + kCapabilities, Farewell::unsupported_version},
+      {kVersions + frame_size(255) + kCapabilities, Farewell::bad_max_frame_size},
+      {"\x05 cut", Farewell::invalid},
+  };
+  for (const Case& c : cases) {
+    link_.is_closed = false;
+    protocol_ = std::make_unique<SpopProtocol>(link_, *limiter_);
+    expect_farewell(send(frame(FrameType::haproxy_hello, c.payload)), c.code);
+  }
+}
+
+TEST_F(SpopTest, EndsAConnectionThatBreaksTheProtocol) {
+  struct Case {
+    std::string bytes;
+    Farewell code;
+  };
+  std::string fragment = notify({text("ip", "a")});
+  fragment[8] = '\0';
+  const std::vector<Case> cases = {
+      {std::string("\x7f\xff\xff\xff", 4), Farewell::too_big},
+      {std::string("\0\0\x3f\xfd", 4), Farewell::too_big},
+      {std::string("\0\0\0\0", 4), Farewell::invalid},
+      {std::string("\0\0\0\x03\x03\0\0", 7), Farewell::invalid},
+      {fragment, Farewell::fragmentation_not_supported},
+      {frame(FrameType::unset, ""), Farewell::fragmentation_not_supported},
+      {kHello, Farewell::invalid},
+      {frame(FrameType::ack, ""), Farewell::invalid},
+      {frame(FrameType::notify, "\x05weir", 1, 1), Farewell::invalid},
+      {frame(FrameType::notify, "\x04weir\x02", 1, 1), Farewell::invalid},
+      {frame(FrameType::haproxy_disconnect, ""), Farewell::normal},
+  };
+  for (const Case& c : cases) {
+    link_.is_closed = false;
+    protocol_ = std::make_unique<SpopProtocol>(link_, *limiter_);
+    send(kHello);
+    expect_farewell(send(c.bytes), c.code);
+  }
+}
+
+TEST_F(SpopTest, WantsAGreetingFirst) { expect_farewell(send(notify({text("ip", "a")})), Farewell::invalid); }
+
+TEST_F(SpopTest, SkipsFramesOfTypesYetToCome) {
+  send(kHello);
+  EXPECT_TRUE(send(frame(static_cast<FrameType>(50), "whatever")).empty());
+  EXPECT_FALSE(link_.closed());
+}
+
+TEST_F(SpopTest, SaysFarewellWhenDrainedAndWhenAFrameDoesNotEnd) {
+  send(kHello);
+  EXPECT_EQ(protocol_->on_bytes(kHello.substr(0, 9)), 0U);
+  EXPECT_FALSE(protocol_->idle());
+  protocol_->on_timeout();
+  EXPECT_THAT(answers(link_.take())[0].values, Contains(Pair("status-code", "2")));
+  protocol_->on_drain();
+  expect_farewell(answers(link_.take()), Farewell::normal);
+}
+
+TEST_F(SpopTest, MeansTheSameHoweverTheBytesArrive) {
+  const bool holds = rc::check("byte by byte equals one shot", [this] {
+    const auto noise = rc::gen::container<std::string>(rc::gen::arbitrary<char>());
+    std::string bytes = kHello + notify({text("color", "red"), number("n", 5)}) + notify({text("color", *noise)});
+    if (*rc::gen::arbitrary<bool>()) bytes += *noise;
+    if (*rc::gen::arbitrary<bool>()) {
+      bytes[*rc::gen::inRange<std::size_t>(0, bytes.size())] = *rc::gen::arbitrary<char>();
+    }
+    const auto run = [&](std::size_t step) {
+      RecordingLink link;
+      SpopProtocol protocol(link, *limiter_);
+      std::size_t start = 0;
+      for (std::size_t end = 0; end < bytes.size() && !link.closed();) {
+        end = std::min(bytes.size(), end + step);
+        start += protocol.on_bytes(std::string_view(bytes).substr(start, end - start));
+      }
+      return link.sent;
+    };
+    RC_ASSERT(run(1) == run(bytes.size()));
+  });
+  EXPECT_TRUE(holds);
+}
+
+class LateSpopTest : public testing::Test {
+ protected:
+  LateSpopTest() {
+    protocol_.on_bytes(kHello);
+    link_.take();
+  }
+  LateLimiter limiter_;
+  RecordingLink link_;
+  SpopProtocol protocol_{link_, limiter_};
+};
+
+TEST_F(LateSpopTest, AnswersAsDecisionsCome) {
+  protocol_.on_bytes(notify({text("ip", "a")}, 1, 1) + notify({text("ip", "b")}, 2, 1));
+  EXPECT_TRUE(protocol_.waiting());
+  limiter_.answer(1, Decision{});
+  EXPECT_EQ(answers(link_.take())[0].stream, 2U);
+  link_.here = false;
+  limiter_.answer(0, Decision{});
+  EXPECT_EQ(link_.take(), "");
+  link_.run_posted();
+  EXPECT_EQ(answers(link_.take())[0].stream, 1U);
+  EXPECT_TRUE(protocol_.idle());
+}
+
+TEST_F(LateSpopTest, BoundsWhatIsUnderWay) {
+  std::string many;
+  for (std::size_t i = 0; i <= SpopProtocol::kMaxInFlight; ++i) many += notify({}, i, 1);
+  EXPECT_LT(protocol_.on_bytes(many), many.size());
+  EXPECT_EQ(limiter_.decisions.size(), SpopProtocol::kMaxInFlight);
+  EXPECT_TRUE(link_.paused);
+  for (std::size_t i = 0; i < SpopProtocol::kMaxInFlight / 2; ++i) limiter_.answer(i, Decision{});
+  EXPECT_FALSE(link_.paused);
+}
+
+TEST_F(LateSpopTest, AnswersWhatItOwesBeforeItsFarewell) {
+  protocol_.on_bytes(notify({text("ip", "a")}, 9, 1));
+  protocol_.on_drain();
+  EXPECT_FALSE(link_.closed());
+  limiter_.answer(0, Decision{});
+  const std::vector<Answer> all = answers(link_.take());
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].stream, 9U);
+  EXPECT_EQ(all[1].type, FrameType::agent_disconnect);
+  EXPECT_TRUE(link_.closed());
+}
+
+}  // namespace
+}  // namespace weir::frontends::spop
