@@ -14,6 +14,7 @@ ARROWS = {
     "algorithms": set(),
     "rules": set(),
     "identity": set(),
+    "identity/caller": {"identity"},
     "engine": {"rules", "identity"},
     "stores/memory": {"algorithms"},
     "stores/redis": {"algorithms"},

@@ -37,6 +37,8 @@ struct ChargeOutcome {
   Duration retry_after{0};     // > 0 exactly when denied and a wait helps; a lone retry then is admitted
   Duration reset_after{0};     // until the bucket is full again
   Duration delay{0};
+
+  friend bool operator==(const ChargeOutcome&, const ChargeOutcome&) = default;
 };
 
 // The most buckets that one call may charge, and so the most rules that may apply to one request.

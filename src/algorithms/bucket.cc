@@ -56,6 +56,25 @@ void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::
   with_algorithm(allowance, [&](auto algorithm) { algorithm.charge(allowance, bucket, now, cost); });
 }
 
+Taken take(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
+  assert_cost(cost);
+  assert(!keeps_tail(allowance.algorithm));
+  if (allowance.algorithm == Algorithm::token_bucket) return TokenBucket::take(allowance, bucket, now, cost);
+  return with_algorithm(allowance, [&](auto algorithm) {
+    Taken taken{.outcome = algorithm.evaluate(allowance, bucket, now, cost), .changed = false, .idle_from = {}};
+    if (taken.outcome.admitted && cost > 0) {
+      algorithm.charge(allowance, bucket, now, cost);
+      taken.changed = true;
+      taken.idle_from = algorithm.idle_from(allowance, bucket);
+    }
+    return taken;
+  });
+}
+
+bool keeps_tail(Algorithm algorithm) {
+  return algorithm == Algorithm::bucketed_window || algorithm == Algorithm::sliding_log;
+}
+
 void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
   assert_cost(cost);
   with_algorithm(allowance, [&](auto algorithm) { algorithm.charge_denied(allowance, bucket, now, cost); });

@@ -47,6 +47,16 @@ std::size_t tail_words_needed(const Allowance& allowance, ConstBucketWords bucke
 // Precondition: evaluate() admitted the same arguments.
 void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
+// evaluate(), charge() if that admits, and idle_from(), in one step that costs less than the three. `changed` tells
+// whether anything was charged; idle_from means something only then. Precondition: the algorithm keeps no tail.
+struct Taken {
+  ChargeOutcome outcome;
+  bool changed = false;
+  TimePoint idle_from;
+};
+Taken take(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
+bool keeps_tail(Algorithm algorithm);
+
 // A denied attempt that counts (count_denied): takes what is left, down to empty and not below, so that the next
 // evaluate()'s retry_after is still honest. Precondition: evaluate() denied these arguments and not as too_large.
 void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);

@@ -146,7 +146,7 @@ TEST_F(ProgramTest, WrongUsageSaysSo) {
 TEST_F(ProgramTest, ServeRefusesSettingsThatDoNotHoldUp) {
   EXPECT_EQ(run({"serve", "--loops", "many"}), kExitBadInput);
   EXPECT_THAT(err_.str(), HasSubstr("weir serve: --loops: is 'many'"));
-  EXPECT_EQ(run({"serve", "--store", "redis://localhost"}), kExitBadInput);
+  EXPECT_EQ(run({"serve", "--store", "postgres://localhost"}), kExitBadInput);
   EXPECT_EQ(run({"serve", "--config", rules_ + ".none"}), kExitBadInput);
   EXPECT_EQ(run({"serve", "--print-config"}), kExitAllowed);
   EXPECT_THAT(out_.str(), HasSubstr("listen:\n"));

@@ -64,7 +64,7 @@ ChargeOutcome refused() {
 
 ChargeOutcome Engine::charge(const AdHocCharge& charge) {
   if (!within_bounds(charge)) return refused();
-  if (store_->immediate()) {
+  if (immediate_) {
     AdHocCall call(charge, rules_.encoder(), clock_->now());
     const bool answered = store_->begin(call);
     assert(answered);
@@ -86,7 +86,7 @@ ChargeOutcome Engine::charge(const AdHocCharge& charge) {
 
 void Engine::charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) {
   if (!within_bounds(charge)) return done(refused());
-  if (store_->immediate()) return done(this->charge(charge));
+  if (immediate_) return done(this->charge(charge));
   auto call = std::make_unique<AdHocCall>(charge, rules_.encoder(), clock_->now());
   call->done = std::move(done);
   AdHocCall* const pending = call.release();  // owns itself until complete()

@@ -76,12 +76,15 @@ void prepare(StoreCall& call, Action action, TimePoint now, Check& check) {
 
 Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback)
     : store_(std::move(options.store)),
+      immediate_(store_->immediate()),
+      with_tags_(store_->uses_tags()),
+      source_(store_->name()),
       clock_(std::move(options.clock)),
       observer_(std::move(options.observer)),
       fallback_(std::move(fallback)),
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder()),
-      prefilter_(options.prefilter && !store_->immediate() ? std::make_unique<Prefilter>() : nullptr) {
+      prefilter_(options.prefilter && !immediate_ ? std::make_unique<Prefilter>() : nullptr) {
   assert(store_ != nullptr && clock_ != nullptr && fallback_->immediate());
 }
 
@@ -96,15 +99,15 @@ Status Engine::reload() { return rules_.book().reload(); }
 // One check. This is the path that every front end and every store shares.
 Decision Engine::run(Action action, const Request& request) {
   if (!Check::within_bounds(request)) return refuse_out_of_bounds(request);
-  if (!store_->immediate()) {
+  if (!immediate_) {
     Waiter waiter;
     run(action, request, waiter.completion());
     return waiter.wait();
   }
   const TimePoint now = clock_->now();
   Check check;
-  check.plan(request, now, rules_.current(), rules_.encoder(), store_->uses_tags());
-  if (check.charges().size() > kMaxCharges) return refuse(refuse_too_many_rules(check), store_->name(), action);
+  check.plan(request, now, rules_.current(), rules_.encoder(), with_tags_);
+  if (check.charges().size() > kMaxCharges) return refuse(refuse_too_many_rules(check), source_, action);
   InlineCall call;
   prepare(call, effective_action(action, request), now, check);
   if (!check.charges().empty()) {
@@ -118,13 +121,13 @@ Decision Engine::run(Action action, const Request& request) {
 // The same for a store that answers later, on its own thread.
 void Engine::run(Action action, const Request& request, Completion done) {
   if (!Check::within_bounds(request)) return done(refuse_out_of_bounds(request));
-  if (store_->immediate()) return done(run(action, request));
+  if (immediate_) return done(run(action, request));
   const TimePoint now = clock_->now();
   auto call = std::make_unique<DeferredCall>(*this, std::move(done));
   call->rules = rules_.current_shared();
-  call->check.plan(request, now, *call->rules, rules_.encoder(), store_->uses_tags());
+  call->check.plan(request, now, *call->rules, rules_.encoder(), with_tags_);
   if (call->check.charges().size() > kMaxCharges) {
-    return call->answer(refuse(refuse_too_many_rules(call->check), store_->name(), action));
+    return call->answer(refuse(refuse_too_many_rules(call->check), source_, action));
   }
   prepare(*call, effective_action(action, request), now, call->check);
   if (prefilter_ != nullptr && call->action == Action::take) {
@@ -140,7 +143,7 @@ void Engine::run(Action action, const Request& request, Completion done) {
 void Engine::check_batch(std::span<const Request> requests, std::span<Decision> decisions) {
   assert(requests.size() == decisions.size());
   constexpr std::size_t kGroup = 16;
-  if (!store_->immediate()) {
+  if (!immediate_) {
     for (std::size_t i = 0; i < requests.size(); ++i) decisions[i] = run(Action::take, requests[i]);
     return;
   }
@@ -152,7 +155,7 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
     InlineVector<BucketKey, 64> keys;
     for (std::size_t i = 0; i < count; ++i) {
       if (!Check::within_bounds(requests[first + i])) continue;
-      checks[i].plan(requests[first + i], now, rules, rules_.encoder(), store_->uses_tags());
+      checks[i].plan(requests[first + i], now, rules, rules_.encoder(), with_tags_);
       for (const Charge& charge : checks[i].charges()) keys.push_back(charge.key);
     }
     store_->prefetch({keys.data(), keys.size()});
@@ -163,7 +166,7 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
         continue;
       }
       if (checks[i].charges().size() > kMaxCharges) {
-        decisions[first + i] = refuse(refuse_too_many_rules(checks[i]), store_->name(), Action::take);
+        decisions[first + i] = refuse(refuse_too_many_rules(checks[i]), source_, Action::take);
         continue;
       }
       InlineCall call;
@@ -187,7 +190,7 @@ Decision Engine::finish(Check& check, StoreCall& call) {
   Decision decision;
   make_verdict(check, {}, decision);
   decision.atomic = call.atomic;
-  publish(decision, store_->name(), call.action);
+  publish(decision, source_, call.action);
   return decision;
 }
 
@@ -213,7 +216,7 @@ Decision Engine::finish_failed(Check& check, StoreCall& call) {
       held_index.push_back(static_cast<std::uint32_t>(i));
     }
   }
-  if (!held.empty() && store_->immediate()) {
+  if (!held.empty() && immediate_) {
     InlineVector<ChargeOutcome, 8> outcomes;
     outcomes.resize(held.size());
     InlineCall again;

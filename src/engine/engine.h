@@ -22,7 +22,7 @@ class Engine final : public Limiter {
   // answer at once.
   Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback);
 
-  bool immediate() const override { return store_->immediate(); }
+  bool immediate() const override { return immediate_; }
   Decision check(const Request& request) override;
   void check(const Request& request, Completion done) override;
   void check_batch(std::span<const Request> requests, std::span<Decision> decisions) override;
@@ -49,7 +49,11 @@ class Engine final : public Limiter {
   Decision refuse(Decision decision, std::string_view source, Action action);
   void learn(const StoreCall& call);
 
+  // Constant after construction. What the store says of itself is asked once.
   const std::shared_ptr<Store> store_;
+  const bool immediate_;
+  const bool with_tags_;
+  const std::string_view source_;
   const std::shared_ptr<Clock> clock_;
   const std::shared_ptr<Observer> observer_;
   const std::shared_ptr<Store> fallback_;

@@ -1,6 +1,6 @@
 // KeyEncoder: the only place that turns a rule and a subject into a bucket's key.
 //
-// Format, hashed with SipHash-2-4-128 under the process's secret:
+// Format, hashed with SipHash-1-3-128 under the process's secret:
 //
 //   "w1" algorithm-number  rule-id-length rule-id  { value-length value }…
 //

@@ -22,7 +22,11 @@ BucketKey openssl_siphash(const HashKey& key, const std::string& bytes) {
   EVP_MAC* mac = EVP_MAC_fetch(nullptr, "SIPHASH", nullptr);
   EVP_MAC_CTX* context = EVP_MAC_CTX_new(mac);
   std::size_t size = 16;
-  OSSL_PARAM params[] = {OSSL_PARAM_construct_size_t("size", &size), OSSL_PARAM_construct_end()};
+  unsigned compressing = 1;
+  unsigned finishing = 3;
+  OSSL_PARAM params[] = {OSSL_PARAM_construct_size_t("size", &size),
+                         OSSL_PARAM_construct_uint("c-rounds", &compressing),
+                         OSSL_PARAM_construct_uint("d-rounds", &finishing), OSSL_PARAM_construct_end()};
   EXPECT_EQ(1, EVP_MAC_init(context, key.data(), key.size(), params));
   EXPECT_EQ(1, EVP_MAC_update(context, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
   unsigned char out[16];

@@ -3,6 +3,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <initializer_list>
+#include <limits>
 #include <utility>
 
 namespace weir::observe {
@@ -40,6 +41,9 @@ class FactWriter {
   void counter(std::string_view name, std::string_view help, std::uint64_t value,
                std::initializer_list<Label> labels = {}) {
     add(MetricType::Counter, name, help, static_cast<double>(value), labels);
+  }
+  void fractional_counter(std::string_view name, std::string_view help, double value) {
+    add(MetricType::Counter, name, help, value, {});
   }
   void gauge(std::string_view name, std::string_view help, double value, std::initializer_list<Label> labels = {}) {
     add(MetricType::Gauge, name, help, value, labels);
@@ -87,6 +91,47 @@ void collect_store(const Facts& facts, FactWriter& write) {
   write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
                 {{"result", "success"}});
   write.also(facts.snapshots_failed, {{"result", "failure"}});
+}
+
+// The store counts by latency only, so the sum is made from the buckets' bounds and is an upper estimate.
+void collect_latency(const std::vector<RemoteStoreFacts::LatencyBucket>& buckets, std::vector<MetricFamily>& out) {
+  MetricFamily latency = family(MetricType::Histogram, "weir_store_latency_seconds",
+                                "How long the store took to answer. The sum is an upper estimate from the buckets.");
+  ClientMetric metric;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    metric.histogram.sample_count += buckets[i].count;
+    metric.histogram.sample_sum += static_cast<double>(buckets[i].count) * buckets[i].below_seconds;
+    const bool last = i + 1 == buckets.size();
+    metric.histogram.bucket.push_back(
+        {.cumulative_count = metric.histogram.sample_count,
+         .upper_bound = last ? std::numeric_limits<double>::infinity() : buckets[i].below_seconds});
+  }
+  latency.metric.push_back(std::move(metric));
+  out.push_back(std::move(latency));
+}
+
+void collect_remote_store(const RemoteStoreFacts& facts, FactWriter& write, std::vector<MetricFamily>& out) {
+  write.gauge("weir_store_breaker_state", "0: the store is in use; 1: some server is not asked because it failed.",
+              facts.breaker_open ? 1 : 0);
+  write.counter("weir_store_breaker_opened_total", "Times that a loop stopped asking a server.", facts.breaker_opened);
+  write.fractional_counter("weir_store_fallback_seconds_total", "How long some server was not asked.",
+                           facts.fallback_seconds);
+  write.counter("weir_store_calls_total", "Decisions that needed the store.", facts.calls);
+  write.counter("weir_store_script_calls_total", "Scripts run in the store, repeats and refunds included.",
+                facts.script_calls);
+  write.counter("weir_store_script_loads_total", "Scripts sent because the store did not know them.",
+                facts.script_loads);
+  write.counter("weir_store_redirects_total", "Calls that the cluster sent to another server.", facts.redirects);
+  write.counter("weir_store_connects_total", "Connections made to the store.", facts.connects);
+  write.counter("weir_prefilter_hits_total", "Denials of exhausted buckets without asking the store.",
+                facts.prefilter_hits);
+  MetricFamily failures =
+      family(MetricType::Counter, "weir_store_failures_total", "Calls that the store did not answer, by cause.");
+  for (const RemoteStoreFacts::FailureCount& each : facts.failures) {
+    failures.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"kind", each.kind}}));
+  }
+  out.push_back(std::move(failures));
+  collect_latency(facts.latency, out);
 }
 
 void collect_connections(const Facts& facts, FactWriter& write) {
@@ -158,6 +203,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   FactWriter write(out);
   collect_rules(facts, write);
   collect_store(facts, write);
+  if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);
   collect_connections(facts, write);
   write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
                 facts.log_lines_suppressed);

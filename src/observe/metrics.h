@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,29 @@
 #include "weir/time.h"
 
 namespace weir::observe {
+
+// What a store on the network has done, summed over the loops.
+struct RemoteStoreFacts {
+  struct FailureCount {
+    std::string_view kind;
+    std::uint64_t count = 0;
+  };
+  struct LatencyBucket {
+    double below_seconds = 0;  // the last one counts all the rest
+    std::uint64_t count = 0;
+  };
+  bool breaker_open = false;
+  std::uint64_t breaker_opened = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t script_calls = 0;
+  std::uint64_t script_loads = 0;
+  std::uint64_t redirects = 0;
+  std::uint64_t connects = 0;
+  std::uint64_t prefilter_hits = 0;
+  double fallback_seconds = 0;
+  std::vector<FailureCount> failures;
+  std::vector<LatencyBucket> latency;
+};
 
 // The state of the process besides its decisions.
 struct Facts {
@@ -41,6 +65,7 @@ struct Facts {
   std::uint64_t store_refused_newcomers = 0;
   std::uint64_t snapshots_saved = 0;
   std::uint64_t snapshots_failed = 0;
+  std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
 
   std::uint64_t connections_open = 0;  // on all listeners
   std::uint64_t connections_accepted = 0;

@@ -174,5 +174,21 @@ TEST_F(MetricsTest, AScrapeWhileTheLoopCountsSeesWholeNumbers) {
   EXPECT_EQ(first_.decisions(Reason::ok, true), 50'000u);
 }
 
+TEST_F(MetricsTest, AStoreOnTheNetworkShowsItsBreakerFailuresAndLatencies) {
+  EXPECT_THAT(text(), Not(HasSubstr("weir_store_breaker_state")));
+  RemoteStoreFacts remote;
+  remote.breaker_open = true;
+  remote.fallback_seconds = 1.5;
+  remote.failures = {{"timeout", 3}, {"lost", 0}};
+  remote.latency = {{0.001, 2}, {0.002, 1}, {0.004, 4}};
+  facts_.remote_store = remote;
+  EXPECT_THAT(text(), HasSubstr("weir_store_breaker_state 1\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_store_fallback_seconds_total 1.5\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_store_failures_total{kind=\"timeout\"} 3\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_store_latency_seconds_bucket{le=\"0.002\"} 3\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_store_latency_seconds_bucket{le=\"+Inf\"} 7\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_store_latency_seconds_count 7\n"));
+}
+
 }  // namespace
 }  // namespace weir::observe

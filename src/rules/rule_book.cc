@@ -1,10 +1,38 @@
 #include "rules/rule_book.h"
 
+#include <utility>
+
+#include "rules/rule_check.h"
 #include "rules/rules_file.h"
 
 namespace weir::rules {
+namespace {
 
-RuleBook::RuleBook() : current_(RuleSet::compile({}, names_).value()) {}
+// Every allowance that the rule may ever choose. The message names the rule and, where it is not the rule's own
+// allowance, the plan or override.
+Status check_allowances(const Rule& rule, const AllowanceCheck& supported) {
+  const auto check = [&](const AllowanceChange& change, const std::string& where) -> Status {
+    if (is_unlimited(rule, change)) return success();
+    const Result<Allowance> allowance = make_allowance(changed_spec(rule, change));
+    const Status status = allowance.ok() ? supported(allowance.value()) : Status(allowance.failure());
+    if (status.ok()) return status;
+    return Failure{status.failure().code, "rule " + rule.id + ": " + where + status.failure().message};
+  };
+  if (Status own = check({}, ""); !own.ok()) return own;
+  for (const Plan& plan : rule.plans) {
+    if (Status status = check(plan.change, "plan " + plan.name + ": "); !status.ok()) return status;
+  }
+  for (std::size_t i = 0; i < rule.overrides.size(); ++i) {
+    const std::string where = "override " + std::to_string(i + 1) + ": ";
+    if (Status status = check(rule.overrides[i].change, where); !status.ok()) return status;
+  }
+  return success();
+}
+
+}  // namespace
+
+RuleBook::RuleBook(AllowanceCheck supported)
+    : supported_(std::move(supported)), current_(RuleSet::compile({}, names_).value()) {}
 
 Status RuleBook::load(const std::filesystem::path& path, TimePoint now) {
   const std::lock_guard loading(loading_);
@@ -31,9 +59,18 @@ Status RuleBook::replace(const Rules& rules, TimePoint now) {
   return install(rules, now);
 }
 
+Result<std::shared_ptr<const RuleSet>> RuleBook::compile(const Result<Rules>& rules) {
+  if (!rules.ok()) return rules.failure();
+  Result<std::shared_ptr<const RuleSet>> set = RuleSet::compile(rules.value(), names_);
+  if (!set.ok() || !supported_) return set;
+  for (const Rule& rule : rules.value().rules) {
+    if (Status status = check_allowances(rule, supported_); !status.ok()) return status.failure();
+  }
+  return set;
+}
+
 Status RuleBook::install(Result<Rules> rules, TimePoint now) {
-  Result<std::shared_ptr<const RuleSet>> set =
-      rules.ok() ? RuleSet::compile(rules.value(), names_) : Result<std::shared_ptr<const RuleSet>>(rules.failure());
+  Result<std::shared_ptr<const RuleSet>> set = compile(rules);
   std::shared_ptr<const RuleSet> replaced;  // may be the last reference: destroyed after the lock is gone
   const std::lock_guard lock(mutex_);
   if (!set.ok()) {

@@ -7,21 +7,27 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "rules/rule_names.h"
 #include "rules/rule_set.h"
+#include "weir/allowance.h"
 #include "weir/result.h"
 #include "weir/rule.h"
 #include "weir/time.h"
 
 namespace weir::rules {
 
+// Whether a store can count an allowance; the failure begins with the field to change.
+using AllowanceCheck = std::function<Status(const Allowance&)>;
+
 class RuleBook {
  public:
-  RuleBook();
+  // With `supported`, rules of which any allowance (the rule's own, a plan's or an override's) fails it are refused.
+  explicit RuleBook(AllowanceCheck supported = {});
 
   // Reads a file or folder, which reload() then reads again. The path is remembered even if the load fails.
   // `now` is only told again by last_success().
@@ -45,8 +51,10 @@ class RuleBook {
   std::uint64_t failures() const;
 
  private:
+  Result<std::shared_ptr<const RuleSet>> compile(const Result<Rules>& rules);
   Status install(Result<Rules> rules, TimePoint now);
 
+  const AllowanceCheck supported_;
   RuleNames names_;
   std::mutex loading_;  // one load at a time, held while files are read
   std::atomic<std::uint64_t> version_{0};

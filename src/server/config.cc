@@ -5,6 +5,8 @@
 #include "frontends/transport/endpoint.h"
 #include "server/config_file.h"
 #include "server/config_value.h"
+#include "server/redis_settings.h"
+#include "stores/redis/url.h"
 
 namespace weir::server {
 namespace {
@@ -29,12 +31,17 @@ bool is_section(std::string_view name) {
   });
 }
 
+// Whatever is wrong with it, the text may hold a password: only what stands before the first colon is shown.
 Result<std::string> read_store(const std::string& text) {
   if (text == "memory") return text;
-  if (text.find("://") != std::string::npos) {
-    return bad("is '" + text.substr(0, text.find("://")) + "://…': not supported by this version yet, expected memory");
+  if (redis::is_redis_url(text)) {
+    const Result<redis::RedisOptions> options = redis::parse_redis_url(text);
+    if (!options.ok()) return options.failure();
+    return text;
   }
-  return bad("is '" + text + "', expected memory");
+  const std::size_t colon = text.find(':');
+  const std::string shown = colon == std::string::npos ? text : text.substr(0, colon) + ":…";
+  return bad("is '" + (shown.find('@') == std::string::npos ? shown : "…") + "', expected memory or redis://host:port");
 }
 
 Result<std::string> read_choice(const ConfigField& field, const std::string& text) {
@@ -198,6 +205,10 @@ Result<Config> load_config(const ConfigSources& sources) {
   }
   if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {
     return bad("listen.admin: " + config.listen_admin + " is beyond loopback: set admin.tokens");
+  }
+  if (uses_redis(config)) {
+    const Result<redis::RedisOptions> options = redis_options(config);
+    if (!options.ok()) return options.failure();
   }
   return config;
 }

@@ -31,13 +31,22 @@ struct Config {
   std::string listen_grpc;
   std::string listen_resp;
   std::string listen_spop;
-  std::string store;
+  std::string store;            // may hold a password
   std::filesystem::path rules;  // empty: the built-in quickstart rules
   std::int64_t memory_max_bytes = 0;
   std::filesystem::path memory_snapshot;  // empty: none
   Duration memory_snapshot_every{0};      // 0: only when the server stops
-  std::int64_t loops = 0;                 // 0: one for each core
-  std::filesystem::path hash_key_file;    // empty: a new secret at each start
+  Duration redis_deadline{0};
+  Duration redis_connect_timeout{0};
+  std::string redis_time;
+  std::int64_t redis_connections = 0;
+  std::int64_t redis_max_in_flight = 0;
+  std::filesystem::path redis_tls_ca;    // empty: the system's authorities
+  std::filesystem::path redis_tls_cert;  // empty: none is shown
+  std::filesystem::path redis_tls_key;
+  bool prefilter = true;
+  std::int64_t loops = 0;               // 0: one for each core
+  std::filesystem::path hash_key_file;  // empty: a new secret at each start, or the one that Redis keeps
   std::int64_t http_max_connections = 0;
   std::int64_t http_header_bytes = 0;
   std::int64_t http_body_bytes = 0;

@@ -7,6 +7,7 @@
 namespace weir::server {
 namespace {
 
+constexpr std::int64_t kMillisecond = 1'000;
 constexpr std::int64_t kSecond = 1'000'000;
 constexpr std::int64_t kMinute = 60 * kSecond;
 constexpr std::int64_t kDay = 86'400 * kSecond;
@@ -24,7 +25,9 @@ constexpr ConfigField kFields[] = {
      "Address of the Redis protocol. Not supported by this version yet: off."},
     {"listen.spop", FieldKind::later_address, &Config::listen_spop, "off",
      "Address of HAProxy's agent protocol. Not supported by this version yet: off."},
-    {"store", FieldKind::store, &Config::store, "memory", "Where buckets live: memory."},
+    {"store", FieldKind::store, &Config::store, "memory",
+     "Where buckets live: memory, or redis://[user:password@]host:port[/db], rediss:// (TLS), "
+     "redis-sentinel://host,host/master, redis-cluster://host,host."},
     {"rules", FieldKind::path, &Config::rules, "", "The rules file, or a folder of them. Empty: the quickstart rules."},
     {"memory.max_bytes", FieldKind::size, &Config::memory_max_bytes, "256MiB",
      "Hard bound on the memory that buckets take.", kMiB, std::int64_t{1} << 42},
@@ -32,11 +35,28 @@ constexpr ConfigField kFields[] = {
      "File that keeps the buckets over a restart. Empty: limits start anew."},
     {"memory.snapshot_every", FieldKind::duration, &Config::memory_snapshot_every, "60s",
      "How often the snapshot is written while the server runs; 0s: only when it stops.", 0, kDay},
+    {"redis.deadline", FieldKind::duration, &Config::redis_deadline, "20ms",
+     "How long a decision waits for Redis before the rules' on_store_failure answers. The URL's query wins over these.",
+     kMillisecond, 10 * kSecond},
+    {"redis.connect_timeout", FieldKind::duration, &Config::redis_connect_timeout, "1s",
+     "How long connecting, TLS and logging in may take together.", 10 * kMillisecond, kMinute},
+    {"redis.time", FieldKind::choice, &Config::redis_time, "redis",
+     "Whose clock decides: redis, or node if all nodes keep the same time.", 0, 0, "redis|node"},
+    {"redis.connections", FieldKind::count, &Config::redis_connections, "1",
+     "Connections to each Redis server, for each event loop.", 1, 64},
+    {"redis.max_in_flight", FieldKind::count, &Config::redis_max_in_flight, "4096",
+     "Decisions of one event loop that may wait for Redis at once; more are answered by on_store_failure.", 1,
+     1'000'000},
+    {"redis.tls_ca", FieldKind::path, &Config::redis_tls_ca, "",
+     "File with the authorities that vouch for Redis. Empty: the system's."},
+    {"redis.tls_cert", FieldKind::path, &Config::redis_tls_cert, "", "Certificate shown to Redis. Empty: none."},
+    {"redis.tls_key", FieldKind::path, &Config::redis_tls_key, "", "The certificate's private key."},
+    {"prefilter", FieldKind::toggle, &Config::prefilter, "true",
+     "Refuse buckets that Redis has just called exhausted without asking it, until they can admit again."},
     {"loops", FieldKind::count, &Config::loops, "0", "Event loops; 0: one for each core.", 0, 256},
     {"hash_key_file", FieldKind::path, &Config::hash_key_file, "",
      "File with the 16-byte secret that subjects are hashed with; made when absent. Empty: beside the snapshot if "
-     "there "
-     "is one, else a new secret at each start."},
+     "there is one, else a new secret at each start. On Redis: the one kept there, and set, a start without Redis."},
     {"http.max_connections", FieldKind::count, &Config::http_max_connections, "10000",
      "Connections open at once, on all loops together; more are closed at once.", 1, 1'000'000},
     {"http.header_bytes", FieldKind::size, &Config::http_header_bytes, "16KiB", "Most bytes of a request's headers.",

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "server/config_value.h"
+#include "server/redis_settings.h"
 
 namespace weir::server {
 namespace {
@@ -147,10 +148,55 @@ TEST_F(ConfigTest, WhatComesLaterIsRefusedAndSaysSo) {
   EXPECT_THAT(fault("identity: {ipv6_prefix: 64}\n"), HasSubstr("identity: is not supported by this version yet"));
   EXPECT_THAT(fault("listen: {grpc: '127.0.0.1:8081'}\n"),
               HasSubstr("not supported by this version yet, expected off"));
-  const std::string redis = fault("store: redis://user:secret@host\n");
-  EXPECT_THAT(redis, HasSubstr("not supported by this version yet"));
-  EXPECT_THAT(redis, testing::Not(HasSubstr("secret"))) << "a password never reaches a message";
-  EXPECT_THAT(fault("store: postgres\n"), HasSubstr("store: is 'postgres', expected memory"));
+  EXPECT_THAT(fault("store: postgres\n"), HasSubstr("store: is 'postgres', expected memory or redis://"));
+}
+
+TEST_F(ConfigTest, ARedisUrlSelectsRedisWithItsSettings) {
+  const Result<Config> config = load(
+      "store: rediss://weir:secret@cache:6380/2?time=node\n"
+      "redis: {deadline: 35ms, connect_timeout: 2s, time: redis, connections: 3, max_in_flight: 77, tls_ca: ca.pem}\n"
+      "prefilter: false\n");
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_TRUE(uses_redis(config.value()));
+  EXPECT_FALSE(config.value().prefilter);
+  const redis::RedisOptions options = redis_options(config.value()).value();
+  EXPECT_EQ(servers_text(options), "cache:6380");
+  EXPECT_EQ(options.password, "secret");
+  EXPECT_EQ(options.database, 2);
+  EXPECT_EQ(options.deadline, std::chrono::milliseconds(35));
+  EXPECT_EQ(options.connect_timeout, std::chrono::seconds(2));
+  EXPECT_EQ(options.connections, 3U);
+  EXPECT_EQ(options.max_in_flight, 77U);
+  EXPECT_EQ(options.tls.ca_file, (folder_ / "ca.pem").string());
+  EXPECT_EQ(options.time, redis::TimeSource::node) << "the URL's query wins over the settings";
+}
+
+TEST_F(ConfigTest, TheSettingsOfRedisStartFromItsDefaults) {
+  const Result<Config> config = load("store: redis://localhost?in_flight=9\n");
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  const redis::RedisOptions options = redis_options(config.value()).value();
+  const redis::RedisOptions defaults;
+  EXPECT_EQ(options.deadline, defaults.deadline);
+  EXPECT_EQ(options.connect_timeout, defaults.connect_timeout);
+  EXPECT_EQ(options.connections, defaults.connections);
+  EXPECT_EQ(options.max_in_flight, 9U);
+  EXPECT_EQ(options.time, defaults.time);
+  EXPECT_FALSE(options.tls.enabled);
+}
+
+TEST_F(ConfigTest, AFaultyStoreNeverShowsItsPassword) {
+  for (const char* url : {"redis://user:secret@host:port", "redis:/user:secret@host", "reddis://user:secret@host",
+                          "user:secret@host", "secret@host", "redis://user:secret@host?deadline=never"}) {
+    const std::string message = fault(std::string("store: '") + url + "'\n");
+    EXPECT_THAT(message, StartsWith("weir.yaml:1:8: store: ")) << url;
+    EXPECT_THAT(message, testing::Not(HasSubstr("secret"))) << url;
+  }
+}
+
+TEST_F(ConfigTest, TlsFilesNeedAStoreOverTls) {
+  EXPECT_THAT(fault("store: redis://host\nredis: {tls_ca: ca.pem}\n"), HasSubstr("redis.tls_ca: is set, but"));
+  EXPECT_THAT(fault("store: rediss://host\nredis: {tls_key: k.pem}\n"), HasSubstr("a certificate needs its key"));
+  EXPECT_EQ(fault("redis: {tls_ca: ca.pem}\n"), "loaded") << "without Redis they mean nothing";
 }
 
 TEST_F(ConfigTest, AServerThatWouldNotListenIsRefused) {

@@ -23,41 +23,13 @@ int digit(char c) {
   return -1;
 }
 
-Result<HashKey> decode(std::string text, const std::filesystem::path& file) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  HashKey key{};
-  bool sound = text.size() == kDigits;
-  int used = 0;
-  for (std::size_t i = 0; sound && i < kDigits; i += 2) {
-    const int high = digit(text[i]);
-    const int low = digit(text[i + 1]);
-    sound = high >= 0 && low >= 0;
-    key[i / 2] = static_cast<std::uint8_t>(high * 16 + low);
-    used |= key[i / 2];
-  }
-  if (!sound || used == 0) {
-    return Failure{Code::invalid_argument, file.string() + ": is not a hash key, expected 32 hexadecimal digits"};
-  }
-  return key;
-}
-
-std::string encode(const HashKey& key) {
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : key) {
-    text += kHex[byte >> 4];
-    text += kHex[byte & 0xF];
-  }
-  return text + "\n";
-}
-
 Failure system_failure(const std::filesystem::path& file) {
   return {Code::unavailable, file.string() + ": cannot be made: " + std::generic_category().message(errno)};
 }
 
 // Written beside and linked into place, so that nobody ever reads half a key.
 Status make(const std::filesystem::path& file) {
-  const std::string text = encode(identity::random_hash_key());
+  const std::string text = hash_key_text(identity::random_hash_key()) + "\n";
   const std::string fresh = file.string() + ".new." + std::to_string(::getpid());
   ::unlink(fresh.c_str());
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -72,6 +44,29 @@ Status make(const std::filesystem::path& file) {
 
 }  // namespace
 
+std::string hash_key_text(const HashKey& key) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : key) {
+    text += kHex[byte >> 4];
+    text += kHex[byte & 0xF];
+  }
+  return text;
+}
+
+std::optional<HashKey> parse_hash_key(std::string_view text) {
+  if (text.size() != kDigits) return std::nullopt;
+  HashKey key{};
+  for (std::size_t i = 0; i < kDigits; i += 2) {
+    const int high = digit(text[i]);
+    const int low = digit(text[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    key[i / 2] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  if (key == HashKey{}) return std::nullopt;  // means "none" elsewhere
+  return key;
+}
+
 Result<HashKey> load_or_make_hash_key(const std::filesystem::path& file) {
   Result<std::string> text = rules::read_bounded_file(file, kMaxFileBytes);
   if (!text.ok() && text.failure().code == Code::not_found) {
@@ -79,7 +74,10 @@ Result<HashKey> load_or_make_hash_key(const std::filesystem::path& file) {
     text = rules::read_bounded_file(file, kMaxFileBytes);
   }
   if (!text.ok()) return text.failure();
-  return decode(std::move(text).value(), file);
+  std::string_view digits = text.value();
+  while (digits.ends_with('\n') || digits.ends_with('\r')) digits.remove_suffix(1);
+  if (const std::optional<HashKey> key = parse_hash_key(digits)) return *key;
+  return Failure{Code::invalid_argument, file.string() + ": is not a hash key, expected 32 hexadecimal digits"};
 }
 
 }  // namespace weir::server

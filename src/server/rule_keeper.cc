@@ -7,8 +7,8 @@
 
 namespace weir::server {
 
-RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log)
-    : path_(std::move(path)), clock_(clock), log_(log) {
+RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::AllowanceCheck supported)
+    : path_(std::move(path)), clock_(clock), log_(log), book_(std::make_shared<rules::RuleBook>(std::move(supported))) {
   if (!path_.empty()) watch_.emplace(path_);
 }
 

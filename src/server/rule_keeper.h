@@ -19,7 +19,8 @@ namespace weir::server {
 class RuleKeeper {
  public:
   // A file or a folder; an empty path means the quickstart rules, which never change.
-  RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log);
+  // `supported`: see RuleBook.
+  RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::AllowanceCheck supported = {});
 
   // A failure here is final: there is nothing good to fall back to.
   Status load();
@@ -35,7 +36,7 @@ class RuleKeeper {
   const std::filesystem::path path_;
   Clock& clock_;
   observe::Log& log_;
-  const std::shared_ptr<rules::RuleBook> book_ = std::make_shared<rules::RuleBook>();
+  const std::shared_ptr<rules::RuleBook> book_;
   std::optional<rules::FileWatch> watch_;
 };
 

@@ -18,10 +18,14 @@
 #include "server/hash_key.h"
 #include "server/housekeeping.h"
 #include "server/port_probe.h"
+#include "server/redis_settings.h"
+#include "server/redis_stores.h"
 #include "server/rule_keeper.h"
+#include "server/shared_hash_key.h"
 #include "server/snapshot_keeper.h"
 #include "server/version.h"
 #include "stores/memory/memory_store.h"
+#include "stores/redis/exactness.h"
 
 namespace weir::server {
 namespace {
@@ -39,6 +43,10 @@ constexpr Duration kResyncPeriod = std::chrono::seconds(1);
 constexpr Duration kSweepPeriod = std::chrono::milliseconds(10);
 constexpr std::size_t kSlotsPerSweep = 8192;
 constexpr Duration kWatchPeriod = std::chrono::milliseconds(250);
+// How long a start waits for Redis to tell the hash key, and how long housekeeping waits to see that it still does.
+constexpr Duration kHashKeyPatience = std::chrono::seconds(3);
+constexpr Duration kHashKeyRecheckPatience = std::chrono::milliseconds(500);
+constexpr Duration kHashKeyPeriod = std::chrono::seconds(10);
 
 std::size_t loop_count(const Config& config) {
   if (config.loops > 0) return static_cast<std::size_t>(config.loops);
@@ -47,9 +55,24 @@ std::size_t loop_count(const Config& config) {
 
 Result<HashKey> choose_hash_key(const Config& config) {
   if (!config.hash_key_file.empty()) return load_or_make_hash_key(config.hash_key_file);
+  if (uses_redis(config)) {
+    const Result<redis::RedisOptions> options = redis_options(config);
+    if (!options.ok()) return options.failure();
+    return agree_on_hash_key(options.value(), identity::random_hash_key(), kHashKeyPatience);
+  }
   // Without the key its buckets were hashed with, a snapshot would be worthless.
   if (!config.memory_snapshot.empty()) return load_or_make_hash_key(config.memory_snapshot.string() + ".key");
   return identity::random_hash_key();
+}
+
+// Redis counts some allowances exactly only up to a bound; rules beyond it are refused rather than miscounted.
+rules::AllowanceCheck allowance_check(const Config& config) {
+  if (!uses_redis(config)) return {};
+  return redis::redis_supports;
+}
+
+std::shared_ptr<stores::MemoryStore> make_memory_store(std::size_t max_bytes) {
+  return std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
 }
 
 frontends::Limits connection_limits(const Config& config) {
@@ -73,21 +96,25 @@ http::HttpLimits message_limits(const Config& config) {
 
 struct Server::Parts {
   Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to, const HashKey& key);
+  ~Parts();
 
+  Status make_engines();
   Status listen();
   Result<std::string> listen_on(const std::string& address,
                                 const std::function<std::shared_ptr<http::Router>(std::size_t)>& router);
   void keep_house();
+  void keep_hash_key();
   http::HealthReport health(bool with_details) const;
   observe::Facts facts() const;
 
   const Config config;
   const std::shared_ptr<ProcessClock> clock;
   observe::Log& log;
+  const HashKey hash_key;
   const TimePoint started;
   RuleKeeper rules;
-  const std::shared_ptr<stores::MemoryStore> store;
   const std::shared_ptr<stores::MemoryStore> fallback;
+  const std::shared_ptr<stores::MemoryStore> store;  // the one in this process: with Redis, the fallback
   SnapshotKeeper snapshot;
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters;  // one for each loop, like the engines
   std::vector<std::unique_ptr<engine::Engine>> engines;
@@ -95,8 +122,9 @@ struct Server::Parts {
   std::atomic<bool> draining{false};
   std::string http_address{kOff};
   std::string admin_address{kOff};
-  frontends::Loops loops;     // stopped before what its handlers use goes away
-  Housekeeping housekeeping;  // likewise
+  frontends::Loops loops;              // stopped before what its handlers use goes away
+  std::unique_ptr<RedisStores> redis;  // null: the memory store; it lives on the loops
+  Housekeeping housekeeping;
 };
 
 Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to,
@@ -104,27 +132,49 @@ Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> proce
     : config(settings),
       clock(std::move(process_clock)),
       log(to),
+      hash_key(key),
       started(clock->now()),
-      rules(config.rules, *clock, log),
-      store(std::make_shared<stores::MemoryStore>(
-          MemoryOptions{.max_bytes = static_cast<std::size_t>(config.memory_max_bytes)})),
-      fallback(std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = kFallbackBytes})),
-      snapshot(*store, config.memory_snapshot, key, log),
-      loops(loop_count(config)) {
+      rules(config.rules, *clock, log, allowance_check(config)),
+      fallback(make_memory_store(kFallbackBytes)),
+      store(uses_redis(config) ? fallback : make_memory_store(static_cast<std::size_t>(config.memory_max_bytes))),
+      snapshot(*store, uses_redis(config) ? std::filesystem::path() : config.memory_snapshot, key, log),
+      loops(loop_count(config)) {}
+
+// Calls that still wait for Redis are answered by the engines, so those end last.
+Server::Parts::~Parts() {
+  housekeeping.stop();
+  loops.stop();
+  if (redis != nullptr) redis->close();
+}
+
+Status Server::Parts::make_engines() {
+  if (uses_redis(config)) {
+    const Result<redis::RedisOptions> options = redis_options(config);
+    if (!options.ok()) return options.failure();
+    Result<std::unique_ptr<RedisStores>> stores = RedisStores::open(loops, options.value(), log);
+    if (!stores.ok()) return stores.failure();
+    redis = std::move(stores).value();
+  }
   std::vector<const observe::DecisionCounters*> borrowed;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     counters.push_back(std::make_shared<observe::DecisionCounters>());
     borrowed.push_back(counters.back().get());
     LimiterOptions options;
-    options.store = store;
+    if (redis != nullptr) {
+      options.store = redis->store(i);
+    } else {
+      options.store = store;
+    }
     options.clock = clock;
     options.observer = counters.back();
-    options.hash_key = key;
+    options.hash_key = hash_key;
+    options.prefilter = config.prefilter;
     engines.push_back(std::make_unique<engine::Engine>(rules.book(), std::move(options), fallback));
   }
   metrics = std::make_unique<observe::Metrics>(
       std::move(borrowed), [this](std::uint32_t ordinal) { return rules.book()->names().id_of(ordinal); },
       [this] { return facts(); });
+  return success();
 }
 
 Result<std::string> Server::Parts::listen_on(const std::string& address,
@@ -167,11 +217,31 @@ void Server::Parts::keep_house() {
   if (config.memory_snapshot_every > Duration(0)) {
     housekeeping.add(config.memory_snapshot_every, [this] { snapshot.save(); });
   }
+  if (redis != nullptr) {
+    const bool key_in_redis = config.hash_key_file.empty();
+    housekeeping.add(kWatchPeriod, [this, key_in_redis] {
+      if (redis->watch() && key_in_redis) keep_hash_key();
+    });
+    if (key_in_redis) housekeeping.add(kHashKeyPeriod, [this] { keep_hash_key(); });
+  }
   housekeeping.start();
 }
 
+// A Redis that was flushed, or that restarted empty, no longer has the key that the running nodes hash with; a node
+// that starts then would make another and count apart from them. So it is put back.
+void Server::Parts::keep_hash_key() {
+  if (redis->open_breaker()) return;
+  const Result<redis::RedisOptions> options = redis_options(config);
+  if (!options.ok()) return;
+  const Result<HashKey> kept = agree_on_hash_key(options.value(), hash_key, kHashKeyRecheckPatience);
+  if (!kept.ok() || kept.value() == hash_key) return;
+  log.error("hash_key_differs", "Redis holds another hash key: limits are not shared with nodes that use it; restart",
+            {{"key", kHashKeyName}});
+}
+
 // Rules that are refused do not make the server unready: the last good ones are in force. What is wrong with them is
-// told to operators, not to the callers of the API.
+// told to operators, not to the callers of the API. Nor does a store that is away: failure policies answer, and a load
+// balancer that took every node out for it would turn a degraded service into none.
 http::HealthReport Server::Parts::health(bool with_details) const {
   http::HealthReport report;
   report.ready = !draining.load(std::memory_order_relaxed);
@@ -186,7 +256,13 @@ http::HealthReport Server::Parts::health(bool with_details) const {
       observe::append_json_string(report.details, error, kShownError);
     }
   }
-  report.details += "}}";
+  report.details += "}";
+  if (redis != nullptr) {
+    report.details += std::string(",\"store\":{\"kind\":\"redis\",\"state\":\"") +
+                      (redis->open_breaker() ? "open" : "closed") +
+                      "\",\"fallback_ms\":" + std::to_string(redis->fallback_time().count()) + "}";
+  }
+  report.details += "}";
   return report;
 }
 
@@ -200,7 +276,7 @@ observe::Facts Server::Parts::facts() const {
   facts.rules_current = rules.book()->last_error().empty();
   facts.rules_loaded = rules.book()->current()->rules().size();
   const stores::MemoryStats stats = store->stats();
-  facts.store_name = store->name();
+  facts.store_name = redis == nullptr ? store->name() : "fallback";
   facts.store_keys = stats.keys;
   facts.store_bytes = stats.bytes;
   facts.store_max_bytes = stats.max_bytes;
@@ -209,6 +285,10 @@ observe::Facts Server::Parts::facts() const {
   facts.store_refused_newcomers = stats.refused_newcomers;
   facts.snapshots_saved = snapshot.saved();
   facts.snapshots_failed = snapshot.failed();
+  if (redis != nullptr) {
+    facts.remote_store = redis->facts();
+    for (const auto& engine : engines) facts.remote_store->prefilter_hits += engine->prefilter_hits();
+  }
   const frontends::Counters connections = loops.total();
   facts.connections_open = connections.open;
   facts.connections_accepted = connections.accepted;
@@ -225,6 +305,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_
   const Result<HashKey> key = choose_hash_key(config);
   if (!key.ok()) return key.failure();
   auto parts = std::make_unique<Parts>(config, std::move(clock), log, key.value());
+  if (Status made = parts->make_engines(); !made.ok()) return made.failure();
   if (Status loaded = parts->rules.load(); !loaded.ok()) {
     return Failure{Code::invalid_argument, loaded.failure().message};
   }
@@ -237,10 +318,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 
-Server::~Server() {
-  parts_->housekeeping.stop();
-  parts_->loops.stop();
-}
+Server::~Server() = default;
 
 const std::string& Server::http_address() const { return parts_->http_address; }
 const std::string& Server::admin_address() const { return parts_->admin_address; }
@@ -252,6 +330,7 @@ void Server::drain() {
   parts_->log.info("draining", "finishing what is begun", {{"timeout_ms", ceil_ms(limit)}});
   parts_->loops.drain(limit);
   parts_->housekeeping.stop();
+  if (parts_->redis != nullptr) parts_->redis->close();
   parts_->snapshot.save();
   parts_->log.info("stopped", "stopped");
 }

@@ -264,6 +264,49 @@ TEST_F(ServerTest, BodiesOverTheBoundAreRefused) {
   EXPECT_EQ(status_of(call(server_->http_address(), "POST", "/v1/check/batch", std::string(1025, ' '))), 413);
 }
 
+// R50: with a hash key of its own a node starts without Redis, and its rules answer by their policies.
+TEST_F(ServerTest, StartsWithoutRedisAndAnswersByPolicy) {
+  config_.store = "redis://:secret@127.0.0.1:1";
+  config_.hash_key_file = folder_ / "key";
+  start();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(check("acme"), 200) << "the limit is 2, but nobody counts";
+  const std::string ready = call(server_->admin_address(), "GET", "/readyz");
+  EXPECT_EQ(status_of(ready), 200);
+  EXPECT_THAT(ready, HasSubstr(R"("store":{"kind":"redis","state":"open","fallback_ms":)"));
+  const std::string scrape = metrics();
+  EXPECT_THAT(scrape, HasSubstr("weir_store_breaker_state 1\n"));
+  EXPECT_THAT(scrape, HasSubstr("weir_store_calls_total 20\n"));
+  EXPECT_THAT(scrape, HasSubstr("weir_degraded_decisions_total 20\n"));
+  EXPECT_THAT(scrape, HasSubstr("weir_store_keys{store=\"fallback\"} 0\n"));
+  server_->drain();
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"store_unavailable\""));
+  EXPECT_THAT(log_.text(), Not(HasSubstr("secret")));
+}
+
+// R53: what Lua's doubles cannot count exactly is refused, at the start and later.
+TEST_F(ServerTest, RulesBeyondTheBoundsOfRedisAreRefused) {
+  config_.store = "redis://127.0.0.1:1";
+  config_.hash_key_file = folder_ / "key";
+  start();
+  std::ofstream(folder_ / "rules.yaml") << "version: 1\nrules:\n  - {id: vast, algorithm: token-bucket, limit: 7, "
+                                           "window: 3650d, burst: 5, plans: {gold: {burst: 1000000000}}}\n";
+  const Status refused = server_->reload();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.failure().message, HasSubstr("rule vast: plan gold: burst: is 1000000000, expected at most "));
+  EXPECT_THAT(call(server_->admin_address(), "GET", "/readyz"), HasSubstr("rule vast: plan gold: burst"));
+  EXPECT_EQ(check("acme"), 200) << "the last good rules stay";
+  server_.reset();
+  EXPECT_THAT(start_fails().message, HasSubstr("rule vast: plan gold: burst"));
+  config_.store = "memory";
+  start();
+}
+
+TEST_F(ServerTest, MemoryShowsNothingOfAStoreOnTheNetwork) {
+  start();
+  EXPECT_THAT(metrics(), Not(HasSubstr("weir_store_breaker")));
+  EXPECT_THAT(call(server_->admin_address(), "GET", "/readyz"), Not(HasSubstr("\"store\"")));
+}
+
 TEST_F(ServerTest, ListensOnUnixSocketsToo) {
   config_.listen_http = "unix:" + (folder_ / "http.sock").string();
   config_.listen_admin = "off";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <vector>
 
@@ -15,12 +16,19 @@ class WordBucket {
     return algorithms::evaluate(allowance, words(), now, cost);
   }
 
-  // Charges if admitted.
+  // Charges if admitted, step by step; where the algorithm also has the one-step take(), both must agree.
   ChargeOutcome take(const Allowance& allowance, TimePoint now, std::int64_t cost) {
+    WordBucket twin = *this;
     const ChargeOutcome outcome = peek(allowance, now, cost);
     if (outcome.admitted) {
       grow(allowance, now, cost);
       algorithms::charge(allowance, words(), now, cost);
+    }
+    if (!algorithms::keeps_tail(allowance.algorithm)) {
+      const algorithms::Taken taken = algorithms::take(allowance, twin.words(), now, cost);
+      assert(taken.outcome == outcome && twin == *this);
+      assert(taken.changed == (outcome.admitted && cost > 0));
+      assert(!taken.changed || taken.idle_from == idle_from(allowance));
     }
     return outcome;
   }

@@ -67,6 +67,7 @@ void Connection::on_received(const error_code& error, std::size_t count) {
     input_.commit(count);
   }
   process();
+  if (std::exchange(drain_after_receive_, false)) drain_now();
 }
 
 void Connection::decrypt(std::size_t count) {
@@ -240,8 +241,19 @@ void Connection::time_out() {
 }
 
 void Connection::drain() {
-  if (dead_ || closing_) return;
+  // Behind what the loop has already queued: bytes that were received and not yet handled.
+  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->drain_now(); });
+}
+
+void Connection::drain_now() {
+  if (closed()) return;
   if (!protocol_) return abort();
+  // A request that has arrived and that we have not looked at yet is owed an answer too.
+  error_code ignored;
+  if (receiving_ && protocol_->idle() && socket_.available(ignored) > 0) {
+    drain_after_receive_ = true;
+    return;
+  }
   protocol_->on_drain();
   flush();
 }

@@ -45,6 +45,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   void start();
   // Closes if a timeout has passed.
   void sweep();
+  // Lets the protocol finish what has arrived, then close.
   void drain();
   // Closes at once; what is unsent is lost.
   void abort();
@@ -77,6 +78,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   void compact_outgoing();
   void finish();
   void time_out();
+  void drain_now();
 
   // With TLS, output_ is what the protocol said and wire_ what goes out; without, output_ itself goes out.
   std::string& outgoing() { return tls_ ? wire_ : output_; }
@@ -103,6 +105,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   bool offer_again_ = false;  // resumed while offering_
   bool wake_posted_ = false;
   bool paused_ = false;
+  bool drain_after_receive_ = false;
   bool peer_ended_ = false;
   bool closing_ = false;
   bool lingering_ = false;  // all is sent and our side is shut; waiting for the peer's end

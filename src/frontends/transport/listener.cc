@@ -202,17 +202,19 @@ Listener::Outcome Listener::accept_one() {
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   loop_.count_accepted();
-  hand_over(fd.release(), describe(address));
+  hand_over(std::move(fd), describe(address));
   return Outcome::accepted;
 }
 
-void Listener::hand_over(int fd, Peer peer) {
+void Listener::hand_over(Descriptor fd, Peer peer) {
   const std::shared_ptr<Loop>& target = targets_[turn_++ % targets_.size()];
-  auto adopt = [target, service = service_, fd, peer = std::move(peer)]() mutable {
+  // Shared, because a task must be copyable; a task that is dropped closes it.
+  auto held = std::make_shared<Descriptor>(std::move(fd));
+  auto adopt = [target, service = service_, held, peer = std::move(peer)] {
     // The family only matters to calls that we do not make.
     const asio::generic::stream_protocol family(AF_UNSPEC, 0);
-    auto connection =
-        std::make_shared<Connection>(target, service, Connection::Socket(target->io(), family, fd), std::move(peer));
+    Connection::Socket socket(target->io(), family, held->release());
+    auto connection = std::make_shared<Connection>(target, service, std::move(socket), peer);
     target->add(connection);
     connection->start();
     if (target->draining()) connection->drain();

@@ -59,7 +59,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void pause();
   void on_ready();
   Outcome accept_one();
-  void hand_over(int fd, Peer peer);
+  void hand_over(Descriptor fd, Peer peer);
 
   Loop& loop_;
   const std::vector<std::shared_ptr<Loop>> targets_;

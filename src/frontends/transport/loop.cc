@@ -95,6 +95,12 @@ void Loop::discard_queued() {
   ended_.store(true, std::memory_order_release);
   io_.restart();
   io_.poll();
+  // A connection that was handed over after shut_down().
+  while (!connections_.empty()) {
+    const std::shared_ptr<Connection> last = connections_.back();
+    last->abort();
+  }
+  io_.poll();
   // A listener holds the loops that it deals to: this ends the circle.
   listeners_.clear();
 }

@@ -310,6 +310,26 @@ TEST_F(LoopsTest, DrainFinishesWhatIsOwedAndClosesTheRest) {
   EXPECT_EQ(loops_->total().open, 0u);
 }
 
+TEST_F(LoopsTest, DrainAnswersRequestsThatHaveArrivedAndWereNotLookedAt) {
+  start();
+  TestClient known(endpoint_);
+  ASSERT_TRUE(known.send("hello\n"));
+  EXPECT_EQ(known.read_until("\n"), "hello\n");
+  // The loop is busy while a request arrives, and with it a connection that is not accepted yet.
+  std::promise<void> busy;
+  loops_->post(0, [&, until = busy.get_future().share()] { until.wait(); });
+  ASSERT_TRUE(known.send("in time\n"));
+  TestClient fresh(endpoint_);
+  ASSERT_TRUE(fresh.send("me too\n"));
+  std::thread draining([&] { loops_->drain(std::chrono::seconds(20)); });
+  busy.set_value();
+  EXPECT_EQ(known.read_to_end(), "in time\n");
+  EXPECT_EQ(fresh.read_to_end(), "me too\n");
+  known.half_close();
+  fresh.half_close();
+  draining.join();
+}
+
 TEST_F(LoopsTest, DrainEndsAtItsDeadline) {
   start();
   TestClient owed(endpoint_);

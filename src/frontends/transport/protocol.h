@@ -47,7 +47,8 @@ class Link {
   virtual std::shared_ptr<Link> hold() = 0;
   virtual bool closed() const = 0;
 
-  // Runs `task` on this loop after `delay`, unless the connection is closed by then.
+  // Runs `task` on this loop after `delay`, unless the connection is closed by then. The task must not hold the link:
+  // it would keep a closed connection in memory until its time comes.
   virtual void after(Duration delay, std::function<void()> task) = 0;
 
   // For completions that may run on another thread; the only two methods that such a thread may call. post() runs

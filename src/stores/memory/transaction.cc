@@ -19,7 +19,7 @@ algorithms::ConstBucketWords words_of(Slot* slot) {
 
 void Transaction::add(Shard& shard) {
   assert(size_ < kMaxCharges);
-  entries_[size_] = Entry{&shard, nullptr, std::max(call_.now, from_micros(shard.floor_us())), false, false};
+  entries_[size_] = Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), false, false};
   locate(size_++);
 }
 
@@ -64,7 +64,8 @@ bool Transaction::take() {
 }
 
 ChargeOutcome Transaction::evaluate(std::size_t i, std::int64_t cost) const {
-  return algorithms::evaluate(*call_.charges[i].allowance, words_of(entries_[i].slot), entries_[i].now, cost);
+  return algorithms::evaluate(*call_.charges[i].allowance, words_of(entries_[i].slot), from_micros(entries_[i].now_us),
+                              cost);
 }
 
 // True when no binding charge is denied.
@@ -85,7 +86,8 @@ bool Transaction::ready(std::size_t i) const {
   const Entry& entry = entries_[i];
   if (entry.slot == nullptr) return false;
   const algorithms::BucketWords words = entry.slot->words();
-  return algorithms::tail_words_needed(*charge.allowance, words, entry.now, charge.cost) <= words.tail.size();
+  return algorithms::tail_words_needed(*charge.allowance, words, from_micros(entry.now_us), charge.cost) <=
+         words.tail.size();
 }
 
 bool Transaction::all_ready() const {
@@ -123,7 +125,7 @@ bool Transaction::make_room_for(std::size_t i) {
   const Algorithm algorithm = charge.allowance->algorithm;
   entry.slot = entry.shard->find(charge.key);
   if (entry.slot == nullptr) {
-    entry.slot = entry.shard->insert(charge.key, algorithm, micros(entry.now), budget_);
+    entry.slot = entry.shard->insert(charge.key, algorithm, entry.now_us, budget_);
     entry.created = entry.slot != nullptr;
   } else if (!entry.slot->holds(algorithm)) {
     entry.shard->renew(*entry.slot, algorithm, budget_);
@@ -137,7 +139,7 @@ bool Transaction::grow_tail(std::size_t i) {
   const Charge& charge = call_.charges[i];
   Entry& entry = entries_[i];
   const std::size_t words =
-      algorithms::tail_words_needed(*charge.allowance, entry.slot->words(), entry.now, charge.cost);
+      algorithms::tail_words_needed(*charge.allowance, entry.slot->words(), from_micros(entry.now_us), charge.cost);
   return entry.shard->grow_tail(*entry.slot, words, budget_);
 }
 
@@ -158,7 +160,7 @@ void Transaction::charge_all() {
   for (std::size_t i = 0; i < size_; ++i) {
     if (!entries_[i].charge) continue;
     const Charge& charge = call_.charges[i];
-    algorithms::charge(*charge.allowance, entries_[i].slot->words(), entries_[i].now, charge.cost);
+    algorithms::charge(*charge.allowance, entries_[i].slot->words(), from_micros(entries_[i].now_us), charge.cost);
     refresh_idle(i);
   }
 }
@@ -174,7 +176,7 @@ void Transaction::count_denied() {
     // Without a bucket only too large a cost is denied, so it is there, unless making room for another charge has just
     // found it idle by the limits that it was last charged under.
     if (entry.slot == nullptr || !grow_tail(i)) continue;
-    algorithms::charge_denied(*charge.allowance, entry.slot->words(), entry.now, charge.cost);
+    algorithms::charge_denied(*charge.allowance, entry.slot->words(), from_micros(entry.now_us), charge.cost);
     refresh_idle(i);
     outcome = evaluate(i, charge.cost);
   }
@@ -184,7 +186,7 @@ void Transaction::refund() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
     if (entries_[i].slot != nullptr && charge.cost > 0) {
-      algorithms::refund(*charge.allowance, entries_[i].slot->words(), entries_[i].now, charge.cost);
+      algorithms::refund(*charge.allowance, entries_[i].slot->words(), from_micros(entries_[i].now_us), charge.cost);
       refresh_idle(i);
     }
     call_.outcomes[i] = evaluate(i, 0);
@@ -214,7 +216,7 @@ void Transaction::describe_uncharged(std::size_t i) {
 // Where the shard's time is ahead of the caller's, waits counted from the former are too short for the latter.
 void Transaction::report_in_callers_time() {
   for (std::size_t i = 0; i < size_; ++i) {
-    const Duration ahead = entries_[i].now - call_.now;
+    const Duration ahead = from_micros(entries_[i].now_us) - call_.now;
     if (ahead.count() <= 0) continue;
     ChargeOutcome& outcome = call_.outcomes[i];
     for (Duration* wait : {&outcome.retry_after, &outcome.reset_after, &outcome.delay}) {

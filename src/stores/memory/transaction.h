@@ -17,8 +17,6 @@ namespace weir::stores {
 
 class Transaction {
  public:
-  static constexpr std::size_t kMaxCharges = 64;
-
   Transaction(StoreCall& call, MemoryBudget& budget) : call_(call), budget_(budget) {}
 
   // For each charge in turn: the shard that its key lives in.
@@ -31,10 +29,10 @@ class Transaction {
  private:
   struct Entry {
     Shard* shard;
-    Slot* slot;  // null: no bucket, or one of another algorithm, which counts as none
-    TimePoint now;
-    bool charge;   // to be charged by this call
-    bool created;  // this call has put the slot there
+    Slot* slot;           // null: no bucket, or one of another algorithm, which counts as none
+    std::int64_t now_us;  // a plain number, so that an unused entry costs nothing
+    bool charge;          // to be charged by this call
+    bool created;         // this call has put the slot there
   };
 
   bool take();

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""The Redis store: decisions per second and Redis's CPU for each, beside redis-benchmark running the same script raw.
+
+One redis-server on core 0, the load on core 1, taking turns, so that a machine whose speed drifts slows both alike.
+`redis_script` prints the script and the call that a decision sends; redis-benchmark repeats that call on random keys.
+`redis_load` makes decisions: rules, keys, charge, one script call, verdict. Run it through bench/run.py.
+"""
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+KEYS = 10_000  # as in redis_load.cc
+DECISIONS = 100_000
+CLIENTS = 64
+DEPTH = 16
+FLOOD_PERCENT = 90
+# The bench wants rates, not failure policies: no call may be given up because a core is busy with something else.
+SETTINGS = "?deadline=10s"
+
+
+def wire_words(command):
+    """The words of one command in Redis's protocol: *2, then $3 GET and so on."""
+    words, at = [], command.index(b"\r\n") + 2
+    while at < len(command):
+        end = command.index(b"\r\n", at)
+        size = int(command[at + 1:end])
+        words.append(command[end + 2:end + 2 + size].decode())
+        at = end + 2 + size + 2
+    return words
+
+
+class Redis:
+    """A redis-server that is asked through redis-cli."""
+
+    def __init__(self, run):
+        self.run = run
+        self.folder = tempfile.mkdtemp(prefix="weir-bench-")
+        port = run.free_port()
+        self.server = run.Server("redis", ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", self.folder])
+        self.server.wait_listening(port)
+
+    def ask(self, *words):
+        return subprocess.run(["redis-cli", "-p", str(self.server.port), *words], capture_output=True, text=True, check=True).stdout
+
+    def script_calls(self):
+        return sum(int(n) for n in re.findall(r"cmdstat_eval(?:sha)?:calls=(\d+)", self.ask("INFO", "commandstats")))
+
+    def cpu(self):
+        return self.run.cpu_seconds(self.server.process.pid)
+
+    def stop(self):
+        self.server.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def raw_call(run, redis):
+    """Loads the script; the words with which redis-benchmark calls it, each time on another key."""
+    body = subprocess.run([f"{run.BIN}/redis_script", "body"], capture_output=True, text=True, check=True).stdout
+    words = wire_words(subprocess.run([f"{run.BIN}/redis_script", "call"], capture_output=True, check=True).stdout)
+    sha = redis.ask("SCRIPT", "LOAD", body).strip()
+    if words[:3] != ["EVALSHA", sha, "1"]:
+        sys.exit(f"redis_script calls {words[:3]}, Redis names the script {sha}")
+    key = words[3]
+    return words[:3] + [key[:-len("__rand_int__")] + "__rand_int__"] + words[4:]
+
+
+def raw_round(run, redis, call):
+    """Calls per second, and microseconds of Redis's CPU for each."""
+    before = redis.cpu()
+    done = subprocess.run(["redis-benchmark", "-p", str(redis.server.port), "-c", str(CLIENTS), "-P", str(DEPTH), "-n", str(DECISIONS),
+                           "-r", str(KEYS), "-q", *call], preexec_fn=run.pin(1), capture_output=True, text=True)
+    used = redis.cpu() - before
+    rates = re.findall(r"([\d.]+) requests per second", done.stdout)
+    if done.returncode != 0 or not rates or "rror" in done.stdout + done.stderr:
+        sys.exit(f"redis-benchmark did not run the script:\n{done.stdout}\n{done.stderr}")
+    return float(rates[-1]), used / DECISIONS * 1e6
+
+
+def load_round(run, redis, in_flight, flood_percent=0, prefilter="off"):
+    """What redis_load reports, with Redis's own count of script calls and its CPU per decision."""
+    redis.ask("CONFIG", "RESETSTAT")
+    before = redis.cpu()
+    done = subprocess.run([f"{run.BIN}/redis_load", f"redis://127.0.0.1:{redis.server.port}{SETTINGS}", str(DECISIONS), str(in_flight),
+                           str(flood_percent), prefilter], preexec_fn=run.pin(1), capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"redis_load: {done.stderr}")
+    report = json.loads(done.stdout)
+    report["redis_us"] = (redis.cpu() - before) / DECISIONS * 1e6
+    report["redis_calls"] = redis.script_calls()
+    report["rate"] = DECISIONS / report["seconds"]
+    if report["degraded"] > 0:
+        sys.exit(f"redis_load: Redis did not answer {report['degraded']} of {DECISIONS} decisions")
+    return report
+
+
+def row(name, unit, value, floor=None, digits=0):
+    result = {"name": name, "unit": unit, "value": round(value, digits)}
+    if floor is not None:
+        result |= {"floor": round(floor, digits), "ratio": round(value / floor, 3)}
+    return result
+
+
+def bench_redis(args):
+    import run  # here, because run.py imports this file
+
+    redis = Redis(run)
+    try:
+        call = raw_call(run, redis)
+        raw, exact, deep = [], [], []
+        raw_round(run, redis, call)
+        load_round(run, redis, CLIENTS)
+        for _ in range(args.rounds):
+            raw.append(raw_round(run, redis, call))
+            exact.append(load_round(run, redis, CLIENTS))
+            deep.append(load_round(run, redis, CLIENTS * DEPTH))
+        flood = {prefilter: load_round(run, redis, CLIENTS, FLOOD_PERCENT, prefilter) for prefilter in ("off", "on")}
+    finally:
+        redis.stop()
+    raw_rate, raw_us = (statistics.median(values) for values in zip(*raw))
+
+    def median(reports, member):
+        return statistics.median(report[member] for report in reports)
+
+    cut = 1 - flood["on"]["redis_calls"] / flood["off"]["redis_calls"]
+    return [
+        row("redis.raw_evalsha", "/s", raw_rate),
+        row("redis.raw_evalsha_cpu", "us", raw_us, digits=2),
+        row("redis.exact", "/s", median(exact, "rate"), raw_rate),
+        row("redis.exact_cpu", "us", median(exact, "redis_us"), raw_us, digits=2),
+        row("redis.exact_1024_in_flight", "/s", median(deep, "rate"), raw_rate),
+        row("redis.exact_1024_in_flight_cpu", "us", median(deep, "redis_us"), raw_us, digits=2),
+        row("redis.calls_per_decision", "", median(exact, "redis_calls") / DECISIONS, digits=3),
+        row("redis.prefilter_cut", "%", 100 * cut, digits=1),
+    ]
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    for result in bench_redis(parser.parse_args()):
+        print(result)

@@ -1,0 +1,243 @@
+#include "identity/caller/identity.h"
+
+#include <algorithm>
+#include <array>
+
+#include "identity/caller/ascii.h"
+#include "identity/caller/route_path.h"
+
+namespace weir::identity {
+namespace {
+
+using Kind = FieldSource::Kind;
+
+constexpr std::string_view kApiKey = "api_key";
+constexpr std::array<std::string_view, 2> kNeedVerified = {"tenant", "plan"};
+constexpr std::array<std::string_view, 5> kBuiltIn = {"ip", "method", "path", "action", "traffic"};
+constexpr std::size_t kMaxForwardingLines = 32;
+constexpr std::string_view kExternal = "external";
+
+// The texts are the same whatever was wrong, so that nobody learns by trying.
+Refusal malformed(const char* cause) { return {Refusal::Kind::malformed, "the request could not be read", cause}; }
+Refusal unauthenticated(std::string cause) {
+  return {Refusal::Kind::unauthenticated, "the credentials were not accepted", std::move(cause)};
+}
+Refusal blocked() { return {Refusal::Kind::blocked, "the caller is blocked", "revoked_key"}; }
+
+template <typename List, typename Value>
+bool contains(const List& list, const Value& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// The token of "Bearer <token>"; elsewhere than in Authorization the bare token will do.
+std::string_view token_in(std::string_view value, bool bare_allowed) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (value.size() > kScheme.size() && same_ignoring_case(value.substr(0, kScheme.size()), kScheme)) {
+    return trimmed(value.substr(kScheme.size()));
+  }
+  return bare_allowed ? value : std::string_view{};
+}
+
+Failure invalid(std::string message) { return {Code::invalid_argument, "identity: " + std::move(message)}; }
+
+}  // namespace
+
+Identity::Identity(IdentityOptions options, ClientAddress addresses, ClientAddress internal, ApiKeys api_keys,
+                   RouteTable routes)
+    : options_(std::move(options)),
+      addresses_(std::move(addresses)),
+      internal_(std::move(internal)),
+      api_keys_(std::move(api_keys)),
+      routes_(std::move(routes)) {}
+
+Result<std::shared_ptr<const Identity>> Identity::create(const IdentityOptions& options) {
+  if (Status ranges = check_ranges(options); !ranges.ok()) return ranges.failure();
+  Result<ClientAddress> addresses = ClientAddress::create(options.trusted_proxies, options.forwarding_header);
+  if (!addresses.ok()) return invalid("trusted_proxies: " + addresses.failure().message);
+  Result<ClientAddress> internal = ClientAddress::create(options.internal_networks);
+  if (!internal.ok()) return invalid("internal_networks: " + internal.failure().message);
+  Result<ApiKeys> api_keys = ApiKeys::load(options.keys, options.revoked_keys_file);
+  if (!api_keys.ok()) return api_keys.failure();
+  Result<RouteTable> routes = RouteTable::create(options.routes);
+  if (!routes.ok()) return invalid(routes.failure().message);
+
+  std::shared_ptr<Identity> identity(new Identity(options, std::move(addresses).value(), std::move(internal).value(),
+                                                  std::move(api_keys).value(), std::move(routes).value()));
+  if (options.jwt) {
+    Result<JwtVerifier> verifier = JwtVerifier::load(*options.jwt);
+    if (!verifier.ok()) return verifier.failure();
+    identity->jwt_.emplace(std::move(verifier).value());
+  }
+  if (Status sources = identity->prepare_sources(); !sources.ok()) return sources.failure();
+  return std::shared_ptr<const Identity>(std::move(identity));
+}
+
+Status Identity::check_ranges(const IdentityOptions& options) {
+  const auto fits = [](int v4, int v6) { return v4 >= 0 && v4 <= kIpv4Bits && v6 >= 0 && v6 <= kIpv6Bits; };
+  if (!fits(options.ipv4_prefix, options.ipv6_prefix)) return invalid("a prefix is longer than an address");
+  for (const AddressTier& tier : options.tiers) {
+    if (tier.attribute.empty() || contains(kBuiltIn, tier.attribute)) return invalid("a tier needs a name of its own");
+    if (!fits(tier.ipv4_prefix, tier.ipv6_prefix))
+      return invalid(tier.attribute + ": a prefix is longer than an address");
+  }
+  for (const TrafficMark& mark : options.marks) {
+    if (mark.header.empty() || mark.as.empty()) return invalid("a mark needs a header and a name");
+  }
+  if (options.jwt_required && !options.jwt) return invalid("a token is required, but there is no key to verify it");
+  const std::size_t most =
+      options.attributes.size() + options.tiers.size() + kBuiltIn.size();  // before any request can exceed it
+  if (most > kMaxAttributes) return invalid("more attributes than a request may have");
+  return success();
+}
+
+Status Identity::prepare_sources() {
+  for (const AttributeFrom& from : options_.attributes) {
+    const std::string& name = from.attribute;
+    const auto is_tier = [&](const AddressTier& tier) { return tier.attribute == name; };
+    if (name.empty() || name.size() > kMaxAttributeName) return invalid("an attribute's name is empty or too long");
+    if (contains(kBuiltIn, name) || std::any_of(options_.tiers.begin(), options_.tiers.end(), is_tier)) {
+      return invalid(name + ": is made by identity itself and has no source");
+    }
+    Result<FieldSource> field = parse_field_source(from.source);
+    if (!field.ok()) return invalid(name + ": " + field.failure().message);
+    Source source{name, std::move(field).value(), 0, name == kApiKey || contains(options_.hashed, name)};
+    if (contains(kNeedVerified, name) && !source.field.is_verified() && !contains(options_.accept_unverified, name)) {
+      return invalid(name + ": " + from.source +
+                     " is whatever the caller says; use jwt: or gateway:, or list it in accept_unverified");
+    }
+    if (source.field.kind == Kind::jwt) {
+      if (!jwt_) return invalid(name + ": comes from a token, but there is no key to verify it");
+      source.claim = claim_paths_.size();
+      claim_paths_.push_back(source.field.name);
+    }
+    sources_.push_back(std::move(source));
+  }
+  return success();
+}
+
+std::optional<Refusal> Identity::identify(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const {
+  caller.clear();
+  Seen seen{inbound, {}, false, {}, nullptr, {}};
+  see_peer(seen);
+  std::optional<std::string> path = normal_path(inbound.target);
+  if (!path) return malformed("path");
+  seen.path = std::move(*path);
+  seen.route = routes_.match(inbound.method, seen.path);
+  if (auto refusal = see_token(seen, now)) return refusal;
+  auto refusal = add_built_in(seen, caller);
+  for (std::size_t i = 0; !refusal && i < sources_.size(); ++i) refusal = add_source(seen, sources_[i], caller);
+  if (refusal) {
+    caller.clear();
+    return refusal;
+  }
+  caller.finish(Cost{seen.route == nullptr ? 1 : seen.route->cost});
+  return std::nullopt;
+}
+
+void Identity::see_peer(Seen& seen) const {
+  const std::optional<IpAddress>& peer = seen.inbound.peer;
+  seen.trusted_peer = peer ? addresses_.trusts(*peer) : options_.trust_unix_sockets;
+  seen.client = peer;
+  if (!seen.trusted_peer) return;
+  // The last lines count, so of too many the first are dropped.
+  std::array<std::string_view, kMaxForwardingLines> lines;
+  std::size_t at = lines.size();
+  for (std::size_t i = seen.inbound.headers.size(); i-- > 0 && at > 0;) {
+    const HeaderField& header = seen.inbound.headers[i];
+    if (same_ignoring_case(header.name, addresses_.header_name())) lines[--at] = header.value;
+  }
+  const std::span<const std::string_view> found(lines.data() + at, lines.size() - at);
+  if (const std::optional<IpAddress> client = addresses_.resolve_behind_trusted(found)) seen.client = client;
+}
+
+std::optional<Refusal> Identity::see_token(Seen& seen, TimePoint now) const {
+  if (!jwt_) return std::nullopt;
+  const Field field = find_header(seen.inbound.headers, options_.jwt_header);
+  if (field.state == Field::State::ambiguous) return unauthenticated("two_tokens");
+  const bool bare_allowed = !same_ignoring_case(options_.jwt_header, "authorization");
+  const std::string_view token = token_in(field.value, bare_allowed);
+  if (token.empty()) {
+    if (options_.jwt_required) return unauthenticated("no_token");
+    return std::nullopt;
+  }
+  auto claims = jwt_->verify(token, now, claim_paths_);
+  if (!claims.ok()) return unauthenticated(claims.failure().message);
+  seen.claims = std::move(claims).value();
+  return std::nullopt;
+}
+
+std::optional<Refusal> Identity::add_built_in(const Seen& seen, CallerAttributes& caller) const {
+  bool added = true;
+  if (seen.client) {
+    const bool v4 = seen.client->is_v4();
+    // Without its length, so that rules can match it as the address it is.
+    added = caller.add("ip", ip_text(network_of(*seen.client, v4 ? options_.ipv4_prefix : options_.ipv6_prefix)));
+    for (const AddressTier& tier : options_.tiers) {
+      added = added && caller.add(tier.attribute, prefix_text(*seen.client, v4 ? tier.ipv4_prefix : tier.ipv6_prefix));
+    }
+  }
+  added = added && caller.add("method", seen.inbound.method) && caller.add("path", seen.path);
+  if (seen.route != nullptr) added = added && caller.add("action", seen.route->action);
+  if (!options_.marks.empty()) added = added && caller.add("traffic", traffic_of(seen));
+  if (!added) return malformed("attribute");
+  return std::nullopt;
+}
+
+std::string_view Identity::traffic_of(const Seen& seen) const {
+  if (!seen.client || !internal_.trusts(*seen.client)) return kExternal;
+  for (const TrafficMark& mark : options_.marks) {
+    const Field field = find_header(seen.inbound.headers, mark.header);
+    if (field.state != Field::State::present) continue;
+    if (mark.value.empty() || field.value == mark.value) return mark.as;
+  }
+  return kExternal;
+}
+
+Field Identity::read(const Seen& seen, const Source& source) const {
+  const FieldSource& from = source.field;
+  switch (from.kind) {
+    case Kind::gateway:
+      if (!seen.trusted_peer) return {};
+      [[fallthrough]];
+    case Kind::header:
+      return find_header(seen.inbound.headers, from.name);
+    case Kind::cookie:
+      return find_cookie(seen.inbound.headers, from.name);
+    case Kind::query:
+      return find_query(seen.inbound.target, from.name);
+    case Kind::path: {
+      if (seen.route == nullptr) return {};
+      const auto value = RouteTable::parameter(*seen.route, seen.path, from.name);
+      return value ? Field{Field::State::present, *value} : Field{};
+    }
+    case Kind::jwt: {
+      if (seen.claims.empty() || !seen.claims[source.claim]) return {};
+      return {Field::State::present, *seen.claims[source.claim]};
+    }
+  }
+  return {};
+}
+
+std::optional<Refusal> Identity::add_source(const Seen& seen, const Source& source, CallerAttributes& caller) const {
+  const Field field = read(seen, source);
+  if (field.state == Field::State::ambiguous) return malformed("repeated_field");
+  std::optional<std::string> decoded;
+  std::string_view value = field.value;
+  if (source.field.kind == Kind::query) {
+    decoded = decode_query_text(value);
+    if (!decoded) return malformed("query");
+    value = *decoded;
+  }
+  if (value.empty()) return std::nullopt;  // as good as not there
+  if (!source.is_hashed) {
+    if (!caller.add(source.attribute, value)) return malformed("attribute");
+    return std::nullopt;
+  }
+  if (value.size() > ApiKeys::kMaxKeyBytes) return malformed("key_too_long");
+  const BucketKey hash = api_keys_.hash(value);
+  if (source.attribute == kApiKey && api_keys_.is_revoked(value, hash)) return blocked();
+  if (!caller.add(source.attribute, ApiKeys::text(hash))) return malformed("attribute");
+  return std::nullopt;
+}
+
+}  // namespace weir::identity

@@ -1,0 +1,21 @@
+// What the configuration says about Redis, put together from the `store` URL and the settings `redis.*`.
+//
+// What the URL's query says wins over the settings. Pure and thread-safe. Failures are invalid_argument and never
+// repeat any part of a password.
+#pragma once
+
+#include "server/config.h"
+#include "stores/redis/options.h"
+#include "weir/result.h"
+
+namespace weir::server {
+
+bool uses_redis(const Config& config);
+
+// Precondition: uses_redis(config).
+Result<redis::RedisOptions> redis_options(const Config& config);
+
+// "127.0.0.1:6379, 127.0.0.1:6380": where the servers are, without how to log in.
+std::string servers_text(const redis::RedisOptions& options);
+
+}  // namespace weir::server

@@ -1,0 +1,137 @@
+#include "server/redis_stores.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::server {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr double kMicrosecond = 1e-6;
+
+std::uint64_t read(const redis::StoreStats::Counter& counter) { return counter.load(std::memory_order_relaxed); }
+
+// How long the present spell has lasted; zero outside one.
+std::chrono::microseconds present_spell(const redis::StoreStats& stats, steady_clock::time_point now) {
+  if (stats.breaker() == redis::BreakerState::closed) return {};
+  const auto at = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch());
+  return at - std::chrono::microseconds(stats.open_since_us.load(std::memory_order_relaxed));
+}
+
+}  // namespace
+
+// What the engine holds in place of the store, because the store must end before the engine does.
+class RedisStores::Door final : public Store {
+ public:
+  explicit Door(std::unique_ptr<redis::RedisStore> store) : store_(std::move(store)) {}
+
+  bool begin(StoreCall& call) override {
+    if (store_ != nullptr) [[likely]]
+      return store_->begin(call);
+    call.status = Code::unavailable;
+    return true;
+  }
+  bool uses_tags() const override { return true; }
+  bool immediate() const override { return false; }
+  std::string_view name() const override { return "redis"; }
+
+  const redis::StoreStats* stats() const { return store_ == nullptr ? nullptr : &store_->stats(); }
+  void close() { store_.reset(); }
+
+ private:
+  std::unique_ptr<redis::RedisStore> store_;
+};
+
+Result<std::unique_ptr<RedisStores>> RedisStores::open(frontends::Loops& loops, const redis::RedisOptions& options,
+                                                       observe::Log& log) {
+  std::unique_ptr<RedisStores> all(new RedisStores(log));
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    Result<std::unique_ptr<redis::RedisStore>> store = redis::RedisStore::open(
+        loops.io(i), options, [stores = all.get()](const redis::BreakerChange& change) { stores->on_change(change); });
+    if (!store.ok()) return store.failure();
+    all->doors_.push_back(std::make_shared<Door>(std::move(store).value()));
+  }
+  return all;
+}
+
+RedisStores::~RedisStores() { close(); }
+
+void RedisStores::close() {
+  for (const auto& door : doors_) door->close();
+}
+
+std::shared_ptr<Store> RedisStores::store(std::size_t loop) const { return doors_[loop]; }
+
+bool RedisStores::open_breaker() const {
+  return std::any_of(doors_.begin(), doors_.end(), [](const auto& door) {
+    return door->stats() != nullptr && door->stats()->breaker() != redis::BreakerState::closed;
+  });
+}
+
+std::chrono::milliseconds RedisStores::fallback_time() const {
+  const auto now = steady_clock::now();
+  std::chrono::microseconds longest{0};
+  for (const auto& door : doors_) {
+    if (door->stats() != nullptr) longest = std::max(longest, present_spell(*door->stats(), now));
+  }
+  return std::chrono::duration_cast<std::chrono::milliseconds>(longest);
+}
+
+observe::RemoteStoreFacts RedisStores::facts() const {
+  using redis::StoreStats;
+  observe::RemoteStoreFacts facts;
+  facts.breaker_open = open_breaker();
+  for (std::size_t k = 0; k < redis::kFailureKindCount; ++k) {
+    facts.failures.push_back({redis::failure_kind_name(static_cast<redis::FailureKind>(k)), 0});
+  }
+  for (std::size_t b = 0; b < StoreStats::kLatencyBuckets; ++b) {
+    facts.latency.push_back({static_cast<double>(StoreStats::latency_bound(b).count()) * kMicrosecond, 0});
+  }
+  const auto now = steady_clock::now();
+  std::chrono::microseconds longest{0};
+  for (const auto& door : doors_) {
+    const StoreStats* const stats = door->stats();
+    if (stats == nullptr) continue;
+    facts.breaker_opened += read(stats->breaker_opened);
+    facts.calls += read(stats->calls);
+    facts.script_calls += read(stats->script_calls);
+    facts.script_loads += read(stats->script_loads);
+    facts.redirects += read(stats->redirects);
+    facts.connects += read(stats->connects);
+    for (std::size_t k = 0; k < redis::kFailureKindCount; ++k) facts.failures[k].count += read(stats->failures[k]);
+    for (std::size_t b = 0; b < StoreStats::kLatencyBuckets; ++b) facts.latency[b].count += read(stats->latency[b]);
+    longest = std::max(longest, stats->refused_for(now));
+  }
+  // Loops notice the same outage at nearly the same time: the longest is the outage, the sum would count it often.
+  facts.fallback_seconds = static_cast<double>(longest.count()) * kMicrosecond;
+  return facts;
+}
+
+void RedisStores::on_change(const redis::BreakerChange& change) {
+  const std::lock_guard lock(mutex_);
+  if (change.state == redis::BreakerState::closed) return look_for_recovery();
+  if (!down_since_) down_since_ = steady_clock::now();
+  if (named_.size() >= kMaxNamed || !named_.insert(change.server).second) return;
+  log_.error("store_unavailable", "Redis does not answer: the rules' on_store_failure decides until it does",
+             {{"server", change.server}, {"reason", change.reason}});
+}
+
+void RedisStores::look_for_recovery() {
+  if (!down_since_ || open_breaker()) return;
+  const auto lasted = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - *down_since_);
+  log_.info("store_recovered", "Redis answers again",
+            {{"server", named_.size() == 1 ? *named_.begin() : "all"}, {"after_ms", lasted.count()}});
+  down_since_.reset();
+  named_.clear();
+  recovered_ = true;
+}
+
+bool RedisStores::watch() {
+  const std::lock_guard lock(mutex_);
+  look_for_recovery();
+  return std::exchange(recovered_, false);
+}
+
+}  // namespace weir::server

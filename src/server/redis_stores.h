@@ -1,0 +1,69 @@
+// RedisStores: one Redis store for each loop, and what they have to tell together: health, figures, and one log line
+// when Redis goes out of use and one when it is back, however many loops notice.
+//
+// open() before the loops run. close() after they have stopped: it fails what is still in flight, which the engines
+// must live to answer. The rest may be called from any thread in between. Borrows the loops and the log.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontends/transport/loops.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "stores/redis/redis_store.h"
+#include "weir/result.h"
+#include "weir/store.h"
+
+namespace weir::server {
+
+class RedisStores {
+ public:
+  // A server that is down is no failure; TLS files that cannot be used are.
+  static Result<std::unique_ptr<RedisStores>> open(frontends::Loops& loops, const redis::RedisOptions& options,
+                                                   observe::Log& log);
+  ~RedisStores();
+  RedisStores(const RedisStores&) = delete;
+  RedisStores& operator=(const RedisStores&) = delete;
+
+  // Good for as long as the engine likes: after close() it answers that it is unavailable.
+  std::shared_ptr<Store> store(std::size_t loop) const;
+
+  // Some server is out of use on some loop.
+  bool open_breaker() const;
+  // For how long that has been so; zero if it is not.
+  std::chrono::milliseconds fallback_time() const;
+  observe::RemoteStoreFacts facts() const;
+
+  // To be called now and then: a server that left the cluster while it was out of use recovers without a word.
+  // True: Redis has come back since the last call.
+  bool watch();
+
+  // Idempotent.
+  void close();
+
+ private:
+  class Door;
+  using SteadyTime = std::chrono::steady_clock::time_point;
+  static constexpr std::size_t kMaxNamed = 64;  // servers logged in one outage
+
+  explicit RedisStores(observe::Log& log) : log_(log) {}
+  void on_change(const redis::BreakerChange& change);
+  void look_for_recovery();
+
+  observe::Log& log_;
+  std::vector<std::shared_ptr<Door>> doors_;  // constant once open
+
+  std::mutex mutex_;
+  std::optional<SteadyTime> down_since_;  // guarded by mutex_, like all below
+  std::set<std::string> named_;           // servers whose failure is logged
+  bool recovered_ = false;
+};
+
+}  // namespace weir::server
