@@ -1,5 +1,5 @@
 // Load on a Redis store from inside one process: one loop, one limiter, a fixed number of checks in flight. Prints one
-// JSON object for bench/redis.py.
+// JSON object for bench/redis_suite.py.
 //
 //   redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT PREFILTER
 //

@@ -1,4 +1,4 @@
-// Prints what a decision of one token bucket sends to Redis, so that bench/redis.py can have redis-benchmark send the
+// Prints what a decision of one token bucket sends to Redis, so that bench/redis_suite.py can have redis-benchmark send the
 // same.
 //
 //   redis_script body   the script

@@ -3,5 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset release >/dev/null
-cmake --build build --parallel "$(nproc)" --target weir_program engine_bench http_floor beast_floor
+cmake --build build --parallel "$(nproc)" \
+  --target weir_program engine_bench http_floor beast_floor grpc_floor grpcpp_floor resp_floor redis_script redis_load
 exec python3 bench/run.py "$@"

@@ -1,5 +1,7 @@
 #include "engine/check.h"
 
+#include <algorithm>
+
 namespace weir::engine {
 namespace {
 
@@ -17,25 +19,26 @@ BucketKey subject_key(const Request& request, const rules::ResolvedNames& names,
   return hash.finish();
 }
 
-bool add_values_of(SipHash& hash, const Request& request, std::string_view name) {
-  bool found = false;
+void add_values_of(SipHash& hash, const Request& request, std::string_view name) {
   for (const Attribute& attribute : request.attributes) {
-    if (attribute.name != name) continue;
-    KeyEncoder::add_value(hash, attribute.value);
-    found = true;
+    if (attribute.name == name) KeyEncoder::add_value(hash, attribute.value);
   }
-  return found;
 }
 
-// Which slot of a cluster the bucket lives in (DESIGN §8): by tenant unless the rule says otherwise, and by the
-// bucket itself where the request names no tenant.
+bool counts_by(const rules::CompiledRule& rule, std::string_view name) {
+  return std::find(rule.source.per.begin(), rule.source.per.end(), name) != rule.source.per.end();
+}
+
+// Which slot of a cluster the bucket lives in (DESIGN §8): by tenant unless the rule says otherwise. Only attributes
+// that the rule counts by may decide it: the tag is part of the bucket's name, and a rule per address must not get a
+// bucket for each tenant that the address names.
 BucketKey tag_key(const Request& request, const rules::CompiledRule& rule, const BucketKey& subject,
                   const KeyEncoder& encoder) {
   const HashTag tag = rule.source.hash_tag.value_or(HashTag::tenant);
-  if (tag == HashTag::subject) return subject;
+  if (tag == HashTag::subject || !counts_by(rule, "tenant")) return subject;
   SipHash hash = encoder.tag_seed();
-  if (!add_values_of(hash, request, "tenant")) return subject;
-  if (tag == HashTag::tenant_action) add_values_of(hash, request, "action");
+  add_values_of(hash, request, "tenant");
+  if (tag == HashTag::tenant_action && counts_by(rule, "action")) add_values_of(hash, request, "action");
   return hash.finish();
 }
 

@@ -268,6 +268,34 @@ INSTANTIATE_TEST_SUITE_P(Every, FailurePolicyTest,
                                            PolicyCase{FailurePolicy::local, 4, true, Reason::limit_exceeded},
                                            PolicyCase{FailurePolicy::static_limit, 3, true, Reason::limit_exceeded}));
 
+TEST_F(EngineTest, AClusterTagNeverSplitsABucket) {  // R44
+  class TaggedStore final : public Store {
+   public:
+    bool begin(StoreCall& call) override {
+      charges.insert(charges.end(), call.charges.begin(), call.charges.end());
+      return true;
+    }
+    bool immediate() const override { return true; }
+    bool uses_tags() const override { return true; }
+    std::string_view name() const override { return "tagged"; }
+    std::vector<Charge> charges;
+  };
+  auto store = std::make_shared<TaggedStore>();
+  Rule by_tenant = make_rule("by-tenant", 8, 60s);
+  Rule by_tenant_user = make_rule("by-tenant-user", 8, 60s);
+  by_tenant_user.per = {"tenant", "user"};
+  Rule by_ip = make_rule("by-ip", 8, 60s);
+  by_ip.per = {"ip"};
+  auto engine = engine_with({.rules = {by_tenant, by_tenant_user, by_ip}}, store);
+  engine->check({{"tenant", "a"}, {"user", "u"}, {"ip", "192.0.2.1"}});
+  engine->check({{"tenant", "b"}, {"user", "u"}, {"ip", "192.0.2.1"}});
+  ASSERT_EQ(6u, store->charges.size());
+  EXPECT_EQ(store->charges[0].tag, store->charges[1].tag) << "one tenant's buckets share a slot";
+  EXPECT_NE(store->charges[0].tag, store->charges[3].tag);
+  EXPECT_EQ(store->charges[2].key, store->charges[5].key);
+  EXPECT_EQ(store->charges[2].tag, store->charges[5].tag) << "a rule per address is one bucket, whatever the tenant";
+}
+
 TEST_F(EngineTest, ADeferredStoreCompletesLaterAndTheRequestMayBeGoneByThen) {
   auto store = std::make_shared<ScriptedStore>();
   store->answer_at_once = false;

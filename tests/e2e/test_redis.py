@@ -32,10 +32,10 @@ rules:
     f"on_store_failure: {policy}}}\n"
     for policy in POLICIES
 )
-# Seven units in ten years refill in ticks so fine that doubles lose count at this burst.
+# Seven units in ten years are counted in steps so fine that Lua's doubles would lose count; 64-bit integers do not.
 TOO_FINE = """version: 1
 rules:
-  - {id: vast, algorithm: token-bucket, limit: 7, window: 3650d, burst: 1000000000}
+  - {id: vast, algorithm: token-bucket, limit: 7, window: 3650d, burst: 1000}
 """
 
 
@@ -58,8 +58,9 @@ def eventually(what, holds):
 class Redis:
     """One redis-server with a password and nothing on disk."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *flags):
         self.folder = folder
+        self.flags = flags
         self.port = free_port()
         self.url = f"redis://:{PASSWORD}@127.0.0.1:{self.port}"
         self.process = None
@@ -68,7 +69,7 @@ class Redis:
     def start(self):
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder),
-             "--requirepass", PASSWORD, "--save", "", "--appendonly", "no"],
+             "--requirepass", PASSWORD, "--save", "", "--appendonly", "no", *self.flags],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
         eventually("Redis answers", lambda: self.answers())
@@ -231,6 +232,38 @@ def test_two_nodes_admit_exactly_the_limit(redis, start):
     assert nodes[0].store() == {"kind": "redis", "state": "closed", "fallback_ms": 0}
 
 
+# R42, R44: the hash key is found there too, and both nodes count in the same bucket.
+def test_a_cluster_is_shared(tmp_path, start):
+    cluster = Redis(tmp_path, "--cluster-enabled", "yes", "--cluster-config-file", str(tmp_path / "nodes.conf"))
+    try:
+        assert cluster.run("CLUSTER", "ADDSLOTSRANGE", "0", "16383") == "+OK"
+        eventually("the cluster is whole", lambda: cluster.run("SET", "probe", "1") == "+OK")
+        url = cluster.url.replace("redis:", "redis-cluster:", 1)
+        nodes = [start(url), start(url)]
+        assert [each.caller().check("local")[0] for each in nodes * 3] == [200] * 4 + [429] * 2
+    finally:
+        cluster.kill()
+
+
+def test_the_master_that_a_sentinel_names_is_shared(redis, tmp_path, start):
+    port = free_port()
+    settings = tmp_path / "sentinel.conf"
+    settings.write_text(
+        f"port {port}\nbind 127.0.0.1\nsentinel monitor main 127.0.0.1 {redis.port} 1\n"
+        f"sentinel auth-pass main {PASSWORD}\n"
+    )
+    sentinel = subprocess.Popen(
+        ["redis-server", str(settings), "--sentinel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        url = f"redis-sentinel://:{PASSWORD}@127.0.0.1:{port}/main"
+        nodes = [start(url), start(url)]
+        assert [each.caller().check("local")[0] for each in nodes * 3] == [200] * 4 + [429] * 2
+    finally:
+        sentinel.kill()
+        sentinel.wait()
+
+
 # R50–R52
 def test_a_stopped_redis_leaves_the_answer_to_the_policies(redis, start):
     node = start(redis.url)
@@ -274,6 +307,22 @@ def test_a_killed_redis_is_used_again_when_it_is_back(redis, start):
     eventually("the hash key is back", lambda: redis.run("STRLEN", "w1:hash-key") == ":32")
     second = start(redis.url)
     assert [each.caller().check("local", "both")[0] for each in (node, second) * 3] == [200] * 4 + [429] * 2
+
+
+def test_a_node_stops_while_answers_are_owed(redis, start):
+    node = start(redis.url, "--redis-deadline", "10s", "--drain-timeout", "0s")
+    callers = [node.caller() for _ in range(8)]
+    for caller in callers:
+        assert caller.check("allow", "before")[0] in (200, 429)
+    redis.signal(signal.SIGSTOP)
+    body = json.dumps({"attributes": {"kind": "allow", "tenant": "during"}})
+    for caller in callers:
+        caller.link.request("POST", "/v1/check", body)
+    eventually("they wait", lambda: node.metric("weir_store_calls_total") == 16)
+    began = time.monotonic()
+    assert node.stop() == 0
+    assert time.monotonic() - began < 5, "it did not wait for the deadline"
+    assert node.events("stopped")
 
 
 def test_flushes_under_load_cost_no_answer(redis, start):
@@ -329,6 +378,6 @@ def test_rules_that_redis_cannot_count_are_refused(redis, start, rules):
     node = start(redis.url)
     rules.write_text(TOO_FINE)
     error = node.await_event("rules_rejected")["error"]
-    assert "rule vast: burst: is 1000000000, expected at most " in error
+    assert "rule vast: burst: is 1000, expected at most 14 on Redis" in error
     assert node.caller().check("shared")[0] == 200, "the last good rules stay"
     assert node.metric("weir_rules_current") == 0

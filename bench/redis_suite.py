@@ -19,7 +19,7 @@ CLIENTS = 64
 DEPTH = 16
 FLOOD_PERCENT = 90
 # The bench wants rates, not failure policies: no call may be given up because a core is busy with something else.
-SETTINGS = "?deadline=10s"
+DEADLINE = "10s"
 
 
 def wire_words(command):
@@ -80,12 +80,13 @@ def raw_round(run, redis, call):
     return float(rates[-1]), used / DECISIONS * 1e6
 
 
-def load_round(run, redis, in_flight, flood_percent=0, prefilter="off"):
+def load_round(run, redis, in_flight, connections=1, flood_percent=0, prefilter="off"):
     """What redis_load reports, with Redis's own count of script calls and its CPU per decision."""
     redis.ask("CONFIG", "RESETSTAT")
     before = redis.cpu()
-    done = subprocess.run([f"{run.BIN}/redis_load", f"redis://127.0.0.1:{redis.server.port}{SETTINGS}", str(DECISIONS), str(in_flight),
-                           str(flood_percent), prefilter], preexec_fn=run.pin(1), capture_output=True, text=True)
+    url = f"redis://127.0.0.1:{redis.server.port}?deadline={DEADLINE}&connections={connections}"
+    done = subprocess.run([f"{run.BIN}/redis_load", url, str(DECISIONS), str(in_flight), str(flood_percent), prefilter],
+                          preexec_fn=run.pin(1), capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"redis_load: {done.stderr}")
     report = json.loads(done.stdout)
@@ -110,30 +111,28 @@ def bench_redis(args):
     redis = Redis(run)
     try:
         call = raw_call(run, redis)
-        raw, exact, deep = [], [], []
+        # As many decisions in flight as clients, on one connection and on two; and as many as redis-benchmark has.
+        shapes = {"exact": (CLIENTS, 1), "exact_2_connections": (CLIENTS, 2), "exact_1024_in_flight": (CLIENTS * DEPTH, 1)}
+        raw, samples = [], {name: [] for name in shapes}
         raw_round(run, redis, call)
         load_round(run, redis, CLIENTS)
         for _ in range(args.rounds):
             raw.append(raw_round(run, redis, call))
-            exact.append(load_round(run, redis, CLIENTS))
-            deep.append(load_round(run, redis, CLIENTS * DEPTH))
-        flood = {prefilter: load_round(run, redis, CLIENTS, FLOOD_PERCENT, prefilter) for prefilter in ("off", "on")}
+            for name, (in_flight, connections) in shapes.items():
+                samples[name].append(load_round(run, redis, in_flight, connections))
+        flood = {prefilter: load_round(run, redis, CLIENTS, 1, FLOOD_PERCENT, prefilter) for prefilter in ("off", "on")}
     finally:
         redis.stop()
     raw_rate, raw_us = (statistics.median(values) for values in zip(*raw))
 
-    def median(reports, member):
-        return statistics.median(report[member] for report in reports)
-
+    results = [row("redis.raw_evalsha", "/s", raw_rate), row("redis.raw_evalsha_cpu", "us", raw_us, digits=2)]
+    for name, reports in samples.items():
+        rate, used = (statistics.median(report[member] for report in reports) for member in ("rate", "redis_us"))
+        results += [row(f"redis.{name}", "/s", rate, raw_rate), row(f"redis.{name}_cpu", "us", used, raw_us, digits=2)]
+    calls = statistics.median(report["redis_calls"] for report in samples["exact"])
     cut = 1 - flood["on"]["redis_calls"] / flood["off"]["redis_calls"]
-    return [
-        row("redis.raw_evalsha", "/s", raw_rate),
-        row("redis.raw_evalsha_cpu", "us", raw_us, digits=2),
-        row("redis.exact", "/s", median(exact, "rate"), raw_rate),
-        row("redis.exact_cpu", "us", median(exact, "redis_us"), raw_us, digits=2),
-        row("redis.exact_1024_in_flight", "/s", median(deep, "rate"), raw_rate),
-        row("redis.exact_1024_in_flight_cpu", "us", median(deep, "redis_us"), raw_us, digits=2),
-        row("redis.calls_per_decision", "", median(exact, "redis_calls") / DECISIONS, digits=3),
+    return results + [
+        row("redis.calls_per_decision", "", calls / DECISIONS, digits=3),
         row("redis.prefilter_cut", "%", 100 * cut, digits=1),
     ]
 

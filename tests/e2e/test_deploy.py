@@ -1,0 +1,186 @@
+"""What deploy/ offers can be used as it is: the unit, the compose file, the image's recipe, the configuration.
+
+systemd-analyze and docker compose judge where they are installed; what they cannot know, and the syntax where they are
+not, is checked here.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+from test_cli import WEIR, Server, weir
+
+ROOT = pathlib.Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+
+UNIT_KEYS = {
+    "Unit": "Description Wants After",
+    "Service": """Type ExecStart ExecReload EnvironmentFile Restart RestartSec TimeoutStopSec LimitNOFILE DynamicUser StateDirectory
+        StateDirectoryMode UMask ProtectSystem ProtectHome PrivateTmp PrivateDevices ProtectClock ProtectControlGroups ProtectHostname
+        ProtectKernelLogs ProtectKernelModules ProtectKernelTunables ProtectProc NoNewPrivileges CapabilityBoundingSet LockPersonality
+        MemoryDenyWriteExecute RemoveIPC RestrictAddressFamilies RestrictNamespaces RestrictRealtime RestrictSUIDSGID
+        SystemCallArchitectures SystemCallFilter""",
+    "Install": "WantedBy",
+}
+HARDENING = {
+    "DynamicUser": "yes", "ProtectSystem": "strict", "ProtectHome": "yes", "PrivateTmp": "yes", "PrivateDevices": "yes",
+    "NoNewPrivileges": "yes", "CapabilityBoundingSet": "", "MemoryDenyWriteExecute": "yes", "RestrictSUIDSGID": "yes",
+}
+
+
+def parse_unit(text):
+    """{section: {key: [value…]}}; anything that is not a section, a known key or a comment is an error."""
+    unit, section = {}, None
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        if found := re.fullmatch(r"\[(\w+)\]", line):
+            section = found.group(1)
+            assert section in UNIT_KEYS and section not in unit, f"line {number}: {line}"
+            unit[section] = {}
+            continue
+        found = re.fullmatch(r"(\w+)=(.*)", line)
+        assert section and found and found.group(1) in UNIT_KEYS[section].split(), f"line {number}: {line}"
+        unit[section].setdefault(found.group(1), []).append(found.group(2))
+    return unit
+
+
+def scalar(text):
+    if text.startswith("["):
+        words = re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+        assert "[" + ", ".join(f'"{word}"' for word in words) + "]" == text, f"not a list of quoted texts: {text}"
+        return words
+    assert not re.match(r"""[{}&*!|>'"%@`]""", text), f"not a plain value: {text}"
+    return text
+
+
+def parse_yaml(lines, depth=0):
+    """The part of YAML that the compose file keeps to: maps and lists by indentation, plain values, quoted lists."""
+    whole = None
+    while lines and (indent := len(lines[0]) - len(lines[0].lstrip(" "))) >= depth:
+        assert indent == depth, f"indented by {indent}, expected {depth}: {lines[0]}"
+        line = lines.pop(0).strip()
+        if line.startswith("- "):
+            whole = [] if whole is None else whole
+            assert isinstance(whole, list), line
+            whole.append(scalar(line[2:]))
+            continue
+        whole = {} if whole is None else whole
+        found = re.fullmatch(r"([\w.-]+):(?: (.+))?", line)
+        assert found and isinstance(whole, dict) and found.group(1) not in whole, line
+        whole[found.group(1)] = scalar(found.group(2)) if found.group(2) else parse_yaml(lines, depth + 2)
+    return whole
+
+
+@pytest.fixture
+def unit():
+    return parse_unit((DEPLOY / "weir.service").read_text())
+
+
+@pytest.fixture
+def compose():
+    lines = (DEPLOY / "docker-compose.yml").read_text().splitlines()
+    assert not any("\t" in line for line in lines)
+    rest = [line for line in lines if line.strip() and not line.strip().startswith("#")]
+    whole = parse_yaml(rest)
+    assert not rest, f"not understood: {rest[0]}"
+    return whole
+
+
+def test_the_unit_starts_reloads_and_is_fenced_in(unit):
+    assert list(unit) == ["Unit", "Service", "Install"]
+    service = unit["Service"]
+    for key, value in HARDENING.items():
+        assert service[key] == [value], key
+    assert service["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
+    assert service["StateDirectory"] == ["weir"]
+    assert int(service["LimitNOFILE"][0]) > 10000, "more than http.max_connections by default"
+    drain = re.search(r"^drain_timeout: (\d+)s$", (DEPLOY / "weir.yaml").read_text(), re.M)
+    assert int(service["TimeoutStopSec"][0].removesuffix("s")) > int(drain.group(1))
+
+
+def test_the_unit_calls_the_program_with_flags_it_has(unit):
+    words = shlex.split(unit["Service"]["ExecStart"][0])
+    assert words[:2] == ["/usr/local/bin/weir", "serve"]
+    known = weir("serve", "--help").stdout
+    for flag in (word for word in words[2:] if word.startswith("--")):
+        assert re.search(rf"{flag}\b", known), flag
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_unit(tmp_path):
+    # systemd wants the program to exist; it is not installed where tests run.
+    copy = tmp_path / "weir.service"
+    copy.write_text((DEPLOY / "weir.service").read_text().replace("/usr/local/bin/weir", os.path.abspath(WEIR)))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(copy)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "weir.service" not in done.stderr, done.stderr
+
+
+def test_the_compose_file_puts_weir_on_a_redis_that_never_evicts(compose):
+    node, redis = compose["services"]["weir"], compose["services"]["redis"]
+    assert node["environment"]["WEIR_STORE"] == "redis://redis:6379"
+    assert node["depends_on"] == {"redis": {"condition": "service_healthy"}}
+    assert redis["command"][redis["command"].index("--maxmemory-policy") + 1] == "noeviction"
+    assert all(port.startswith("127.0.0.1:") for port in node["ports"]) and "ports" not in redis
+    for volume in redis["volumes"]:
+        assert volume.split(":")[0] in compose["volumes"]
+    assert "test" in node["healthcheck"] and "test" in redis["healthcheck"]
+
+
+def test_the_compose_file_names_files_and_settings_that_exist(compose):
+    node = compose["services"]["weir"]
+    context = DEPLOY / node["build"]["context"]
+    assert (context / node["build"]["dockerfile"]).is_file()
+    for volume in node["volumes"]:
+        assert (DEPLOY / volume.split(":")[0]).is_file(), volume
+    known = weir("serve", "--help").stdout
+    for name in node["environment"]:
+        flag = "--" + name.removeprefix("WEIR_").lower().replace("_", "-")
+        assert re.search(rf"{flag}\b", known), name
+
+
+def test_the_compose_files_rules_are_valid(compose):
+    source = compose["services"]["weir"]["volumes"][0].split(":")[0]
+    done = weir("rules", "validate", str(DEPLOY / source))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def has_compose():
+    docker = shutil.which("docker")
+    return docker is not None and subprocess.run([docker, "compose", "version"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not has_compose(), reason="docker compose is not installed")
+def test_docker_accepts_the_compose_file():
+    done = subprocess.run(["docker", "compose", "-f", str(DEPLOY / "docker-compose.yml"), "config", "--quiet"], capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_image_is_built_by_make_and_runs_as_nobody_special():
+    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
+    steps = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+    known = {"FROM", "RUN", "WORKDIR", "COPY", "USER", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+    assert {word for word, _ in steps} <= known
+    assert [rest for word, rest in steps if word == "FROM"] == ["debian:12 AS build", "debian:12"]
+    assert ["RUN", "make build"] in steps and ["USER", "weir"] in steps
+    for word, rest in steps:
+        if word == "COPY" and not rest.startswith("--from"):
+            for source in rest.split()[:-1]:
+                assert (ROOT / source).exists(), source
+
+
+def test_the_configuration_is_the_programs_own_and_starts_it(tmp_path):
+    shown = weir("serve", "--print-config")
+    assert shown.returncode == 0 and shown.stdout == (DEPLOY / "weir.yaml").read_text(), "weir serve --print-config > deploy/weir.yaml"
+    running = Server("--config", str(DEPLOY / "weir.yaml"), "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0",
+                     log=tmp_path / "log")
+    try:
+        assert running.check() == 200
+    finally:
+        running.process.terminate()
+        running.process.wait(20)

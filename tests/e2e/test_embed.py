@@ -1,0 +1,25 @@
+"""`make install`, then a separate project that finds the library with find_package (R65)."""
+
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).parents[2]
+BUILD = pathlib.Path(os.environ["WEIR_BIN"]).parents[1]
+
+
+def run(*words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_separate_project_builds_against_the_installed_library_and_runs(tmp_path):
+    prefix, build = tmp_path / "prefix", tmp_path / "build"
+    run("cmake", "--install", str(BUILD), "--prefix", str(prefix))
+    run("cmake", "-S", str(ROOT / "examples" / "embed"), "-B", str(build), f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", str(build))
+    out = run(str(build / "embed"), str(ROOT / "examples" / "embed" / "rules.yaml")).splitlines()
+    assert [line.split()[1] for line in out[:4]] == ["allowed", "allowed", "allowed", "denied"]
+    assert out[4].startswith("export of 4: allowed") and out[5].startswith("export of 7: denied")
+    assert run(str(prefix / "bin" / "weir"), "version").strip()
