@@ -56,7 +56,8 @@ constexpr ConfigField kFields[] = {
     {"loops", FieldKind::count, &Config::loops, "0", "Event loops; 0: one for each core.", 0, 256},
     {"hash_key_file", FieldKind::path, &Config::hash_key_file, "",
      "File with the 16-byte secret that subjects are hashed with; made when absent. Empty: beside the snapshot if "
-     "there is one, else a new secret at each start. On Redis: the one kept there, and set, a start without Redis."},
+     "there is one, else a new secret at each start; with Redis the one that is kept there, and then the server starts "
+     "only when Redis answers."},
     {"http.max_connections", FieldKind::count, &Config::http_max_connections, "10000",
      "Connections open at once, on all loops together; more are closed at once.", 1, 1'000'000},
     {"http.header_bytes", FieldKind::size, &Config::http_header_bytes, "16KiB", "Most bytes of a request's headers.",

@@ -40,9 +40,13 @@ rules:
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that leaves room above it: a cluster's nodes also take the port 10,000 further up."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        if port < 55_000:
+            return port
 
 
 def eventually(what, holds):
@@ -72,7 +76,11 @@ class Redis:
              "--requirepass", PASSWORD, "--save", "", "--appendonly", "no", *self.flags],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
-        eventually("Redis answers", lambda: self.answers())
+        try:
+            eventually("Redis answers", self.answers)
+        except AssertionError:
+            self.kill()
+            raise
 
     def answers(self):
         with contextlib.suppress(OSError):
@@ -108,7 +116,11 @@ class Node:
                  "--loops", "2", "--redis-deadline", PATIENT, *flags],
                 stdout=subprocess.DEVNULL, stderr=errors, env=QUIET,
             )
-        listening = self.await_event("listening")
+        try:
+            listening = self.await_event("listening")
+        except AssertionError:
+            self.process.kill()
+            raise
         self.http, self.admin = listening["http"], listening["admin"]
 
     def events(self, name=None):
@@ -312,8 +324,8 @@ def test_a_killed_redis_is_used_again_when_it_is_back(redis, start):
 def test_a_node_stops_while_answers_are_owed(redis, start):
     node = start(redis.url, "--redis-deadline", "10s", "--drain-timeout", "0s")
     callers = [node.caller() for _ in range(8)]
-    for caller in callers:
-        assert caller.check("allow", "before")[0] in (200, 429)
+    for number, caller in enumerate(callers):
+        assert caller.check("allow", str(number))[0] == 200
     redis.signal(signal.SIGSTOP)
     body = json.dumps({"attributes": {"kind": "allow", "tenant": "during"}})
     for caller in callers:

@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 
@@ -50,6 +51,42 @@ std::string json_fault(simdjson::error_code error) {
   return std::string("the body is not valid JSON: ") + simdjson::error_message(error);
 }
 
+// A string without escapes, from behind its opening quote, read where it stands. False: it has escapes. The first pass
+// over the document has already refused control characters, invalid UTF-8 and strings without an end.
+bool read_plain(const char* begin, std::string_view& text) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  constexpr std::uint64_t kHighs = 0x8080808080808080;
+  const auto zeros = [](std::uint64_t word) { return (word - kOnes) & ~word; };
+  const char* end = begin;
+  std::uint64_t found = 0;
+  // Eight at a time up to the word that has the end: the padding behind the document may be read.
+  for (;; end += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, end, 8);
+    found = (zeros(word ^ (kOnes * '"')) | zeros(word ^ (kOnes * '\\'))) & kHighs;
+    if (found != 0) break;
+  }
+  // The lowest mark is exact, and with little-endian words it is the first character.
+  static_assert(std::endian::native == std::endian::little);
+  end += std::countr_zero(found) / 8;
+  text = {begin, static_cast<std::size_t>(end - begin)};
+  return *end == '"';
+}
+
+simdjson::error_code read_name(simdjson::simdjson_result<ondemand::field>& field, std::string_view& name) {
+  ondemand::raw_json_string raw;
+  if (auto error = field.key().get(raw)) return error;
+  if (read_plain(raw.raw(), name)) return simdjson::SUCCESS;
+  return field.unescaped_key().get(name);
+}
+
+simdjson::error_code read_string(ondemand::value& value, std::string_view& text) {
+  const std::string_view token = value.raw_json_token();
+  if (token.empty() || token.front() != '"') return simdjson::INCORRECT_TYPE;
+  if (!read_plain(token.data() + 1, text)) return value.get_string().get(text);
+  return value.get_raw_json_string().error();
+}
+
 // Which members one request may have beside attributes, cost and priority.
 struct Accepts {
   bool peek = false;
@@ -78,7 +115,7 @@ class CheckBody::Reader {
   Status read(ondemand::object object) {
     for (auto field : object) {
       std::string_view name;
-      if (auto error = field.unescaped_key().get(name)) return bad(json_fault(error));
+      if (auto error = read_name(field, name)) return bad(json_fault(error));
       ondemand::value value;
       if (auto error = field.value().get(value)) return bad(json_fault(error));
       const unsigned member = member_of(name, accepts_);
@@ -123,7 +160,7 @@ class CheckBody::Reader {
   }
 
   Status read_priority(ondemand::value value) {
-    if (value.get_string().get(priority_)) return fault(kPriority, "must be a string");
+    if (read_string(value, priority_)) return fault(kPriority, "must be a string");
     if (priority_.empty() || priority_.size() > kMaxPriority) return fault(kPriority, "must have 1 to 32 bytes");
     if (priority_.find('\0') != std::string_view::npos) return fault(kPriority, "must not contain NUL");
     return success();
@@ -134,7 +171,7 @@ class CheckBody::Reader {
     if (value.get_object().get(object)) return fault("attributes", "must be an object");
     for (auto field : object) {
       std::string_view name;
-      if (auto error = field.unescaped_key().get(name)) return bad(json_fault(error));
+      if (auto error = read_name(field, name)) return bad(json_fault(error));
       ondemand::value held;
       if (auto error = field.value().get(held)) return bad(json_fault(error));
       if (Status status = check_name(name); !status.ok()) return status;
@@ -178,7 +215,7 @@ class CheckBody::Reader {
 
   Status read_value(std::string_view name, ondemand::value held) {
     std::string_view value;
-    if (auto error = held.get_string().get(value)) {
+    if (auto error = read_string(held, value)) {
       if (error == simdjson::INCORRECT_TYPE) return attribute_fault(name, "must be a string or an array of strings");
       return attribute_fault(name, "is not a valid JSON string");
     }
@@ -258,7 +295,7 @@ Status CheckBody::read_batch(std::string_view body) {
     bool seen = false;
     for (auto field : object) {
       std::string_view name;
-      if (auto error = field.unescaped_key().get(name)) return bad(json_fault(error));
+      if (auto error = read_name(field, name)) return bad(json_fault(error));
       if (name != "requests") return bad(shown(name) + ": is not known here");
       if (seen) return bad("requests: is given twice");
       seen = true;

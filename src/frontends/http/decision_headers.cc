@@ -9,12 +9,14 @@
 namespace weir::http {
 namespace {
 
-bool told(const RuleOutcome& rule) { return rule.mode == Mode::enforce; }
+bool told(const RuleOutcome& rule) { return rule.mode == Mode::enforce && !rule.unlimited; }
 
 // A String of RFC 9651: printable ASCII, with quote and backslash escaped.
 void append_sf_string(std::string& out, std::string_view text) {
   out += '"';
-  for (const char c : text) {
+  const std::size_t plain = plain_prefix(text);
+  out.append(text.data(), plain);
+  for (const char c : text.substr(plain)) {
     if (c == '"' || c == '\\') out += '\\';
     out += c >= 0x20 && c < 0x7f ? c : '?';
   }
@@ -92,7 +94,7 @@ void append_decision_fields(std::string& out, const Decision& decision, bool leg
     out += "\r\n";
   }
   const RuleOutcome* rule = decision.decisive();
-  if (!legacy || rule == nullptr) return;
+  if (!legacy || rule == nullptr || rule->unlimited) return;
   out += "X-RateLimit-Limit: ";
   append_number(out, rule->limit);
   out += "\r\nX-RateLimit-Remaining: ";

@@ -8,9 +8,6 @@
 namespace weir::http {
 namespace {
 
-constexpr std::size_t kTypicalDecision = 256;
-constexpr std::size_t kTypicalRule = 224;
-
 struct ProblemType {
   std::string_view uri;
   std::string_view title;
@@ -30,80 +27,116 @@ ProblemType problem_type(Reason reason) {
   }
 }
 
-void append_bool(std::string& out, bool value) { out += value ? "true" : "false"; }
-
-void append_member(std::string& out, std::string_view name, std::int64_t value) {
-  out += name;
-  append_number(out, value);
-}
-
 // The ids of the rules that `wanted` picks, as an array.
 template <typename Wanted>
-void append_ids(std::string& out, const Decision& decision, Wanted wanted) {
-  out += '[';
+void write_ids(RoomWriter& out, const Decision& decision, Wanted wanted) {
+  out.literal("[");
   bool first = true;
   for (const RuleOutcome& rule : decision.rules) {
     if (!wanted(rule)) continue;
-    if (!first) out += ',';
+    if (!first) out.literal(",");
     first = false;
-    append_json_string(out, rule.rule);
+    out.json_string(rule.rule);
   }
-  out += ']';
+  out.literal("]");
 }
 
-void append_rule(std::string& out, const RuleOutcome& rule) {
-  out += R"({"rule":)";
-  append_json_string(out, rule.rule);
-  out += R"(,"algorithm":")";
-  out += algorithm_name(rule.algorithm);
-  out += R"(","mode":")";
-  out += mode_name(rule.mode);
-  out += R"(","allowed":)";
-  append_bool(out, rule.allowed);
-  append_member(out, R"(,"limit":)", rule.limit);
-  append_member(out, R"(,"remaining":)", rule.remaining);
-  append_member(out, R"(,"retry_after_ms":)", ceil_ms(rule.retry_after));
-  append_member(out, R"(,"reset_after_ms":)", ceil_ms(rule.reset_after));
-  out += '}';
+void write_bool(RoomWriter& out, bool value) {
+  if (value) {
+    out.literal("true");
+  } else {
+    out.literal("false");
+  }
+}
+
+// An unlimited rule has no number to show, and no large one is made up for it.
+void write_limit(RoomWriter& out, const RuleOutcome& rule) {
+  if (rule.unlimited) {
+    out.literal(R"(,"limit":null,"remaining":null)");
+    return;
+  }
+  out.literal(R"(,"limit":)");
+  out.number(rule.limit);
+  out.literal(R"(,"remaining":)");
+  out.number(rule.remaining);
+}
+
+void write_rule(RoomWriter& out, const RuleOutcome& rule) {
+  out.literal(R"({"rule":)");
+  out.json_string(rule.rule);
+  out.literal(R"(,"algorithm":")");
+  out.text(algorithm_name(rule.algorithm));
+  out.literal(R"(","mode":")");
+  out.text(mode_name(rule.mode));
+  out.literal(R"(","allowed":)");
+  write_bool(out, rule.allowed);
+  write_limit(out, rule);
+  out.literal(R"(,"retry_after_ms":)");
+  out.number(ceil_ms(rule.retry_after));
+  out.literal(R"(,"reset_after_ms":)");
+  out.number(ceil_ms(rule.reset_after));
+  out.literal("}");
+}
+
+// The deciding rule's part of the members.
+void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
+  if (rule == nullptr) {
+    out.literal(R"(,"rule":null,"algorithm":null,"limit":0,"remaining":0)");
+    return;
+  }
+  out.literal(R"(,"rule":)");
+  out.json_string(rule->rule);
+  out.literal(R"(,"algorithm":")");
+  out.text(algorithm_name(rule->algorithm));
+  out.literal("\"");
+  write_limit(out, *rule);
+}
+
+// Enough for write_members(): the literals and names, then the numbers, then what users named.
+std::size_t members_room(const Decision& decision) {
+  constexpr std::size_t kWords = 512;
+  constexpr std::size_t kRuleWords = 192;
+  std::size_t room = kWords + 8 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
+  if (const RuleOutcome* rule = decision.decisive()) room += RoomWriter::json_string_room(rule->rule.size());
+  for (const RuleOutcome& rule : decision.rules) {
+    // Once as a rule, once among those that denied in shadow.
+    room += kRuleWords + 4 * RoomWriter::kNumber + 2 * RoomWriter::json_string_room(rule.rule.size());
+  }
+  return room;
 }
 
 // Everything between the braces.
-void append_members(std::string& out, const Decision& decision) {
+void write_members(RoomWriter& out, const Decision& decision) {
   const RuleOutcome* rule = decision.decisive();
-  out += R"("allowed":)";
-  append_bool(out, decision.allowed);
-  out += R"(,"reason":")";
-  out += reason_name(decision.reason);
-  if (rule != nullptr) {
-    out += R"(","rule":)";
-    append_json_string(out, rule->rule);
-    out += R"(,"algorithm":")";
-    out += algorithm_name(rule->algorithm);
-    out += '"';
-  } else {
-    out += R"(","rule":null,"algorithm":null)";
-  }
-  append_member(out, R"(,"limit":)", rule != nullptr ? rule->limit : 0);
-  append_member(out, R"(,"remaining":)", rule != nullptr ? rule->remaining : 0);
-  append_member(out, R"(,"retry_after_ms":)", ceil_ms(decision.retry_after));
-  append_member(out, R"(,"reset_after_ms":)", rule != nullptr ? ceil_ms(rule->reset_after) : 0);
-  append_member(out, R"(,"cost":)", decision.cost);
-  append_member(out, R"(,"delay_ms":)", ceil_ms(decision.delay));
-  out += R"(,"degraded":)";
-  append_bool(out, decision.degraded);
-  out += R"(,"source":)";
-  append_json_string(out, decision.source);
-  if (!decision.atomic) out += R"(,"atomic":false)";
-  out += R"(,"shadow_denied":)";
-  append_ids(out, decision, [](const RuleOutcome& r) { return r.mode == Mode::shadow && !r.allowed; });
-  out += R"(,"rules":[)";
+  out.literal(R"("allowed":)");
+  write_bool(out, decision.allowed);
+  out.literal(R"(,"reason":")");
+  out.text(reason_name(decision.reason));
+  out.literal("\"");
+  write_decisive(out, rule);
+  out.literal(R"(,"retry_after_ms":)");
+  out.number(ceil_ms(decision.retry_after));
+  out.literal(R"(,"reset_after_ms":)");
+  out.number(rule != nullptr ? ceil_ms(rule->reset_after) : 0);
+  out.literal(R"(,"cost":)");
+  out.number(decision.cost);
+  out.literal(R"(,"delay_ms":)");
+  out.number(ceil_ms(decision.delay));
+  out.literal(R"(,"degraded":)");
+  write_bool(out, decision.degraded);
+  out.literal(R"(,"source":)");
+  out.json_string(decision.source);
+  if (!decision.atomic) out.literal(R"(,"atomic":false)");
+  out.literal(R"(,"shadow_denied":)");
+  write_ids(out, decision, [](const RuleOutcome& r) { return r.mode == Mode::shadow && !r.allowed; });
+  out.literal(R"(,"rules":[)");
   bool first = true;
   for (const RuleOutcome& each : decision.rules) {
-    if (!first) out += ',';
+    if (!first) out.literal(",");
     first = false;
-    append_rule(out, each);
+    write_rule(out, each);
   }
-  out += ']';
+  out.literal("]");
 }
 
 void append_duration(std::string& out, Duration duration) {
@@ -160,29 +193,33 @@ std::string denial_sentence(const Decision& decision) {
 }  // namespace
 
 void append_decision(std::string& out, const Decision& decision) {
-  out.reserve(out.size() + kTypicalDecision + decision.rules.size() * kTypicalRule);
-  out += '{';
-  append_members(out, decision);
-  out += '}';
+  RoomWriter writer(out, members_room(decision) + 2);
+  writer.literal("{");
+  write_members(writer, decision);
+  writer.literal("}");
+  writer.finish();
 }
 
 void append_denial(std::string& out, const Decision& decision, int status) {
   const ProblemType type = problem_type(decision.reason);
-  out.reserve(out.size() + 2 * kTypicalDecision + decision.rules.size() * kTypicalRule);
   out += R"({"type":")";
   out += type.uri;
   out += R"(","title":")";
   out += type.title;
-  append_member(out, R"(","status":)", status);
+  out += R"(","status":)";
+  append_number(out, status);
   out += R"(,"detail":)";
   append_json_string(out, denial_sentence(decision));
   out += R"(,"code":")";
   out += reason_name(decision.reason);
   out += R"(","violated-policies":)";
-  append_ids(out, decision, [](const RuleOutcome& r) { return r.mode == Mode::enforce && !r.allowed; });
-  out += ',';
-  append_members(out, decision);
-  out += '}';
+  // Twice the room for the ids: here and among the members.
+  RoomWriter writer(out, 2 * members_room(decision));
+  write_ids(writer, decision, [](const RuleOutcome& r) { return r.mode == Mode::enforce && !r.allowed; });
+  writer.literal(",");
+  write_members(writer, decision);
+  writer.literal("}");
+  writer.finish();
 }
 
 int default_status(const Decision& decision) {

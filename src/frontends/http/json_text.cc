@@ -5,7 +5,7 @@
 namespace weir::http {
 namespace {
 
-bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x80 && c != '"' && c != '\\'; }
+bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
 
 void append_escaped(std::string& out, unsigned char c) {
   constexpr char kHex[] = "0123456789abcdef";
@@ -16,6 +16,8 @@ void append_escaped(std::string& out, unsigned char c) {
     out += "\\n";
   } else if (c == '\t') {
     out += "\\t";
+  } else if (c == 0x7f) {
+    out += '\x7f';
   } else {
     out += "\\u00";
     out += kHex[c >> 4];
@@ -44,11 +46,39 @@ std::size_t utf8_sequence(std::string_view text) {
 
 }  // namespace
 
+std::size_t plain_prefix(std::string_view text) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  constexpr std::uint64_t kHighs = 0x8080808080808080;
+  // A high bit in every byte that is zero, and perhaps in bytes above one: enough to know that there is none.
+  const auto zeros = [](std::uint64_t word) { return (word - kOnes) & ~word; };
+  std::size_t size = 0;
+  for (; size + 8 <= text.size(); size += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, text.data() + size, 8);
+    const std::uint64_t odd = word | ((word - kOnes * 0x20) & ~word) | zeros(word ^ (kOnes * '"')) |
+                              zeros(word ^ (kOnes * '\\')) | zeros(word ^ (kOnes * 0x7f));
+    if ((odd & kHighs) != 0) break;
+  }
+  while (size < text.size() && is_plain(static_cast<unsigned char>(text[size]))) ++size;
+  return size;
+}
+
+void RoomWriter::json_string(std::string_view string) {
+  if (plain_prefix(string) == string.size()) {
+    literal("\"");
+    text(string);
+    literal("\"");
+    return;
+  }
+  std::string escaped;
+  append_json_string(escaped, string);
+  text(escaped);
+}
+
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
-    std::size_t plain = 0;
-    while (plain < text.size() && is_plain(static_cast<unsigned char>(text[plain]))) ++plain;
+    const std::size_t plain = plain_prefix(text);
     out.append(text.data(), plain);
     text.remove_prefix(plain);
     if (text.empty()) break;

@@ -34,7 +34,7 @@ class ClientAddress {
                                       ForwardingHeader header = ForwardingHeader::x_forwarded_for);
 
   bool trusts(const IpAddress& address) const;
-  // The lower-case name of the header that lines() of resolve come from.
+  // The header whose lines resolve() wants, in lower case.
   std::string_view header_name() const;
 
   // `lines` are the header's values in the order they came in.
