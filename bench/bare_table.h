@@ -1,4 +1,4 @@
-// The floor of the engine's bench: the least that any limiter in memory must do for one charge. Open addressing over
+// The floor of the store's bench: the least that any limiter in memory must do for one charge. Open addressing over
 // keys that are random already, a lock in the slot, a token bucket's arithmetic on the spot; no rules, no hashing, no
 // expiry, no bound.
 #pragma once

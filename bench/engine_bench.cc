@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bench/bare_table.h"
+#include "stores/memory/memory_store.h"
 #include "weir/limiter.h"
 
 namespace weir::bench {
@@ -116,6 +117,32 @@ std::uint64_t check_batches(Limiter& limiter, int count, std::uint64_t keys, std
   return admitted;
 }
 
+class StoreTake final : public StoreCall {
+ public:
+  void complete() override {}
+};
+
+// The store alone: a take from one bucket whose key is given. No rules, no hashing of a subject, no verdict, one clock.
+std::uint64_t store_some(Store& store, const Allowance& allowance, int count, std::uint64_t keys, std::uint64_t seed) {
+  std::uint64_t admitted = 0;
+  std::uint64_t state = seed;
+  ProcessClock clock;
+  Charge charge;
+  ChargeOutcome outcome;
+  charge.allowance = &allowance;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t key = mix(next_random(state) % keys + 1);
+    charge.key = {mix(key), key};
+    StoreTake take;
+    take.now = clock.now();
+    take.charges = {&charge, 1};
+    take.outcomes = {&outcome, 1};
+    admitted += store.begin(take) && outcome.admitted ? 1 : 0;
+    state += outcome.admitted ? 1 : 2;
+  }
+  return admitted;
+}
+
 std::uint64_t bare_some(BareTable& table, int count, std::uint64_t keys, std::uint64_t seed) {
   std::uint64_t admitted = 0;
   std::uint64_t state = seed;
@@ -170,6 +197,8 @@ int run(int rounds) {
   auto ten = make_limiter(10, 0);
   auto three_of_many = make_limiter(3, 9'997);
   BareTable table(21);
+  stores::MemoryStore store({.max_bytes = std::size_t{4} << 30});
+  const Allowance allowance = make_allowance(bucket_rule("store").allowance).value();
 
   std::vector<Case> cases;
   const auto add = [&](std::string name, std::string floor, auto work) {
@@ -180,10 +209,14 @@ int run(int rounds) {
   };
   add("engine.bare_table.uniform_1m", "", [&](std::uint64_t s) { bare_some(table, kChecksPerRound, kKeys, s); });
   add("engine.bare_table.hot", "", [&](std::uint64_t s) { bare_some(table, kChecksPerRound, 1, s); });
-  add("engine.check.uniform_1m", "engine.bare_table.uniform_1m",
+  add("engine.store.uniform_1m", "engine.bare_table.uniform_1m",
+      [&](std::uint64_t s) { store_some(store, allowance, kChecksPerRound, kKeys, s); });
+  add("engine.store.hot", "engine.bare_table.hot",
+      [&](std::uint64_t s) { store_some(store, allowance, kChecksPerRound, 1, s); });
+  add("engine.check.uniform_1m", "engine.store.uniform_1m",
       [&](std::uint64_t s) { check_some(*one, kChecksPerRound, kKeys, s); });
-  add("engine.check.hot", "engine.bare_table.hot", [&](std::uint64_t s) { check_some(*one, kChecksPerRound, 1, s); });
-  add("engine.check.batch_16", "engine.bare_table.uniform_1m",
+  add("engine.check.hot", "engine.store.hot", [&](std::uint64_t s) { check_some(*one, kChecksPerRound, 1, s); });
+  add("engine.check.batch_16", "engine.store.uniform_1m",
       [&](std::uint64_t s) { check_batches(*one, kChecksPerRound, kKeys, s); });
   add("engine.check.rules_1", "", [&](std::uint64_t s) { check_some(*one, kChecksPerRound, 1000, s); });
   add("engine.check.rules_3", "engine.check.rules_1",
@@ -199,6 +232,7 @@ int run(int rounds) {
   std::uint64_t seed = 88172645463325252ULL;
   check_some(*one, 4'000'000, kKeys, seed);  // every key in place before the first round
   bare_some(table, 4'000'000, kKeys, seed);
+  store_some(store, allowance, 4'000'000, kKeys, seed);
   for (int round = 0; round < rounds; ++round) {
     for (Case& each : cases) each.samples.push_back(each.round(mix(++seed)));
   }

@@ -1,5 +1,5 @@
-// Prints what a decision of one token bucket sends to Redis, so that bench/redis_suite.py can have redis-benchmark send the
-// same.
+// Prints what a decision of one token bucket sends to Redis, so that bench/redis_suite.py can have redis-benchmark send
+// the same.
 //
 //   redis_script body   the script
 //   redis_script call   the command, as it goes over the wire

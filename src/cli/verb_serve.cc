@@ -48,7 +48,6 @@ const char* value_name(server::FieldKind kind) {
   using server::FieldKind;
   switch (kind) {
     case FieldKind::address:
-    case FieldKind::later_address:
       return "ADDRESS";
     case FieldKind::path:
       return "PATH";

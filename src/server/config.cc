@@ -68,9 +68,6 @@ Result<std::string> read_text(const ConfigField& field, const std::string& text,
   switch (field.kind) {
     case FieldKind::address:
       return read_address(text, folder);
-    case FieldKind::later_address:
-      if (text == kOff) return text;
-      return bad("is '" + text + "': this listener is not supported by this version yet, expected off");
     case FieldKind::store:
       return read_store(text);
     default:

@@ -31,8 +31,9 @@ struct Config {
   std::string listen_grpc;
   std::string listen_resp;
   std::string listen_spop;
-  std::string store;            // may hold a password
-  std::filesystem::path rules;  // empty: the built-in quickstart rules
+  std::filesystem::path resp_password_file;  // empty: no password
+  std::string store;                         // may hold a password
+  std::filesystem::path rules;               // empty: the built-in quickstart rules
   std::int64_t memory_max_bytes = 0;
   std::filesystem::path memory_snapshot;  // empty: none
   Duration memory_snapshot_every{0};      // 0: only when the server stops
@@ -62,8 +63,7 @@ struct Config {
 inline constexpr std::string_view kOff = "off";
 
 enum class FieldKind : std::uint8_t {
-  address,        // host:port, [v6]:port, unix:/path or off
-  later_address,  // a listener that this version does not have: only off
+  address,  // host:port, [v6]:port, unix:/path or off
   store,
   path,
   size,

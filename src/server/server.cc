@@ -2,18 +2,23 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/engine.h"
+#include "frontends/grpc/grpc_server.h"
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
+#include "frontends/resp/resp_protocol.h"
+#include "frontends/spop/spop_protocol.h"
 #include "frontends/transport/loops.h"
 #include "identity/key_encoder.h"
 #include "observe/decision_counters.h"
 #include "observe/json_text.h"
 #include "observe/metrics.h"
+#include "rules/bounded_file.h"
 #include "server/admin_routes.h"
 #include "server/hash_key.h"
 #include "server/housekeeping.h"
@@ -38,6 +43,7 @@ constexpr std::int64_t kMaxCheckBody = 64 << 10;
 constexpr std::size_t kSpareInput = http::kMaxChunkOverhead + 4096;
 // How much of a rules error /readyz shows.
 constexpr std::size_t kShownError = 2048;
+constexpr std::size_t kMaxPasswordFile = 4096;
 
 constexpr Duration kResyncPeriod = std::chrono::seconds(1);
 constexpr Duration kSweepPeriod = std::chrono::milliseconds(10);
@@ -92,6 +98,16 @@ http::HttpLimits message_limits(const Config& config) {
   return limits;
 }
 
+// The first line of a small file; no file, no password.
+Result<std::string> read_password(const std::filesystem::path& file) {
+  if (file.empty()) return std::string();
+  Result<std::string> text = rules::read_bounded_file(file, kMaxPasswordFile);
+  if (!text.ok()) return Failure{text.failure().code, "resp.password_file: " + text.failure().message};
+  std::string password = text.value().substr(0, text.value().find_first_of("\r\n"));
+  if (password.empty()) return Failure{Code::invalid_argument, "resp.password_file: " + file.string() + " is empty"};
+  return password;
+}
+
 }  // namespace
 
 struct Server::Parts {
@@ -100,8 +116,8 @@ struct Server::Parts {
 
   Status make_engines();
   Status listen();
-  Result<std::string> listen_on(const std::string& address,
-                                const std::function<std::shared_ptr<http::Router>(std::size_t)>& router);
+  Status listen_on(std::string_view name, const std::string& address,
+                   std::function<frontends::ProtocolFactory(std::size_t)> protocols);
   void keep_house();
   void keep_hash_key();
   http::HealthReport health(bool with_details) const;
@@ -120,8 +136,8 @@ struct Server::Parts {
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::unique_ptr<observe::Metrics> metrics;
   std::atomic<bool> draining{false};
-  std::string http_address{kOff};
-  std::string admin_address{kOff};
+  std::vector<std::pair<std::string, std::string>> addresses;  // of the listeners, by name, in order
+  std::unique_ptr<frontends::resp::RespService> resp;
   frontends::Loops loops;              // stopped before what its handlers use goes away
   std::unique_ptr<RedisStores> redis;  // null: the memory store; it lives on the loops
   Housekeeping housekeeping;
@@ -177,18 +193,22 @@ Status Server::Parts::make_engines() {
   return success();
 }
 
-Result<std::string> Server::Parts::listen_on(const std::string& address,
-                                             const std::function<std::shared_ptr<http::Router>(std::size_t)>& router) {
+Status Server::Parts::listen_on(std::string_view name, const std::string& address,
+                                std::function<frontends::ProtocolFactory(std::size_t)> protocols) {
+  const auto failed = [&](const Failure& failure) {
+    return Failure{failure.code, failure.message + " (choose another with --listen-" + std::string(name) + ")"};
+  };
   const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(address);
-  if (!endpoint.ok()) return endpoint.failure();
-  if (Status free = probe_free(endpoint.value()); !free.ok()) return free.failure();
+  if (!endpoint.ok()) return failed(endpoint.failure());
+  if (Status free = probe_free(endpoint.value()); !free.ok()) return failed(free.failure());
   frontends::ListenOptions options;
   options.endpoint = endpoint.value();
   options.limits = connection_limits(config);
-  options.protocols = [&](std::size_t loop) { return http::http_protocols(router(loop), message_limits(config)); };
+  options.protocols = std::move(protocols);
   const Result<frontends::Endpoint> bound = loops.listen(options);
-  if (!bound.ok()) return bound.failure();
-  return bound.value().text();
+  if (!bound.ok()) return failed(bound.failure());
+  addresses.emplace_back(name, bound.value().text());
+  return success();
 }
 
 Status Server::Parts::listen() {
@@ -197,17 +217,38 @@ Status Server::Parts::listen() {
   api.check_body_bytes = static_cast<std::size_t>(std::min(config.http_body_bytes, kMaxCheckBody));
   api.batch_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
   api.health = [this] { return health(false); };
-  Result<std::string> at =
-      listen_on(config.listen_http, [&](std::size_t loop) { return http::make_api_router(*engines[loop], api); });
-  if (!at.ok()) return Failure{at.failure().code, at.failure().message + " (choose another with --listen-http)"};
-  http_address = std::move(at).value();
+  const auto http = [&, this](std::size_t loop) {
+    return http::http_protocols(http::make_api_router(*engines[loop], api), message_limits(config));
+  };
 
-  at = listen_on(config.listen_admin, [&](std::size_t) {
-    return make_admin_router({*metrics, config.admin_tokens, [this] { return health(true); }});
-  });
-  if (!at.ok()) return Failure{at.failure().code, at.failure().message + " (choose another with --listen-admin)"};
-  admin_address = std::move(at).value();
-  return success();
+  grpc::GrpcOptions grpc_options;
+  grpc_options.clock = clock;
+  grpc_options.ready = [this] { return !draining.load(std::memory_order_relaxed); };
+  const auto grpc = [&, this](std::size_t loop) { return grpc::grpc_protocols(*engines[loop], grpc_options); };
+
+  const Result<std::string> password = read_password(config.resp_password_file);
+  if (!password.ok()) return password.failure();
+  resp = std::make_unique<frontends::resp::RespService>(
+      frontends::resp::RespOptions{.password = password.value(), .user = "default", .version = std::string(kVersion)});
+  const auto redis_protocol = [this](std::size_t loop) -> frontends::ProtocolFactory {
+    return [this, loop](frontends::Link& link) { return resp->serve(link, *engines[loop]); };
+  };
+
+  const auto spop = [this](std::size_t loop) -> frontends::ProtocolFactory {
+    return [this, loop](frontends::Link& link) {
+      return std::make_unique<frontends::spop::SpopProtocol>(link, *engines[loop]);
+    };
+  };
+  const auto admin = [this](std::size_t) {
+    return http::http_protocols(make_admin_router({*metrics, config.admin_tokens, [this] { return health(true); }}),
+                                message_limits(config));
+  };
+
+  if (Status done = listen_on("http", config.listen_http, http); !done.ok()) return done;
+  if (Status done = listen_on("grpc", config.listen_grpc, grpc); !done.ok()) return done;
+  if (Status done = listen_on("resp", config.listen_resp, redis_protocol); !done.ok()) return done;
+  if (Status done = listen_on("spop", config.listen_spop, spop); !done.ok()) return done;
+  return listen_on("admin", config.listen_admin, admin);
 }
 
 void Server::Parts::keep_house() {
@@ -314,14 +355,20 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_
   parts->snapshot.load(parts->clock->now());
   parts->keep_house();
   parts->loops.start();
-  log.info("listening", "ready", {{"http", parts->http_address}, {"admin", parts->admin_address}});
+  std::vector<observe::Field> where;
+  for (const auto& [name, address] : parts->addresses) where.emplace_back(name, address);
+  log.write(observe::Level::info, "listening", "ready", where);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 
 Server::~Server() = default;
 
-const std::string& Server::http_address() const { return parts_->http_address; }
-const std::string& Server::admin_address() const { return parts_->admin_address; }
+const std::string& Server::address(std::string_view listener) const {
+  const auto found = std::find_if(parts_->addresses.begin(), parts_->addresses.end(),
+                                  [&](const auto& each) { return each.first == listener; });
+  assert(found != parts_->addresses.end());
+  return found->second;
+}
 Status Server::reload() { return parts_->rules.reload(); }
 
 void Server::drain() {

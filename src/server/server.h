@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "observe/log.h"
 #include "server/config.h"
@@ -29,9 +30,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Where it listens, with the ports that were taken; "off" if it does not.
-  const std::string& http_address() const;
-  const std::string& admin_address() const;
+  // Where a listener ("http", "grpc", "resp", "spop", "admin") listens, with the port that was taken; "off" if it does
+  // not.
+  const std::string& address(std::string_view listener) const;
 
   // Reads the rules again, as the server does by itself when their file changes. On failure, which is logged, those in
   // force stay.

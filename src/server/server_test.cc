@@ -100,9 +100,9 @@ class ServerTest : public testing::Test {
   }
   int check(const std::string& tenant) {
     return status_of(
-        call(server_->http_address(), "POST", "/v1/check", "{\"attributes\":{\"tenant\":\"" + tenant + "\"}}"));
+        call(server_->address("http"), "POST", "/v1/check", "{\"attributes\":{\"tenant\":\"" + tenant + "\"}}"));
   }
-  std::string metrics() { return call(server_->admin_address(), "GET", "/metrics"); }
+  std::string metrics() { return call(server_->address("admin"), "GET", "/metrics"); }
   // Asks again and again until the scrape shows `text`; the test's own timeout is the bound.
   void await_metric(const std::string& text) {
     while (metrics().find(text) == std::string::npos) {
@@ -129,16 +129,16 @@ TEST_F(ServerTest, ChecksOverHttpAndCountsThem) {
   EXPECT_THAT(scrape, HasSubstr("{rule=\"per-tenant\",algorithm=\"fixed-window\",outcome=\"denied\"} 1\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_store_keys{store=\"memory\"} 2\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_rules_loaded 1\n"));
-  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"listening\",\"msg\":\"ready\",\"http\":\"" + server_->http_address() +
-                                     "\",\"admin\":\"" + server_->admin_address() + "\""));
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"listening\",\"msg\":\"ready\",\"http\":\"" +
+                                     server_->address("http") + "\",\"admin\":\"" + server_->address("admin") + "\""));
 }
 
 TEST_F(ServerTest, TheAdminSurfaceIsApartFromTheApi) {
   start();
-  EXPECT_EQ(status_of(call(server_->http_address(), "GET", "/metrics")), 404);
-  EXPECT_EQ(status_of(call(server_->admin_address(), "POST", "/v1/check", "{}")), 404);
-  EXPECT_EQ(status_of(call(server_->http_address(), "GET", "/readyz")), 200);
-  EXPECT_EQ(status_of(call(server_->admin_address(), "GET", "/healthz")), 200);
+  EXPECT_EQ(status_of(call(server_->address("http"), "GET", "/metrics")), 404);
+  EXPECT_EQ(status_of(call(server_->address("admin"), "POST", "/v1/check", "{}")), 404);
+  EXPECT_EQ(status_of(call(server_->address("http"), "GET", "/readyz")), 200);
+  EXPECT_EQ(status_of(call(server_->address("admin"), "GET", "/healthz")), 200);
 }
 
 // R31: changed limits apply at once and buckets keep their state.
@@ -165,25 +165,25 @@ TEST_F(ServerTest, BadRulesAreVisibleToOperatorsAndTheLastGoodOnesStay) {
   EXPECT_EQ(check("acme"), 200);
   EXPECT_EQ(check("acme"), 429);
   EXPECT_THAT(metrics(), HasSubstr("weir_rules_current 0\n"));
-  const std::string ready = call(server_->admin_address(), "GET", "/readyz");
+  const std::string ready = call(server_->address("admin"), "GET", "/readyz");
   EXPECT_EQ(status_of(ready), 200);
   EXPECT_THAT(ready, HasSubstr("\"current\":false"));
   EXPECT_THAT(ready, HasSubstr("limt"));
-  EXPECT_THAT(call(server_->http_address(), "GET", "/readyz"), Not(HasSubstr("limt"))) << "no internals for callers";
+  EXPECT_THAT(call(server_->address("http"), "GET", "/readyz"), Not(HasSubstr("limt"))) << "no internals for callers";
   EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"rules_rejected\""));
 }
 
 TEST_F(ServerTest, DrainFinishesWhatIsBegunAndTakesNothingNew) {
   start();
-  Caller begun(server_->http_address());
+  Caller begun(server_->address("http"));
   const std::string body = "{\"attributes\":{\"tenant\":\"acme\"}}";
   begun.send("POST /v1/check HTTP/1.1\r\nHost: weir\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n{");
-  EXPECT_EQ(status_of(call(server_->http_address(), "GET", "/healthz")), 200) << "the loops are running";
+  EXPECT_EQ(status_of(call(server_->address("http"), "GET", "/healthz")), 200) << "the loops are running";
   std::thread rest([&] { begun.send(body.substr(1)); });
   server_->drain();
   rest.join();
   EXPECT_EQ(status_of(begun.rest()), 200);
-  EXPECT_FALSE(Caller(server_->http_address()).connected());
+  EXPECT_FALSE(Caller(server_->address("http")).connected());
   server_->drain();
   EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"draining\""));
   EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"stopped\""));
@@ -212,7 +212,7 @@ TEST_F(ServerTest, ADamagedSnapshotIsReportedAndIgnored) {
 }
 
 TEST_F(ServerTest, AnAddressInUseIsNamed) {
-  config_.listen_http = start().http_address();
+  config_.listen_http = start().address("http");
   config_.memory_snapshot = folder_ / "buckets";
   const Failure failure = start_fails();
   EXPECT_EQ(failure.code, Code::already_exists);
@@ -237,7 +237,7 @@ TEST_F(ServerTest, TokensGuardTheMetrics) {
   EXPECT_THAT(refused, HasSubstr("WWW-Authenticate: Bearer"));
   EXPECT_THAT(refused, Not(HasSubstr("weir_")));
   const auto with = [&](const std::string& value) {
-    return status_of(call(server_->admin_address(), "GET", "/metrics", "", "Authorization: " + value + "\r\n"));
+    return status_of(call(server_->address("admin"), "GET", "/metrics", "", "Authorization: " + value + "\r\n"));
   };
   EXPECT_EQ(with("Bearer second-token"), 200);
   EXPECT_EQ(with("bearer first-token"), 200);
@@ -245,14 +245,14 @@ TEST_F(ServerTest, TokensGuardTheMetrics) {
   EXPECT_EQ(with("Bearer first-tokens"), 401);
   EXPECT_EQ(with("Bearer "), 401);
   EXPECT_EQ(with("Basic first-token"), 401);
-  EXPECT_EQ(status_of(call(server_->admin_address(), "GET", "/healthz")), 200);
+  EXPECT_EQ(status_of(call(server_->address("admin"), "GET", "/healthz")), 200);
 }
 
 TEST_F(ServerTest, TheQuickstartDeniesTheSixth) {
   config_.rules.clear();
   start();
   const std::string body = R"({"attributes":{"tenant":"acme","api_key":"demo"}})";
-  const auto ask = [&] { return status_of(call(server_->http_address(), "POST", "/v1/check", body)); };
+  const auto ask = [&] { return status_of(call(server_->address("http"), "POST", "/v1/check", body)); };
   for (int i = 0; i < 5; ++i) EXPECT_EQ(ask(), 200) << i;
   EXPECT_EQ(ask(), 429);
 }
@@ -260,8 +260,8 @@ TEST_F(ServerTest, TheQuickstartDeniesTheSixth) {
 TEST_F(ServerTest, BodiesOverTheBoundAreRefused) {
   config_.http_body_bytes = 1024;
   start();
-  EXPECT_EQ(status_of(call(server_->http_address(), "POST", "/v1/check", std::string(1025, ' '))), 413);
-  EXPECT_EQ(status_of(call(server_->http_address(), "POST", "/v1/check/batch", std::string(1025, ' '))), 413);
+  EXPECT_EQ(status_of(call(server_->address("http"), "POST", "/v1/check", std::string(1025, ' '))), 413);
+  EXPECT_EQ(status_of(call(server_->address("http"), "POST", "/v1/check/batch", std::string(1025, ' '))), 413);
 }
 
 // R50: with a hash key of its own a node starts without Redis, and its rules answer by their policies.
@@ -270,7 +270,7 @@ TEST_F(ServerTest, StartsWithoutRedisAndAnswersByPolicy) {
   config_.hash_key_file = folder_ / "key";
   start();
   for (int i = 0; i < 20; ++i) EXPECT_EQ(check("acme"), 200) << "the limit is 2, but nobody counts";
-  const std::string ready = call(server_->admin_address(), "GET", "/readyz");
+  const std::string ready = call(server_->address("admin"), "GET", "/readyz");
   EXPECT_EQ(status_of(ready), 200);
   EXPECT_THAT(ready, HasSubstr(R"("store":{"kind":"redis","state":"open","fallback_ms":)"));
   const std::string scrape = metrics();
@@ -294,7 +294,7 @@ TEST_F(ServerTest, RulesBeyondTheBoundsOfRedisAreRefused) {
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.failure().message,
               HasSubstr("rule vast: plan gold: burst: is 1000, expected at most 14 on Redis"));
-  EXPECT_THAT(call(server_->admin_address(), "GET", "/readyz"), HasSubstr("rule vast: plan gold: burst"));
+  EXPECT_THAT(call(server_->address("admin"), "GET", "/readyz"), HasSubstr("rule vast: plan gold: burst"));
   EXPECT_EQ(check("acme"), 200) << "the last good rules stay";
   server_.reset();
   EXPECT_THAT(start_fails().message, HasSubstr("rule vast: plan gold: burst"));
@@ -305,15 +305,15 @@ TEST_F(ServerTest, RulesBeyondTheBoundsOfRedisAreRefused) {
 TEST_F(ServerTest, MemoryShowsNothingOfAStoreOnTheNetwork) {
   start();
   EXPECT_THAT(metrics(), Not(HasSubstr("weir_store_breaker")));
-  EXPECT_THAT(call(server_->admin_address(), "GET", "/readyz"), Not(HasSubstr("\"store\"")));
+  EXPECT_THAT(call(server_->address("admin"), "GET", "/readyz"), Not(HasSubstr("\"store\"")));
 }
 
 TEST_F(ServerTest, ListensOnUnixSocketsToo) {
   config_.listen_http = "unix:" + (folder_ / "http.sock").string();
   config_.listen_admin = "off";
   start();
-  EXPECT_EQ(server_->http_address(), config_.listen_http);
-  EXPECT_EQ(server_->admin_address(), "off");
+  EXPECT_EQ(server_->address("http"), config_.listen_http);
+  EXPECT_EQ(server_->address("admin"), "off");
   EXPECT_TRUE(fs::is_socket(folder_ / "http.sock"));
 }
 

@@ -46,13 +46,13 @@ class Cluster final : public Directory, private NodeWatcher, private ReplyHandle
   Node* any_connected();
 
   NodeContext& context_;
+  LoopTimer refresh_timer_;  // before nodes_: a node that goes down with a question pending arms it once more
   std::unordered_map<std::string, std::unique_ptr<Node>> nodes_;  // by address
   std::array<Node*, kSlotCount> slots_{};
   std::size_t asked_ = 0;   // turns over the nodes that are asked for the map
   std::string asked_host_;  // of the node asked last: an empty host in its answer means its own
   bool asking_ = false;
   bool mapped_ = false;  // a map was read
-  LoopTimer refresh_timer_;
 };
 
 }  // namespace weir::redis

@@ -85,10 +85,11 @@ class Sentinel::Peer final : private ConnectionOwner, private ReplyHandler {
 Sentinel::Sentinel(NodeContext& context)
     : context_(context),
       greeting_(sentinel_greeting(context.options)),
-      node_(context, *this, "probe"),
-      ask_timer_(context.loop, [this] {
-        if (!node_.connected()) ask_again();
-      }) {
+      ask_timer_(context.loop,
+                 [this] {
+                   if (!node_.connected()) ask_again();
+                 }),
+      node_(context, *this, "probe") {
   for (const Address& address : context.options.seeds) peers_.push_back(std::make_unique<Peer>(*this, address));
 }
 

@@ -36,9 +36,9 @@ class Sentinel final : public Directory, private NodeWatcher {
 
   NodeContext& context_;
   Greeting greeting_;
+  LoopTimer ask_timer_;  // before node_, which may arm it once more while it goes down
   Node node_;
   bool master_known_ = false;
-  LoopTimer ask_timer_;
   std::vector<std::unique_ptr<Peer>> peers_;
 };
 
