@@ -9,6 +9,7 @@
 #include "rules/rule_set.h"
 #include "rules/rule_warnings.h"
 #include "rules/rules_file.h"
+#include "rules/slot_notes.h"
 
 namespace weir::cli {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 struct Options {
   std::string path;
   bool json = false;
+  bool cluster = false;
 };
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -56,7 +58,10 @@ int validate(const Options& options, const Terminal& terminal) {
   if (!compiled.ok()) return report_faults(compiled.failure(), options, terminal);
 
   ProcessClock clock;
-  const std::vector<std::string> warnings = rules::rule_warnings(rules.value(), clock.now());
+  std::vector<std::string> warnings = rules::rule_warnings(rules.value(), clock.now());
+  if (options.cluster) {
+    for (std::string& note : rules::slot_notes(rules.value())) warnings.push_back(std::move(note));
+  }
   const std::size_t count = rules.value().rules.size();
   if (options.json) {
     std::string json = "{\"valid\":true,\"rules\":" + std::to_string(count) + ",\"warnings\":";
@@ -80,12 +85,15 @@ void add_rules_validate(CLI::App& parent, Session& session) {
   const auto options = std::make_shared<Options>();
   verb->add_option("path", options->path, "The rules file, or a folder of them")->required();
   verb->add_flag("--json", options->json, "For machines: {\"valid\":…}");
+  verb->add_flag("--cluster", options->cluster,
+                 "Also name the rules that can meet in one decision and span slots of a Redis Cluster");
   verb->footer(
       "Faults go to standard error, one per line: file:line:column: field: what is wrong and what is expected.\n"
       "Exit codes: 0 sound, 2 not.\n\n"
       "Examples:\n"
       "  weir rules validate rules.yaml\n"
-      "  weir rules validate rules.d/ --json");
+      "  weir rules validate rules.d/ --json\n"
+      "  weir rules validate rules.yaml --cluster");
   verb->callback(
       [&session, options] { session.action = [&session, options] { return validate(*options, session.terminal); }; });
 }

@@ -34,6 +34,8 @@ void Prefilter::remember(std::span<const Charge> charges, std::span<const Charge
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const ChargeOutcome& outcome = outcomes[i];
     const Charge& charge = charges[i];
+    // A smaller cost was admitted: what is remembered of a larger one is still denied, but its wait has grown.
+    if (outcome.admitted && charge.cost > 0) forget(charges.subspan(i, 1));
     if (outcome.admitted || outcome.status != Code::ok || outcome.retry_after <= Duration::zero()) continue;
     if (!charge.binding || charge.count_denied) continue;
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -129,8 +129,10 @@ TEST_F(ServerTest, ChecksOverHttpAndCountsThem) {
   EXPECT_THAT(scrape, HasSubstr("{rule=\"per-tenant\",algorithm=\"fixed-window\",outcome=\"denied\"} 1\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_store_keys{store=\"memory\"} 2\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_rules_loaded 1\n"));
-  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"listening\",\"msg\":\"ready\",\"http\":\"" +
-                                     server_->address("http") + "\",\"admin\":\"" + server_->address("admin") + "\""));
+  EXPECT_THAT(log_.text(),
+              HasSubstr("\"event\":\"listening\",\"msg\":\"ready\",\"http\":\"" + server_->address("http") +
+                        "\",\"grpc\":\"off\",\"resp\":\"off\",\"spop\":\"off\",\"admin\":\"" +
+                        server_->address("admin") + "\""));
 }
 
 TEST_F(ServerTest, TheAdminSurfaceIsApartFromTheApi) {
@@ -319,7 +321,7 @@ TEST_F(ServerTest, ListensOnUnixSocketsToo) {
 
 TEST(Version, IsTheOneThatCMakeKnows) {
   std::ostringstream text;
-  text << std::ifstream(fs::path(__FILE__).parent_path() / "../../CMakeLists.txt").rdbuf();
+  text << std::ifstream(fs::path(WEIR_SOURCE_DIR) / "CMakeLists.txt").rdbuf();
   EXPECT_THAT(text.str(), HasSubstr("project(weir VERSION " + std::string(kVersion) + " "));
 }
 

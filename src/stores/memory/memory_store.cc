@@ -67,6 +67,7 @@ bool MemoryStore::take_at_home(StoreCall& call) {
   const Algorithm algorithm = charge.allowance->algorithm;
   if (charge.count_denied || algorithms::keeps_tail(algorithm)) return false;
   Shard& shard = shard_of(charge.key);
+  shard.prefetch(charge.key);  // on its way while the lock is taken
   const std::lock_guard hold(shard.lock());
   if (shard.floor_us() > micros(call.now)) return false;
   Slot* const slot = shard.find(charge.key);
