@@ -176,6 +176,7 @@ def main():
         if name not in SUITES:
             parser.error(f"no suite '{name}'")
         results += SUITES[name](args)
+        print(f"measured {name}", file=sys.stderr)
     print(f"{'name':34} {'value':>10} {'unit':5} {'floor':>10} {'ratio':>7}")
     for r in results:
         print(f"{r['name']:34} {r['value']:>10} {r['unit']:5} {r.get('floor', ''):>10} {r.get('ratio', ''):>7}")

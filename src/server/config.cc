@@ -197,8 +197,10 @@ Result<Config> load_config(const ConfigSources& sources) {
   }
   if (Status status = apply_variables(config, sources); !status.ok()) return status.failure();
   if (Status status = apply_flags(config, sources); !status.ok()) return status.failure();
-  if (config.listen_http == kOff && config.listen_admin == kOff) {
-    return bad("listen.http: is off and so is listen.admin: nothing would listen");
+  const std::string* const listeners[] = {&config.listen_http, &config.listen_grpc, &config.listen_resp,
+                                          &config.listen_spop, &config.listen_admin};
+  if (std::all_of(std::begin(listeners), std::end(listeners), [](const std::string* at) { return *at == kOff; })) {
+    return bad("listen.http: is off and so are all other listeners: nothing would listen");
   }
   if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {
     return bad("listen.admin: " + config.listen_admin + " is beyond loopback: set admin.tokens");

@@ -199,6 +199,7 @@ TEST_F(ConfigTest, TlsFilesNeedAStoreOverTls) {
 
 TEST_F(ConfigTest, AServerThatWouldNotListenIsRefused) {
   EXPECT_THAT(fault("listen: {http: off, admin: off}\n"), HasSubstr("nothing would listen"));
+  EXPECT_EQ(fault("listen: {http: off, admin: off, resp: '127.0.0.1:0'}\n"), "loaded");
 }
 
 // R90
