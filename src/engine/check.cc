@@ -57,14 +57,14 @@ void Check::plan(const Request& request, TimePoint now, const RulesInForce& rule
     const rules::Match& match = matches_[i];
     if (match.allowance == nullptr) continue;
     const rules::CompiledRule& rule = *match.rule;
-    const BucketKey key = subject_key(request, names, rule, rules.seed(rule));
-    charges_.push_back(Charge{.key = key,
-                              .tag = with_tags ? tag_key(request, rule, key, encoder) : BucketKey{},
-                              .allowance = match.allowance,
-                              .rule = rule.name.id,
-                              .cost = match.cost,
-                              .binding = rule.mode == Mode::enforce,
-                              .count_denied = rule.source.count_denied});
+    Charge& charge = charges_.append();
+    charge.key = subject_key(request, names, rule, rules.seed(rule));
+    if (with_tags) charge.tag = tag_key(request, rule, charge.key, encoder);
+    charge.allowance = match.allowance;
+    charge.rule = rule.name.id;
+    charge.cost = match.cost;
+    charge.binding = rule.mode == Mode::enforce;
+    charge.count_denied = rule.source.count_denied;
     charge_match_.push_back(static_cast<std::uint32_t>(i));
   }
   for (std::size_t i = 0; i < charges_.size(); ++i) outcomes_.append();

@@ -5,36 +5,28 @@
 namespace weir::engine {
 namespace {
 
-RuleOutcome unlimited_outcome(const rules::Match& match) {
-  RuleOutcome outcome;
+void describe(RuleOutcome& outcome, const rules::Match& match) {
   outcome.rule = match.rule->name.id;
   outcome.ordinal = match.rule->name.ordinal;
   outcome.mode = match.rule->mode;
   outcome.algorithm = match.rule->source.allowance.algorithm;
   outcome.cost = match.cost;
-  outcome.unlimited = true;
-  return outcome;
+  outcome.unlimited = match.allowance == nullptr;
+  if (match.allowance != nullptr) {
+    outcome.limit = match.allowance->limit;
+    outcome.window = match.allowance->window;
+  }
 }
 
-// Every member is given, so that none is written twice on the hot path.
-RuleOutcome charged_outcome(const rules::Match& match, const Charge& charge, const ChargeOutcome& charged,
-                            bool store_failed) {
-  return RuleOutcome{.rule = match.rule->name.id,
-                     .subject = charge.key,
-                     .ordinal = match.rule->name.ordinal,
-                     .algorithm = match.allowance->algorithm,
-                     .mode = match.rule->mode,
-                     .allowed = charged.admitted,
-                     .unlimited = false,
-                     .too_large = charged.too_large,
-                     .store_failed = store_failed,
-                     .limit = match.allowance->limit,
-                     .remaining = charged.remaining,
-                     .cost = match.cost,
-                     .window = match.allowance->window,
-                     .retry_after = charged.retry_after,
-                     .reset_after = charged.reset_after,
-                     .delay = charged.delay};
+void add_charge(RuleOutcome& outcome, const Charge& charge, const ChargeOutcome& charged, bool store_failed) {
+  outcome.subject = charge.key;
+  outcome.allowed = charged.admitted;
+  outcome.too_large = charged.too_large;
+  outcome.store_failed = store_failed;
+  outcome.remaining = charged.remaining;
+  outcome.retry_after = charged.retry_after;
+  outcome.reset_after = charged.reset_after;
+  outcome.delay = charged.delay;
 }
 
 Reason reason_of(const RuleOutcome& denial) {
@@ -61,14 +53,13 @@ bool more_restrictive(const RuleOutcome& a, const RuleOutcome& b) {
 void make_verdict(const Check& check, std::span<const bool> store_failed, Decision& decision) {
   std::size_t charge = 0;
   for (const rules::Match& match : check.matches()) {
-    if (match.allowance == nullptr) {
-      decision.rules.push_back(unlimited_outcome(match));
-    } else {
+    RuleOutcome& outcome = decision.rules.append();
+    describe(outcome, match);
+    if (match.allowance != nullptr) {
       const bool failed = !store_failed.empty() && store_failed[charge];
-      decision.rules.push_back(charged_outcome(match, check.charges()[charge], check.outcomes()[charge], failed));
+      add_charge(outcome, check.charges()[charge], check.outcomes()[charge], failed);
       ++charge;
     }
-    const RuleOutcome& outcome = decision.rules[decision.rules.size() - 1];
     if (outcome.mode != Mode::enforce) continue;
     decision.allowed = decision.allowed && outcome.allowed;
     decision.delay = std::max(decision.delay, outcome.delay);
@@ -89,8 +80,9 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
 
 Decision refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome) {
   Decision decision;
-  decision.rules.push_back(charged_outcome(check.match_of(charge), check.charges()[charge], outcome, false));
-  const RuleOutcome& rule = decision.rules[0];
+  RuleOutcome& rule = decision.rules.append();
+  describe(rule, check.match_of(charge));
+  add_charge(rule, check.charges()[charge], outcome, false);
   decision.allowed = false;
   decision.deciding = 0;
   decision.reason = reason_of(rule);
