@@ -1,8 +1,7 @@
-// SipHash-1-3 with 128 bits of output (Aumasson and Bernstein), fed piece by piece.
+// SipHash-1-3 with 128 bits of output (Aumasson and Bernstein), fed in 64-bit words.
 //
-// Written here rather than taken from libsodium because a subject comes in pieces: hashing them in place saves the
-// copy into one buffer, and the inlined rounds cost about half of a call (docs/decisions/0003-keyed-hash.md). The
-// tests check it against OpenSSL's implementation.
+// Written here rather than taken from a library because a subject comes in pieces, which are hashed where they stand
+// (docs/decisions/0003-keyed-hash.md). The tests check it against OpenSSL's implementation.
 //
 // A SipHash is a plain value: copy it to fork a common prefix.
 #pragma once
@@ -30,30 +29,8 @@ class SipHash {
     v3_ = 0x7465646279746573ULL ^ k1;
   }
 
-  void add(std::string_view bytes) {
-    const char* at = bytes.data();
-    std::size_t left = bytes.size();
-    length_ += left;
-    if (pending_bytes_ != 0) {
-      while (left != 0 && pending_bytes_ < 8) {
-        pending_ |= std::uint64_t{static_cast<unsigned char>(*at++)} << (8 * pending_bytes_++);
-        --left;
-      }
-      if (pending_bytes_ < 8) return;
-      compress(pending_);
-      pending_ = 0;
-      pending_bytes_ = 0;
-    }
-    for (; left >= 8; left -= 8, at += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, at, 8);
-      compress(word);
-    }
-    for (; left != 0; --left) pending_ |= std::uint64_t{static_cast<unsigned char>(*at++)} << (8 * pending_bytes_++);
-  }
-
   // Adds a text's length and then its bytes, filled up with zeros to whole words: no two lists of texts are fed alike,
-  // and every word goes straight into the rounds. Precondition: everything before came in whole words.
+  // and every word goes straight into the rounds.
   void add_framed(std::string_view text) {
     add_word(text.size());
     const char* at = text.data();
@@ -66,14 +43,13 @@ class SipHash {
     if (left != 0) add_word(load_rest(at, left));
   }
 
-  // Precondition: everything before came in whole words.
   void add_word(std::uint64_t word) {
     length_ += 8;
     compress(word);
   }
 
   BucketKey finish() {
-    compress(pending_ | (static_cast<std::uint64_t>(length_ & 0xff) << 56));
+    compress(static_cast<std::uint64_t>(length_ & 0xff) << 56);
     v2_ ^= 0xee;
     rounds(3);
     BucketKey out;
@@ -123,9 +99,7 @@ class SipHash {
   std::uint64_t v1_ = 0;
   std::uint64_t v2_ = 0;
   std::uint64_t v3_ = 0;
-  std::uint64_t pending_ = 0;
-  unsigned pending_bytes_ = 0;
-  std::size_t length_ = 0;
+  std::size_t length_ = 0;  // in bytes
 };
 
 }  // namespace weir::identity
