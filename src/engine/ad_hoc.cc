@@ -1,11 +1,8 @@
 // Buckets without a rule: the caller brings the allowance.
-#include <cassert>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 #include "engine/engine.h"
+#include "engine/waiter.h"
 
 namespace weir::engine {
 namespace {
@@ -66,22 +63,12 @@ ChargeOutcome Engine::charge(const AdHocCharge& charge) {
   if (!within_bounds(charge)) return refused();
   if (immediate_) {
     AdHocCall call(charge, rules_.encoder(), clock_->now());
-    const bool answered = store_->begin(call);
-    assert(answered);
-    static_cast<void>(answered);
+    ask_now(call);
     return call.result();
   }
-  std::mutex mutex;
-  std::condition_variable ready;
-  std::optional<ChargeOutcome> outcome;
-  this->charge(charge, [&](const ChargeOutcome& answer) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    outcome = answer;
-    ready.notify_one();
-  });
-  std::unique_lock<std::mutex> lock(mutex);
-  ready.wait(lock, [&] { return outcome.has_value(); });
-  return *outcome;
+  Waiter<ChargeOutcome> waiter;
+  this->charge(charge, [&waiter](const ChargeOutcome& answer) { waiter.complete(answer); });
+  return waiter.wait();
 }
 
 void Engine::charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) {

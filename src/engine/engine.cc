@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 #include "engine/verdict.h"
+#include "engine/waiter.h"
 
 namespace weir::engine {
 
@@ -38,28 +36,6 @@ class Engine::DeferredCall final : public StoreCall {
 };
 
 namespace {
-
-// Waits for a completion on another thread; for callers that have one to spare.
-class Waiter {
- public:
-  Limiter::Completion completion() {
-    return [this](const Decision& decision) {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      decision_ = decision;
-      ready_.notify_one();
-    };
-  }
-  Decision wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    ready_.wait(lock, [this] { return decision_.has_value(); });
-    return std::move(*decision_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::optional<Decision> decision_;  // guarded by mutex_
-};
 
 Action effective_action(Action action, const Request& request) {
   return action == Action::take && request.peek ? Action::peek : action;
@@ -100,22 +76,28 @@ Status Engine::reload() { return rules_.book().reload(); }
 Decision Engine::run(Action action, const Request& request) {
   if (!Check::within_bounds(request)) return refuse_out_of_bounds(request);
   if (!immediate_) {
-    Waiter waiter;
-    run(action, request, waiter.completion());
+    Waiter<Decision> waiter;
+    run(action, request, [&waiter](const Decision& decision) { waiter.complete(decision); });
     return waiter.wait();
   }
   const TimePoint now = clock_->now();
   Check check;
   check.plan(request, now, rules_.current(), rules_.encoder(), with_tags_);
+  return decide_now(check, effective_action(action, request), now);
+}
+
+Decision Engine::decide_now(Check& check, Action action, TimePoint now) {
   if (check.charges().size() > kMaxCharges) return refuse(refuse_too_many_rules(check), source_, action);
   InlineCall call;
-  prepare(call, effective_action(action, request), now, check);
-  if (!check.charges().empty()) {
-    const bool answered = store_->begin(call);
-    assert(answered);
-    static_cast<void>(answered);
-  }
+  prepare(call, action, now, check);
+  if (!check.charges().empty()) ask_now(call);
   return finish(check, call);
+}
+
+void Engine::ask_now(StoreCall& call) {
+  const bool answered = store_->begin(call);
+  assert(answered);
+  static_cast<void>(answered);
 }
 
 // The same for a store that answers later, on its own thread.
@@ -161,22 +143,9 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
     store_->prefetch({keys.data(), keys.size()});
     for (std::size_t i = 0; i < count; ++i) {
       const Request& request = requests[first + i];
-      if (!Check::within_bounds(request)) {
-        decisions[first + i] = refuse_out_of_bounds(request);
-        continue;
-      }
-      if (checks[i].charges().size() > kMaxCharges) {
-        decisions[first + i] = refuse(refuse_too_many_rules(checks[i]), source_, Action::take);
-        continue;
-      }
-      InlineCall call;
-      prepare(call, effective_action(Action::take, request), now, checks[i]);
-      if (!checks[i].charges().empty()) {
-        const bool answered = store_->begin(call);
-        assert(answered);
-        static_cast<void>(answered);
-      }
-      decisions[first + i] = finish(checks[i], call);
+      decisions[first + i] = Check::within_bounds(request)
+                                 ? decide_now(checks[i], effective_action(Action::take, request), now)
+                                 : refuse_out_of_bounds(request);
     }
   }
 }

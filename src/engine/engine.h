@@ -43,6 +43,9 @@ class Engine final : public Limiter {
 
   Decision run(Action action, const Request& request);
   void run(Action action, const Request& request, Completion done);
+  // With a store that answers at once: the rest of a check after plan().
+  Decision decide_now(Check& check, Action action, TimePoint now);
+  void ask_now(StoreCall& call);
   Decision finish(Check& check, StoreCall& call);
   Decision finish_failed(Check& check, StoreCall& call);
   void publish(Decision& decision, std::string_view source, Action action);
