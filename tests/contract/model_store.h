@@ -27,6 +27,10 @@ inline ChargeOutcome outcome_of(const models::Answer& answer) {
 
 class ModelStore final : public Store {
  public:
+  // What a denied call does to the buckets that would have admitted: nothing, or a charge that is given back at once.
+  enum class Denial : std::uint8_t { charges_nothing, undoes };
+  explicit ModelStore(Denial denial = Denial::charges_nothing) : denial_(denial) {}
+
   bool begin(StoreCall& call) override;
   bool immediate() const override { return true; }
   std::string_view name() const override { return "model"; }
@@ -35,6 +39,7 @@ class ModelStore final : public Store {
   models::ReferenceModel& bucket(const Charge& charge);
   void take(StoreCall& call);
 
+  const Denial denial_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::unique_ptr<models::ReferenceModel>> buckets_;
 };
 
@@ -77,6 +82,10 @@ inline void ModelStore::take(StoreCall& call) {
       const models::Answer standing = bucket(charge).peek(call.now, 0);
       outcome.remaining = standing.remaining;
       outcome.reset_after = standing.reset_after;
+      if (taking && denial_ == Denial::undoes) {
+        bucket(charge).admit(call.now, charge.cost);
+        bucket(charge).refund(call.now, charge.cost);
+      }
     } else if (taking && charge.count_denied && !outcome.too_large) {
       bucket(charge).count_denied(call.now, charge.cost);
       outcome = outcome_of(bucket(charge).peek(call.now, charge.cost));

@@ -35,6 +35,7 @@ class RunningStore {
 struct StoreFactory {
   std::string name;
   std::function<std::unique_ptr<RunningStore>()> make;
+  bool in_steps = false;  // each bucket is charged by itself, and charged back when another denies
 
   friend std::ostream& operator<<(std::ostream& out, const StoreFactory& factory) { return out << factory.name; }
 };
@@ -43,6 +44,8 @@ using ContractParameters = std::tuple<StoreFactory, Algorithm>;
 
 // "memory_token_bucket": gtest allows no hyphens.
 std::string contract_name(const testing::TestParamInfo<ContractParameters>& info);
+
+class ModelStore;
 
 class StoreContract : public testing::TestWithParam<ContractParameters> {
  protected:
@@ -63,6 +66,8 @@ class StoreContract : public testing::TestWithParam<ContractParameters> {
   ChargeOutcome reset(const Charge& charge) { return run(Action::reset, {charge})[0]; }
   // What is left in a bucket, by a look that costs nothing.
   std::int64_t left(const Charge& charge);
+  // Every action, several buckets, shadow and counted charges at random: the model's answers, to the microsecond.
+  void expect_answers_of(ModelStore& model, bool clock_may_step_back);
 
   const std::unique_ptr<RunningStore> store_;
   const Allowance allowance_;

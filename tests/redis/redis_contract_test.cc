@@ -89,7 +89,7 @@ const StoreFactory kSentinel{"sentinel", [] {
                                return std::make_unique<RunningRedis>(group.url());
                              }};
 const StoreFactory kCluster{"cluster", [] { return on_cluster(false); }};
-const StoreFactory kAcrossSlots{"across_slots", [] { return on_cluster(true); }};
+const StoreFactory kAcrossSlots{"across_slots", [] { return on_cluster(true); }, true};
 
 auto with_all_algorithms(const StoreFactory& factory) {
   return ::testing::Combine(::testing::Values(factory), ::testing::ValuesIn(contract::all_algorithms()));

@@ -67,7 +67,7 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   const Charge& first = call.charges[call.which[0]];
   const bool one = count == 1 && call.action != ScriptAction::share && call.action != ScriptAction::undo;
   const Script& script = one ? scripts.one(first.allowance->algorithm) : scripts.many();
-  CommandWriter command(out, 3 + count + (one ? 7 : 3 + 6 * count));
+  CommandWriter command(out, 3 + count + (one ? 7 : 2 + 6 * count + call.charged_at_us.size()));
   if (call.by_body) {
     command.word("EVAL").word(script.body);
   } else {
@@ -88,12 +88,12 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
     command.number(call.now_us);
   }
   if (one) return write_charge(command, first.count_denied ? 2 : 0, first);
-  command.number(call.charged_at_us);
   for (const std::uint8_t i : call.which) {
     const Charge& charge = call.charges[i];
     command.number(static_cast<std::int64_t>(charge.allowance->algorithm));
     write_charge(command, (charge.binding ? 1 : 0) + (charge.count_denied ? 2 : 0), charge);
   }
+  for (const std::int64_t moment : call.charged_at_us) command.number(moment);
 }
 
 }  // namespace weir::redis

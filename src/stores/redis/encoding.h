@@ -22,11 +22,11 @@ enum class ScriptAction : char { take = 't', peek = 'p', refund = 'r', reset = '
 
 struct ScriptCall {
   ScriptAction action = ScriptAction::take;
-  bool by_body = false;                 // EVAL, which also loads the script, in the place of EVALSHA
-  std::int64_t now_us = -1;             // negative: Redis's own time
-  std::int64_t charged_at_us = 0;       // for undo
-  std::span<const Charge> charges;      // of the whole decision
-  std::span<const std::uint8_t> which;  // those of them that this call is about
+  bool by_body = false;                              // EVAL, which also loads the script, in the place of EVALSHA
+  std::int64_t now_us = -1;                          // negative: Redis's own time
+  std::span<const Charge> charges = {};              // of the whole decision
+  std::span<const std::uint8_t> which = {};          // those of them that this call is about
+  std::span<const std::int64_t> charged_at_us = {};  // for undo, of each of `which`
 };
 
 // Appends the command to `out`.

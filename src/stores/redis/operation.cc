@@ -107,9 +107,8 @@ void Part::follow(const ReplyItem& error, bool asking, SteadyTime now) {
 bool Part::take_answer(Reply reply) {
   StoreCall& call = *operation_.call_;
   const bool share = operation_.action() == ScriptAction::share;
-  const std::size_t width = share ? 7 : 5;
-  const std::size_t numbers = which.size() * width + (share ? 1 : 0);
-  if (reply[0].kind != ReplyKind::array || reply.size() != numbers + 1) return false;
+  const std::size_t width = share ? 8 : 5;
+  if (reply[0].kind != ReplyKind::array || reply.size() != which.size() * width + 1) return false;
   for (const ReplyItem& item : reply.subspan(1)) {
     if (item.kind != ReplyKind::integer) return false;
   }
@@ -125,12 +124,10 @@ bool Part::take_answer(Reply reply) {
     outcome.reset_after = Duration{item[3].number};
     outcome.delay = Duration{item[4].number};
     if (!share) continue;
-    standing_.push_back(item[5].number);
-    standing_.push_back(item[6].number);
+    standing_.push_back({item[5].number, item[6].number, item[7].number});
     // One binding denial, and this slot has charged nothing.
     charged_ = charged_ && (outcome.admitted || !call.charges[which[i]].binding);
   }
-  if (share) charged_at_us_ = reply[numbers].number;
   return true;
 }
 
@@ -140,12 +137,15 @@ void Part::undo(SteadyTime now) {
   OperationHost& host = operation_.host_;
   StoreCall& call = *operation_.call_;
   InlineVector<std::uint8_t, 8> taken;
+  InlineVector<std::int64_t, 8> charged_at_us;
   for (std::size_t i = 0; i < which.size(); ++i) {
     ChargeOutcome& outcome = call.outcomes[which[i]];
     if (!outcome.admitted) continue;
-    outcome.remaining = standing_[2 * i];
-    outcome.reset_after = Duration{standing_[2 * i + 1]};
-    if (call.charges[which[i]].cost > 0) taken.push_back(which[i]);
+    outcome.remaining = standing_[i].remaining;
+    outcome.reset_after = Duration{standing_[i].reset_after_us};
+    if (call.charges[which[i]].cost == 0) continue;
+    taken.push_back(which[i]);
+    charged_at_us.push_back(standing_[i].charged_at_us);
   }
   // Not where it was sent, which may be gone, but where the slot lives now.
   Node* const home = host.alive() ? host.directory().node_for(slot) : nullptr;
@@ -154,9 +154,9 @@ void Part::undo(SteadyTime now) {
   write_script_call(connection->start(), host.scripts(),
                     {.action = ScriptAction::undo,
                      .now_us = operation_.now_us(),
-                     .charged_at_us = charged_at_us_,
                      .charges = call.charges,
-                     .which = {taken.data(), taken.size()}});
+                     .which = {taken.data(), taken.size()},
+                     .charged_at_us = {charged_at_us.data(), charged_at_us.size()}});
   undoing_ = true;
   ++operation_.under_way_;
   StoreStats::add(host.counters().script_calls);

@@ -63,8 +63,13 @@ class Part final : public ReplyHandler {
   bool answered_ = false;
   bool charged_ = false;
   FailureKind failure_ = FailureKind::other;
-  std::int64_t charged_at_us_ = 0;
-  InlineVector<std::int64_t, 16> standing_;  // remaining and reset_after of each charge if this part is undone
+  // What undoing needs of each charge: remaining and reset_after without it, and the moment at which it was made.
+  struct Standing {
+    std::int64_t remaining = 0;
+    std::int64_t reset_after_us = 0;
+    std::int64_t charged_at_us = 0;
+  };
+  InlineVector<Standing, 8> standing_;
 };
 
 // What operations need of their store.

@@ -107,7 +107,7 @@ local function bucketed_window(state, mode, now, cost, limit, window, number, ch
     idle = (used_at + number) * width
   end
   if mode == 't' then
-    return verdict, remaining, retry, reset, 0, after, idle
+    return verdict, remaining, retry, reset, 0, after, idle, time
   end
   return after, idle
 end

@@ -45,7 +45,7 @@ local function fixed_window(state, mode, now, cost, limit, window, _, charged_at
     idle = start + window
   end
   if mode == 't' then
-    return verdict, remaining, retry, reset, 0, after, idle
+    return verdict, remaining, retry, reset, 0, after, idle, time
   end
   return after, idle
 end

@@ -3,20 +3,21 @@
 --
 -- KEYS     the buckets
 -- ARGV     action: t take, p peek, r refund, x reset, s take as a share of a decision that spans slots, u undo such a
---          share; now in microseconds, '' for Redis's TIME; for u the moment at which the share was taken; then for each
---          bucket six: algorithm, flags (1 binding, 2 a denied attempt counts), cost, three numbers of the allowance
--- Answer   for each bucket five numbers as in one.lua; for s seven, with what remaining and reset_after are without this
---          charge, and at the end the moment of the call
-local action, now, charged_at = ARGV[1], moment(ARGV[2]), ARGV[3]
+--          share; now in microseconds, '' for Redis's TIME; then for each bucket six: algorithm, flags (1 binding, 2 a
+--          denied attempt counts), cost, three numbers of the allowance; then, for u, for each bucket the moment at which
+--          it was charged
+-- Answer   for each bucket five numbers as in one.lua; for s eight, with what remaining and reset_after are without this
+--          charge, and the moment at which it was charged by the bucket's own time
+local action, now = ARGV[1], moment(ARGV[2])
 local states = redis.call('MGET', unpack(KEYS))
 local takes = action == 't' or action == 's'
-local width = action == 's' and 7 or 5
-local answer, after, idle, admitted = {}, {}, {}, true
+local width = action == 's' and 8 or 5
+local answer, after, idle, time, admitted = {}, {}, {}, {}, true
 
 local function run(i, mode, cost)
-  local at = 6 * i - 2
+  local at = 6 * i - 3
   return algorithms[ARGV[at] + 0](states[i], mode, now, cost or ARGV[at + 2] + 0, ARGV[at + 3] + 0, ARGV[at + 4] + 0,
-    ARGV[at + 5] + 0, charged_at)
+    ARGV[at + 5] + 0, mode == 'u' and ARGV[2 + 6 * #KEYS + i] + 0)
 end
 
 local function answer_with(i, ...)
@@ -25,9 +26,6 @@ local function answer_with(i, ...)
   end
 end
 
-if action == 'u' then
-  charged_at = charged_at + 0
-end
 for i = 1, #KEYS do
   local cost
   if action == 'r' or action == 'u' then
@@ -42,9 +40,9 @@ for i = 1, #KEYS do
     states[i], cost = false, 0
   end
   local verdict, remaining, retry, reset, delay
-  verdict, remaining, retry, reset, delay, after[i], idle[i] = run(i, 't', cost)
+  verdict, remaining, retry, reset, delay, after[i], idle[i], time[i] = run(i, 't', cost)
   answer_with(i, verdict, remaining, retry, reset, delay)
-  if verdict ~= 1 and ARGV[6 * i - 1] % 2 == 1 then
+  if verdict ~= 1 and ARGV[6 * i - 2] % 2 == 1 then
     admitted = false
   end
 end
@@ -62,16 +60,16 @@ for i = 1, #KEYS do
   elseif action == 's' then
     answer[place + 6], answer[place + 7] = answer[place + 2], answer[place + 4]
   end
+  if action == 's' then
+    answer[place + 8] = time[i] or now
+  end
   if after[i] and takes and admitted then
     keep(KEYS[i], after[i], idle[i], now)
-  elseif takes and answer[place + 1] == 0 and ARGV[6 * i - 1] + 0 >= 2 then
+  elseif takes and answer[place + 1] == 0 and ARGV[6 * i - 2] + 0 >= 2 then
     local state, until_idle = run(i, 'd')
     keep(KEYS[i], state, until_idle, now)
     states[i] = state
     answer_with(i, run(i, 't'))
   end
-end
-if action == 's' then
-  answer[#answer + 1] = now
 end
 return answer

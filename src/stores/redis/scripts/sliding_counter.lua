@@ -91,5 +91,6 @@ local function sliding_counter(state, mode, now, cost, limit, window, _, charged
   if verdict ~= 1 or cost == 0 then
     return verdict, math.max(0, room), retry, reset, 0
   end
-  return verdict, math.max(0, room), retry, reset, 0, struct.pack('<BI5I5I7', 99, current, previous, time), idle
+  local after = struct.pack('<BI5I5I7', 99, current, previous, time)
+  return verdict, math.max(0, room), retry, reset, 0, after, idle, time
 end

@@ -120,7 +120,7 @@ local function sliding_log(state, mode, now, cost, limit, window, _, charged_at)
     idle = math.max(time, newest + window)
   end
   if mode == 't' then
-    return verdict, remaining, retry, reset, 0, after, idle
+    return verdict, remaining, retry, reset, 0, after, idle, time
   end
   return after, idle
 end
