@@ -72,6 +72,14 @@ struct CostModel {
 enum class FailurePolicy : std::uint8_t { allow, deny, local, degrade, static_limit };
 std::string_view failure_policy_name(FailurePolicy policy);
 
+// A cap on this node in front of the store, for each subject of the rule: a token bucket in memory. What it refuses
+// costs the store nothing.
+struct LocalLimit {
+  std::int64_t limit = 0;
+  Duration window{0};
+  std::optional<std::int64_t> burst = {};
+};
+
 enum class Consistency : std::uint8_t { exact, leased, synced };
 
 // Which buckets share a slot of a Redis Cluster.
@@ -94,6 +102,7 @@ struct Rule {
   Consistency consistency = Consistency::exact;
   std::optional<HashTag> hash_tag;
   bool count_denied = false;
+  std::optional<LocalLimit> local_limit;
 };
 
 struct Rules {

@@ -52,6 +52,7 @@ void Check::plan(const Request& request, TimePoint now, const RulesInForce& rule
                  bool with_tags) {
   rules::ResolvedNames names;
   requested_cost_ = request.cost.units;
+  may_have_local_limits_ = rules.set->has_local_limits();
   rules.set->match(request, now, names, matches_);
   for (std::size_t i = 0; i < matches_.size(); ++i) {
     const rules::Match& match = matches_[i];

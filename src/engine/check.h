@@ -34,6 +34,8 @@ class Check {
   // The match that charge `i` came from; unlimited matches have no charge.
   const rules::Match& match_of(std::size_t charge) const { return matches_[charge_match_[charge]]; }
   std::int64_t requested_cost() const { return requested_cost_; }
+  // Some rule in force, perhaps none of this check's, has a local limit.
+  bool may_have_local_limits() const { return may_have_local_limits_; }
 
  private:
   rules::Matches matches_;
@@ -41,6 +43,7 @@ class Check {
   InlineVector<ChargeOutcome, 8> outcomes_;
   InlineVector<std::uint32_t, 8> charge_match_;
   std::int64_t requested_cost_ = 0;
+  bool may_have_local_limits_ = false;
 };
 
 }  // namespace weir::engine

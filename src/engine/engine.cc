@@ -23,12 +23,15 @@ class Engine::DeferredCall final : public StoreCall {
   void complete() override {
     const std::unique_ptr<DeferredCall> self(this);
     engine_.learn(*this);
-    answer(engine_.finish(check, *this));
+    const Decision decision = engine_.finish(check, *this);
+    if (taken_locally && !decision.allowed) engine_.local_limits_.give_back(check, now);
+    answer(decision);
   }
   void answer(const Decision& decision) { done_(decision); }
 
   Check check;
   std::shared_ptr<const RulesInForce> rules;
+  bool taken_locally = false;
 
  private:
   Engine& engine_;
@@ -60,6 +63,7 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       fallback_(std::move(fallback)),
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder()),
+      local_limits_(*fallback_),
       prefilter_(options.prefilter && !immediate_ ? std::make_unique<Prefilter>() : nullptr) {
   assert(store_ != nullptr && clock_ != nullptr && fallback_->immediate());
 }
@@ -90,8 +94,20 @@ Decision Engine::decide_now(Check& check, Action action, TimePoint now) {
   if (check.charges().size() > kMaxCharges) return refuse(refuse_too_many_rules(check), source_, action);
   InlineCall call;
   prepare(call, action, now, check);
+  if (check.may_have_local_limits()) [[unlikely]] {
+    return decide_behind_local_limits(check, call);
+  }
   if (!check.charges().empty()) ask_now(call);
   return finish(check, call);
+}
+
+Decision Engine::decide_behind_local_limits(Check& check, StoreCall& call) {
+  const LocalLimits::Answer local = local_limits_.ask(check, call.action, call.now);
+  if (local.denied) return refuse(refuse_exhausted(check, *local.denied, local.outcome), "local", call.action);
+  if (!check.charges().empty()) ask_now(call);
+  Decision decision = finish(check, call);
+  if (local.taken && !decision.allowed) local_limits_.give_back(check, call.now);
+  return decision;
 }
 
 void Engine::ask_now(StoreCall& call) {
@@ -116,6 +132,13 @@ void Engine::run(Action action, const Request& request, Completion done) {
     if (const auto hit = prefilter_->find(call->charges, now)) {
       return call->answer(refuse(refuse_exhausted(call->check, hit->charge, hit->outcome), "prefilter", Action::take));
     }
+  }
+  if (call->check.may_have_local_limits()) {
+    const LocalLimits::Answer local = local_limits_.ask(call->check, call->action, now);
+    if (local.denied) {
+      return call->answer(refuse(refuse_exhausted(call->check, *local.denied, local.outcome), "local", call->action));
+    }
+    call->taken_locally = local.taken;
   }
   DeferredCall* const pending = call.release();  // owns itself until complete()
   if (pending->charges.empty() || store_->begin(*pending)) pending->complete();

@@ -1,5 +1,5 @@
-// Engine: the Limiter. One check, in order (engine.cc): rules → charges → one store call → failure policies if the
-// store did not answer → verdict → observer.
+// Engine: the Limiter. One check, in order (engine.cc): rules → charges → what is known without the store (prefilter,
+// local limits) → one store call → failure policies if the store did not answer → verdict → observer.
 //
 // Several engines may share one RuleBook and one thread-safe store: a server has one engine per loop, each with its
 // own connections to the store.
@@ -9,6 +9,7 @@
 
 #include "engine/check.h"
 #include "engine/failure_policy.h"
+#include "engine/local_limit.h"
 #include "engine/prefilter.h"
 #include "engine/rules_in_force.h"
 #include "rules/rule_book.h"
@@ -36,6 +37,8 @@ class Engine final : public Limiter {
 
   // Requests refused without asking the store.
   std::uint64_t prefilter_hits() const { return prefilter_ == nullptr ? 0 : prefilter_->hits(); }
+  // Requests refused by a rule's local_limit.
+  std::uint64_t local_denials() const { return local_limits_.denials(); }
 
  private:
   class InlineCall;
@@ -45,6 +48,7 @@ class Engine final : public Limiter {
   void run(Action action, const Request& request, Completion done);
   // With a store that answers at once: the rest of a check after plan().
   Decision decide_now(Check& check, Action action, TimePoint now);
+  Decision decide_behind_local_limits(Check& check, StoreCall& call);
   void ask_now(StoreCall& call);
   Decision finish(Check& check, StoreCall& call);
   Decision finish_failed(Check& check, StoreCall& call);
@@ -62,6 +66,7 @@ class Engine final : public Limiter {
   const std::shared_ptr<Store> fallback_;
   RulesCache rules_;
   FailurePolicies policies_;
+  LocalLimits local_limits_;
   const std::unique_ptr<Prefilter> prefilter_;  // null: every request reaches the store
 };
 

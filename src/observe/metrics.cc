@@ -88,6 +88,8 @@ void collect_store(const Facts& facts, FactWriter& write) {
                 facts.store_evictions, {store});
   write.counter("weir_store_refused_newcomers_total", "Charges that found no room for a new bucket.",
                 facts.store_refused_newcomers, {store});
+  write.counter("weir_local_limit_denials_total", "Denials by a rule's local_limit, without asking the store.",
+                facts.local_denials);
   write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
                 {{"result", "success"}});
   write.also(facts.snapshots_failed, {{"result", "failure"}});

@@ -65,6 +65,7 @@ struct Facts {
   std::uint64_t store_refused_newcomers = 0;
   std::uint64_t snapshots_saved = 0;
   std::uint64_t snapshots_failed = 0;
+  std::uint64_t local_denials = 0;               // by a rule's local_limit
   std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
 
   std::uint64_t connections_open = 0;  // on all listeners

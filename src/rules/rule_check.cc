@@ -33,6 +33,7 @@ class RuleChecker {
     check_plans();
     for (std::size_t i = 0; i < rule_.overrides.size(); ++i) check_override(i);
     check_policies();
+    if (rule_.local_limit) check_spec({"local_limit"}, local_limit_spec(*rule_.local_limit));
     return std::move(faults_);
   }
 
@@ -79,10 +80,13 @@ class RuleChecker {
     }
   }
 
-  // make_allowance names the field that is wrong before a colon.
   void check_allowance(FieldPath field, const AllowanceChange& change) {
-    if (is_unlimited(rule_, change)) return;
-    const Result<Allowance> allowance = make_allowance(changed_spec(rule_, change));
+    if (!is_unlimited(rule_, change)) check_spec(std::move(field), changed_spec(rule_, change));
+  }
+
+  // make_allowance names the field that is wrong before a colon.
+  void check_spec(FieldPath field, const AllowanceSpec& spec) {
+    const Result<Allowance> allowance = make_allowance(spec);
     if (allowance.ok()) return;
     const std::string& message = allowance.failure().message;
     // What is wrong with the rule itself is not told again for each of its plans and overrides.
@@ -247,6 +251,15 @@ AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change) {
   if (change.window) spec.window = *change.window;
   if (change.burst) spec.burst = change.burst;
   if (change.queue) spec.queue = change.queue;
+  return spec;
+}
+
+AllowanceSpec local_limit_spec(const LocalLimit& limit) {
+  AllowanceSpec spec;
+  spec.algorithm = Algorithm::token_bucket;
+  spec.limit = limit.limit;
+  spec.window = limit.window;
+  spec.burst = limit.burst;
   return spec;
 }
 

@@ -48,6 +48,7 @@ bool is_rule_id(std::string_view id);
 
 // The rule's numbers with a plan's or an override's in their place.
 AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change);
+AllowanceSpec local_limit_spec(const LocalLimit& limit);
 bool is_unlimited(const Rule& rule, const AllowanceChange& change);
 
 // What is wrong with their number and that of their overrides, expressions and attributes, as "rules: has …".

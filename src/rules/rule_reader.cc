@@ -27,8 +27,10 @@ constexpr std::string_view kRuleFields[] = {"id",
                                             "on_store_failure",
                                             "local_share",
                                             "static_limit",
-                                            "count_denied"};
+                                            "count_denied",
+                                            "local_limit"};
 constexpr std::string_view kPlanFields[] = {"limit", "window", "burst", "queue", "unlimited"};
+constexpr std::string_view kLocalLimitFields[] = {"limit", "window", "burst"};
 constexpr std::string_view kOverrideFields[] = {"when",      "until",  "reason", "emergency", "limit",
                                                 "unlimited", "window", "burst",  "queue"};
 // What make_allowance looks at.
@@ -160,6 +162,7 @@ void RuleReader::read_fields(Rule& rule) {
   take_choice("hash_tag", tag, kHashTags);
   if (field("hash_tag")) rule.hash_tag = tag;
   take("count_denied", rule.count_denied, read_bool);
+  if (const Field at = field("local_limit")) read_local_limit(at, rule.local_limit);
 }
 
 void RuleReader::read_algorithm(Rule& rule) {
@@ -308,6 +311,32 @@ void RuleReader::read_change(const Field& at, AllowanceChange& change) {
     if (!value.ok()) fault({unlimited, at.path + ".unlimited"}, value.failure().message);
     if (!value.ok() || value.value()) change.unlimited = true;
   }
+}
+
+// Left out unless all of it can be read, so that one mistake is one line.
+void RuleReader::read_local_limit(const Field& at, std::optional<LocalLimit>& limit) {
+  if (!KnownFields(file_, faults_).check(*at.node, at.path, kLocalLimitFields)) return;
+  LocalLimit read;
+  bool readable = true;
+  const auto take_field = [&](const char* name, auto& into, bool required, auto reader) {
+    const YamlNode* const value = at.node->find(name);
+    const std::string path = at.path + "." + name;
+    if (value == nullptr && !required) return;
+    if (value == nullptr) {
+      fault({at.node, path}, "is missing, expected local_limit: {limit: 100, window: 1s}");
+    } else if (const auto result = reader(*value); result.ok()) {
+      into = result.value();
+      return;
+    } else {
+      fault({value, path}, result.failure().message);
+    }
+    readable = false;
+  };
+  const auto units = [](const YamlNode& value) { return read_whole_number(value, 1, kMaxUnits); };
+  take_field("limit", read.limit, true, units);
+  take_field("window", read.window, true, read_duration);
+  take_field("burst", read.burst, false, units);
+  if (readable) limit = read;
 }
 
 void RuleReader::read_plans(const Field& at, std::vector<Plan>& plans) {

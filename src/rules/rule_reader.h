@@ -51,6 +51,7 @@ class RuleReader {
   void read_allowance(Rule& rule);
   void read_per(const Field& at, std::vector<std::string>& per);
   void read_cost(const Field& at, CostModel& cost);
+  void read_local_limit(const Field& at, std::optional<LocalLimit>& limit);
   void read_plans(const Field& at, std::vector<Plan>& plans);
   void read_overrides(const Field& at, std::vector<Override>& overrides);
   Override read_override(const Field& at);

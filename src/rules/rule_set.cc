@@ -24,6 +24,10 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(const Rules& rules, Rule
     compiled.name = name.value();
     compiled.source = rule;
     compiled.mode = rules.global_shadow && rule.mode == Mode::enforce ? Mode::shadow : rule.mode;
+    if (rule.local_limit && compiled.mode == Mode::enforce) {
+      compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
+      set->has_local_limits_ = true;
+    }
     set->rules_.push_back(std::move(compiled));
   }
   set->matcher_ = std::make_unique<const Matcher>(set->rules_);

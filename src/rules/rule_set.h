@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,10 +32,11 @@ struct ResolvedNames {
 
 // One rule as the engine needs it. Constant after compilation.
 struct CompiledRule {
-  RuleName name;              // interned: outlives the rule set
-  Rule source;                // as written
-  std::vector<NameId> per;    // the subject's attributes, in the order written
-  Mode mode = Mode::enforce;  // global shadow applied
+  RuleName name;                         // interned: outlives the rule set
+  Rule source;                           // as written
+  std::vector<NameId> per;               // the subject's attributes, in the order written
+  Mode mode = Mode::enforce;             // global shadow applied
+  std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule holds back nobody
 };
 
 // A rule that applies to a request: it matches, and the request carries every attribute of `per`.
@@ -60,12 +62,15 @@ class RuleSet {
   Explanation explain(const Request& request, TimePoint now) const;
 
   const std::vector<CompiledRule>& rules() const { return rules_; }
+  // Some rule has a local limit.
+  bool has_local_limits() const { return has_local_limits_; }
 
  private:
   class Matcher;
   RuleSet();
 
   std::vector<CompiledRule> rules_;
+  bool has_local_limits_ = false;
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
 };
 

@@ -79,6 +79,7 @@ rules:
     limit: 5
     cost: {attribute: tokens}
     local_share: 25
+    local_limit: {limit: 50, window: 1s}
     hash_tag: tenant+action
   - id: b
     algorithm: leaky-bucket
@@ -103,6 +104,10 @@ rules:
   EXPECT_EQ(a.mode, Mode::shadow);
   EXPECT_EQ(a.on_store_failure, FailurePolicy::local);
   EXPECT_EQ(a.local_share, 25);
+  ASSERT_TRUE(a.local_limit.has_value());
+  EXPECT_EQ(a.local_limit->limit, 50);
+  EXPECT_EQ(a.local_limit->window, Duration(1s));
+  EXPECT_EQ(a.local_limit->burst, std::nullopt);
   EXPECT_EQ(a.hash_tag, HashTag::tenant_action);
   EXPECT_TRUE(a.count_denied);
   EXPECT_EQ(a.cost.kind, CostModel::Kind::attribute);
@@ -167,7 +172,7 @@ const BadFile kBadFiles[] = {
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, algorithm, "
      "limit, "
      "window, burst, queue, buckets, cost, plans, overrides, mode, rollout, hash_tag, consistency, on_store_failure, "
-     "local_share, static_limit or count_denied"},
+     "local_share, static_limit, count_denied or local_limit"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
     {"version: 1\nrules:\n- %\n  algorithm: quota",
@@ -188,6 +193,20 @@ const BadFile kBadFiles[] = {
      "f.yaml:6:12: rules[0].rollout: is \"10%\", expected a whole number, 0 to 100"},
     {"version: 1\nrules:\n- %\n  on_store_failure: static",
      "f.yaml:3:3: rules[0].static_limit: is missing, expected a number, for static"},
+    {"version: 1\nrules:\n- %\n  local_limit: 5",
+     "f.yaml:6:16: rules[0].local_limit: is \"5\", expected a map of fields"},
+    {"version: 1\nrules:\n- %\n  local_limit: {limit: 5}",
+     "f.yaml:6:16: rules[0].local_limit.window: is missing, expected local_limit: {limit: 100, window: 1s}"},
+    {"version: 1\nrules:\n- %\n  local_limit: {limit: 0, window: 1s}",
+     "f.yaml:6:24: rules[0].local_limit.limit: is 0, expected 1 to 1000000000000"},
+    {"version: 1\nrules:\n- %\n  local_limit: {limit: unlimited, window: 1s}",
+     "f.yaml:6:24: rules[0].local_limit.limit: is \"unlimited\", expected a whole number, 1 to 1000000000000"},
+    {"version: 1\nrules:\n- %\n  local_limit: {limit: 5, window: 0s}",
+     "f.yaml:6:35: rules[0].local_limit.window: is 0us, expected 1ms to 3660d"},
+    {"version: 1\nrules:\n- %\n  local_limit: {limit: 5, window: 1s, queue: 2}",
+     "f.yaml:6:39: rules[0].local_limit.queue: unknown field, expected one of limit, window or burst"},
+    {"version: 1\nrules:\n- %\n  local_limit: {limit: 5, window: 1s, burst: -1}",
+     "f.yaml:6:46: rules[0].local_limit.burst: is -1, expected 1 to 1000000000000"},
     {"version: 1\nrules:\n- %\n  hash_tag: action",
      "f.yaml:6:13: rules[0].hash_tag: is \"action\", expected tenant, tenant+action or subject"},
     {"version: 1\nrules:\n- %\n  count_denied: yes",
@@ -261,7 +280,7 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "f.yaml:5:44: rules[1].rollout: is 200, expected 0 to 100\n"
             "f.yaml:6:35: rules[2].burts: unknown field (did you mean burst?), expected one of id, match, per, "
             "algorithm, limit, window, burst, queue, buckets, cost, plans, overrides, mode, rollout, hash_tag, "
-            "consistency, on_store_failure, local_share, static_limit or count_denied\n"
+            "consistency, on_store_failure, local_share, static_limit, count_denied or local_limit\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }
 

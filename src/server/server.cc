@@ -326,6 +326,7 @@ observe::Facts Server::Parts::facts() const {
   facts.store_refused_newcomers = stats.refused_newcomers;
   facts.snapshots_saved = snapshot.saved();
   facts.snapshots_failed = snapshot.failed();
+  for (const auto& engine : engines) facts.local_denials += engine->local_denials();
   if (redis != nullptr) {
     facts.remote_store = redis->facts();
     for (const auto& engine : engines) facts.remote_store->prefilter_hits += engine->prefilter_hits();
