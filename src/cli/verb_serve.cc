@@ -61,6 +61,10 @@ const char* value_name(server::FieldKind kind) {
       return "[true|false]";
     case FieldKind::list:
       return "LIST";
+    case FieldKind::pairs:
+      return "NAME=TEXT,…";
+    case FieldKind::text:
+      return "TEXT";
     case FieldKind::store:
     case FieldKind::choice:
       break;

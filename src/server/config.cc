@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMaxTokenBytes = 4096;
 
 // Sections that DESIGN promises and this version does not have.
-constexpr std::string_view kLater[] = {"ledger", "identity"};
+constexpr std::string_view kLater[] = {"ledger"};
 
 Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
@@ -70,6 +70,9 @@ Result<std::string> read_text(const ConfigField& field, const std::string& text,
       return read_address(text, folder);
     case FieldKind::store:
       return read_store(text);
+    case FieldKind::text:
+      if (text.size() > kMaxTokenBytes) return bad("is longer than 4096 bytes");
+      return text;
     default:
       return read_choice(field, text);
   }
@@ -79,6 +82,22 @@ template <typename T>
 Status store_in(T& target, Result<T> read) {
   if (!read.ok()) return read.failure();
   target = std::move(read).value();
+  return success();
+}
+
+Status set_pairs(std::vector<NamedText>& target, const Result<std::vector<std::pair<std::string, std::string>>>& read) {
+  if (!read.ok()) return read.failure();
+  std::vector<NamedText> pairs;
+  for (const auto& [name, text] : read.value()) {
+    const bool twice =
+        std::any_of(pairs.begin(), pairs.end(), [&](const NamedText& known) { return known.name == name; });
+    if (twice) return bad("has '" + name + "' twice");
+    if (name.empty() || text.empty() || name.size() + text.size() > kMaxTokenBytes) {
+      return bad("has an entry that is empty or over 4096 bytes");
+    }
+    pairs.push_back({name, text});
+  }
+  target = std::move(pairs);
   return success();
 }
 
@@ -110,6 +129,8 @@ Status set_field(Config& config, const ConfigField& field, const std::string& te
           return success();
         } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
           return set_list(target, parse_list(text));
+        } else if constexpr (std::is_same_v<T, std::vector<NamedText>>) {
+          return set_pairs(target, parse_pairs(text));
         } else {
           return store_in(target, read_text(field, text, folder));
         }
@@ -130,6 +151,19 @@ Status apply_defaults(Config& config) {
   return success();
 }
 
+void note_place(Config& config, std::string name, std::string place) {
+  config.places.push_back({std::move(name), std::move(place)});
+}
+
+Status apply_map(Config& config, const ConfigField& field, const FileEntry& entry) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const FileEntry& each : entry.entries) {
+    pairs.emplace_back(each.name, each.texts.front());
+    note_place(config, entry.name + "." + each.name, each.place);
+  }
+  return set_pairs(config.*std::get<std::vector<NamedText> Config::*>(field.member), std::move(pairs));
+}
+
 Status apply_entry(Config& config, const FileEntry& entry, const std::filesystem::path& folder) {
   const std::string top = entry.name.substr(0, entry.name.find('.'));
   if (std::find(std::begin(kLater), std::end(kLater), top) != std::end(kLater)) {
@@ -137,11 +171,17 @@ Status apply_entry(Config& config, const FileEntry& entry, const std::filesystem
   }
   const ConfigField* field = field_named(entry.name);
   if (field == nullptr) {
-    if (entry.texts.empty() && !entry.list && is_section(entry.name)) return success();
+    if (entry.texts.empty() && !entry.list && !entry.map && is_section(entry.name)) return success();
     if (is_section(entry.name)) return bad(entry.place + ": " + entry.name + ": is a value, expected a map");
     return bad(entry.place + ": " + entry.name + ": is not a field; `weir serve --help` lists them");
   }
   const std::string place = entry.place + ": " + entry.name;
+  note_place(config, entry.name, entry.place);
+  if (field->kind == FieldKind::pairs && entry.map) {
+    Status status = apply_map(config, *field, entry);
+    return status.ok() ? status : Status(at(place, status.failure()));
+  }
+  if (entry.map) return bad(place + ": is a map, expected a value");
   if (field->kind == FieldKind::list && entry.list) {
     Status status = set_list(config.*std::get<std::vector<std::string> Config::*>(field->member), entry.texts);
     return status.ok() ? status : Status(at(place, status.failure()));
@@ -168,6 +208,7 @@ Status apply_variables(Config& config, const ConfigSources& sources) {
     const char* text = sources.variable(name);
     if (text == nullptr || *text == '\0') continue;
     if (Status status = set_field(config, field, text, {}); !status.ok()) return at(name, status.failure());
+    note_place(config, std::string(field.name), name);
   }
   return success();
 }
@@ -177,6 +218,7 @@ Status apply_flags(Config& config, const ConfigSources& sources) {
     const ConfigField* field = field_named(name);
     if (field == nullptr) return bad(name + ": is not a field");
     if (Status status = set_field(config, *field, text, {}); !status.ok()) return at(flag_of(*field), status.failure());
+    note_place(config, name, flag_of(*field));
   }
   return success();
 }
@@ -188,6 +230,13 @@ bool is_beyond_loopback(const std::string& address) {
 }
 
 }  // namespace
+
+std::string_view place_of(const Config& config, std::string_view name) {
+  // Later sources win, so the last place is the one that counts.
+  const auto found = std::find_if(config.places.rbegin(), config.places.rend(),
+                                  [&](const NamedText& place) { return place.name == name; });
+  return found == config.places.rend() ? std::string_view() : found->text;
+}
 
 Result<Config> load_config(const ConfigSources& sources) {
   Config config;

@@ -24,6 +24,13 @@
 
 namespace weir::server {
 
+// One entry of a map such as identity.attributes.
+struct NamedText {
+  std::string name;
+  std::string text;
+  friend bool operator==(const NamedText&, const NamedText&) = default;
+};
+
 // A plain value. The names are the table's with `_` for `.`; what they mean is said there.
 struct Config {
   std::string listen_http;
@@ -58,7 +65,36 @@ struct Config {
   std::vector<std::string> admin_tokens;  // empty: the admin listener asks for none
   std::string log_format;
   std::string log_level;
+
+  std::vector<std::string> identity_trusted_proxies;
+  std::string identity_forwarding_header;
+  std::int64_t identity_ipv4_prefix = 0;
+  std::int64_t identity_ipv6_prefix = 0;
+  std::vector<NamedText> identity_tiers;       // attribute and "24/48"
+  std::vector<NamedText> identity_attributes;  // attribute and source
+  std::vector<std::string> identity_accept_unverified;
+  std::vector<std::string> identity_hashed;
+  std::filesystem::path identity_revoked_keys_file;  // empty: none is revoked
+  std::filesystem::path identity_jwt_jwks_file;      // these three empty: no tokens
+  std::filesystem::path identity_jwt_pem_file;
+  std::filesystem::path identity_jwt_secret_file;
+  std::string identity_jwt_issuer;    // empty: any
+  std::string identity_jwt_audience;  // empty: any
+  Duration identity_jwt_leeway{0};
+  bool identity_jwt_require_expiry = true;
+  std::string identity_jwt_header;
+  bool identity_jwt_required = false;
+  std::vector<NamedText> identity_routes;  // "GET /v1/items/{id}" and "item.read 3"
+  std::vector<std::string> identity_internal_networks;
+  std::vector<NamedText> identity_traffic;  // kind of traffic and "header" or "header=value"
+
+  // Where each setting that is not a default came from, by its name ("identity.attributes.tenant" for an entry of a
+  // map): for faults that show only when several settings are looked at together.
+  std::vector<NamedText> places;
 };
+
+// "weir.yaml:3:9" or "--identity-routes"; of a setting that was left alone, nothing.
+std::string_view place_of(const Config& config, std::string_view name);
 
 inline constexpr std::string_view kOff = "off";
 
@@ -72,11 +108,14 @@ enum class FieldKind : std::uint8_t {
   toggle,
   choice,  // one of `choices`
   list,
+  text,
+  pairs,  // a map of texts; "name=text,name=text" as a flag
 };
 
 struct ConfigField {
-  using Member = std::variant<std::string Config::*, std::filesystem::path Config::*, std::int64_t Config::*,
-                              Duration Config::*, bool Config::*, std::vector<std::string> Config::*>;
+  using Member =
+      std::variant<std::string Config::*, std::filesystem::path Config::*, std::int64_t Config::*, Duration Config::*,
+                   bool Config::*, std::vector<std::string> Config::*, std::vector<NamedText> Config::*>;
 
   std::string_view name;
   FieldKind kind;

@@ -81,6 +81,52 @@ constexpr ConfigField kFields[] = {
      "Log lines for people or for machines: text or json.", 0, 0, "text|json"},
     {"log.level", FieldKind::choice, &Config::log_level, "info",
      "Least level that is logged: debug, info, warn, error.", 0, 0, "debug|info|warn|error"},
+    {"identity.trusted_proxies", FieldKind::list, &Config::identity_trusted_proxies, "127.0.0.0/8,::1",
+     "Gateways and load balancers, as addresses or prefixes: what they say of a request and of its client is believed "
+     "(docs/identity.md). A Unix socket's peer always is."},
+    {"identity.forwarding_header", FieldKind::choice, &Config::identity_forwarding_header, "x-forwarded-for",
+     "Where trusted proxies tell the client's address: the one header that all of them write.", 0, 0,
+     "x-forwarded-for|forwarded|x-real-ip"},
+    {"identity.ipv4_prefix", FieldKind::count, &Config::identity_ipv4_prefix, "32",
+     "Bits of an IPv4 address that make the attribute ip.", 0, 32},
+    {"identity.ipv6_prefix", FieldKind::count, &Config::identity_ipv6_prefix, "64",
+     "Bits of an IPv6 address that make the attribute ip: one household or machine usually has a /64.", 0, 128},
+    {"identity.tiers", FieldKind::pairs, &Config::identity_tiers, "ip_subnet=24/48",
+     "Further attributes made of the client's address, with their bits of IPv4 and of IPv6."},
+    {"identity.attributes", FieldKind::pairs, &Config::identity_attributes, "api_key=header:x-api-key",
+     "Where attributes come from: header:, gateway: (a header believed only from trusted proxies), cookie:, query:, "
+     "path: ({name} of a route) or jwt:, and a name. Values of api_key are hashed at the door."},
+    {"identity.accept_unverified", FieldKind::list, &Config::identity_accept_unverified, "",
+     "Attributes among tenant and plan that may come from a source that nobody vouches for."},
+    {"identity.hashed", FieldKind::list, &Config::identity_hashed, "",
+     "Further attributes whose values are hashed at the door."},
+    {"identity.revoked_keys_file", FieldKind::path, &Config::identity_revoked_keys_file, "",
+     "API keys, or their hashes, that are refused, one on a line. Followed while the server runs."},
+    {"identity.jwt_jwks_file", FieldKind::path, &Config::identity_jwt_jwks_file, "",
+     "Keys that tokens are verified with, as a JWKS. Followed while the server runs, as are the next two."},
+    {"identity.jwt_pem_file", FieldKind::path, &Config::identity_jwt_pem_file, "",
+     "Public keys that tokens are verified with: RSA for RS256, P-256 for ES256."},
+    {"identity.jwt_secret_file", FieldKind::path, &Config::identity_jwt_secret_file, "",
+     "Secret of at least 32 bytes that tokens are verified with (HS256)."},
+    {"identity.jwt_issuer", FieldKind::text, &Config::identity_jwt_issuer, "", "Issuer that tokens must name."},
+    {"identity.jwt_audience", FieldKind::text, &Config::identity_jwt_audience, "", "Audience that tokens must name."},
+    {"identity.jwt_leeway", FieldKind::duration, &Config::identity_jwt_leeway, "30s",
+     "How far the clocks of issuers may be off.", 0, 10 * kMinute},
+    {"identity.jwt_require_expiry", FieldKind::toggle, &Config::identity_jwt_require_expiry, "true",
+     "Refuse tokens that never expire."},
+    {"identity.jwt_header", FieldKind::text, &Config::identity_jwt_header, "authorization",
+     "Header that carries the token: Bearer, or in another header than authorization the token alone."},
+    {"identity.jwt_required", FieldKind::toggle, &Config::identity_jwt_required, "false",
+     "Refuse requests without a token. One that does not hold up is refused either way."},
+    {"identity.routes", FieldKind::pairs, &Config::identity_routes, "",
+     "What requests do and cost: a method (or ANY) and a path pattern, then the action and, if not 1, the cost, such "
+     "as "
+     "GET /v1/items/{id}: item.read 3."},
+    {"identity.internal_networks", FieldKind::list, &Config::identity_internal_networks, "",
+     "Networks whose requests may say that they are no ordinary traffic."},
+    {"identity.traffic", FieldKind::pairs, &Config::identity_traffic, "",
+     "What the attribute traffic becomes for requests from internal_networks with a header, or with a header=value, "
+     "such as test: x-test-run. All others are external."},
 };
 
 }  // namespace
@@ -100,6 +146,29 @@ std::string variable_of(const ConfigField& field) {
   return variable;
 }
 
+namespace {
+
+// A default as YAML: quoted where its text could be taken for something else.
+std::string default_yaml(const ConfigField& field) {
+  if (field.kind != FieldKind::list && field.kind != FieldKind::pairs) {
+    return field.default_text.empty() ? "\"\"" : std::string(field.default_text);
+  }
+  const bool pairs = field.kind == FieldKind::pairs;
+  std::string out(1, pairs ? '{' : '[');
+  for (std::string_view rest = field.default_text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view part = rest.substr(0, comma);
+    const std::size_t equals = pairs ? part.find('=') : 0;
+    if (out.size() > 1) out += ", ";
+    if (pairs) out += std::string(part.substr(0, equals)) + ": ";
+    out += '"' + std::string(part.substr(pairs ? equals + 1 : 0)) + '"';
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return out + (pairs ? '}' : ']');
+}
+
+}  // namespace
+
 std::string reference_config() {
   std::string out =
       "# Every setting of `weir serve`, with its default: `weir serve --config weir.yaml`. Each is also a flag\n"
@@ -115,9 +184,7 @@ std::string reference_config() {
     section = group;
     out += indent + "# " + std::string(field.help) + "\n";
     out += indent + std::string(group.empty() ? field.name : field.name.substr(dot + 1)) + ": ";
-    const bool list = field.kind == FieldKind::list;
-    out += field.default_text.empty() ? (list ? "[]" : "\"\"") : std::string(field.default_text);
-    out += '\n';
+    out += default_yaml(field) + '\n';
   }
   return out;
 }

@@ -33,12 +33,27 @@ class Flattener {
         entries_.push_back({name, place_of(value), {value.text()}, false});
         return success();
       case YamlNode::Kind::map:
-        if (nested) return Failure{Code::invalid_argument, place + ": " + name + ": is a map, expected a value"};
+        if (nested) return add_texts(place, value, name);
         entries_.push_back({name, place, {}, false});  // so that an unknown section is noticed even when empty
         return add_map(value, name + ".");
       case YamlNode::Kind::sequence:
         return add_list(value, name);
     }
+    return success();
+  }
+
+  // A map inside a section: its entries are texts.
+  Status add_texts(const std::string& place, const YamlNode& map, const std::string& name) {
+    FileEntry entry{name, place, {}, false, true};
+    for (std::size_t i = 0; i < map.size(); ++i) {
+      const YamlNode& value = map.value(i);
+      if (!value.is_scalar()) {
+        return Failure{Code::invalid_argument, place_of(map.key(i)) + ": " + name + "." + map.key(i).text() +
+                                                   ": is not a text, expected one value"};
+      }
+      entry.entries.push_back({map.key(i).text(), place_of(value), {value.text()}});
+    }
+    entries_.push_back(std::move(entry));
     return success();
   }
 

@@ -14,9 +14,11 @@ struct FileEntry {
   std::string place;               // "weir.yaml:3:9"
   std::vector<std::string> texts;  // one for a plain value, any number for a list
   bool list = false;
+  bool map = false;                     // inside a section: of texts
+  std::vector<FileEntry> entries = {};  // of such a map, each with its own name alone
 };
 
-// Maps nest at most one level deep. An empty value is left out, as if the line were not there.
+// Maps nest at most two levels deep. An empty value is left out, as if the line were not there.
 Result<std::vector<FileEntry>> read_config_file(const std::filesystem::path& file);
 
 }  // namespace weir::server

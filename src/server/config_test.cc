@@ -86,8 +86,8 @@ TEST_F(ConfigTest, AnEmptyVariableIsNoVariable) {
 TEST_F(ConfigTest, EveryFieldHasOneNameInAllThreePlaces) {
   for (const ConfigField& field : config_fields()) {
     EXPECT_FALSE(field.help.empty()) << field.name;
-    EXPECT_THAT(flag_of(field), testing::MatchesRegex("--[a-z-]+"));
-    EXPECT_THAT(variable_of(field), testing::MatchesRegex("WEIR_[A-Z_]+"));
+    EXPECT_THAT(flag_of(field), testing::MatchesRegex("--[a-z0-9-]+"));
+    EXPECT_THAT(variable_of(field), testing::MatchesRegex("WEIR_[A-Z0-9_]+"));
   }
   EXPECT_EQ(flag_of(config_fields()[8]), "--memory-max-bytes");
   EXPECT_EQ(variable_of(config_fields()[8]), "WEIR_MEMORY_MAX_BYTES");
@@ -145,7 +145,6 @@ TEST_F(ConfigTest, FaultsOfFlagsAndVariablesNameThem) {
 
 TEST_F(ConfigTest, WhatComesLaterIsRefusedAndSaysSo) {
   EXPECT_EQ(fault("ledger: sqlite:weir.db\n"), "weir.yaml:1:9: ledger: is not supported by this version yet");
-  EXPECT_THAT(fault("identity: {ipv6_prefix: 64}\n"), HasSubstr("identity: is not supported by this version yet"));
   EXPECT_THAT(fault("store: postgres\n"), HasSubstr("store: is 'postgres', expected memory or redis://"));
 }
 
@@ -195,6 +194,28 @@ TEST_F(ConfigTest, TlsFilesNeedAStoreOverTls) {
   EXPECT_THAT(fault("store: redis://host\nredis: {tls_ca: ca.pem}\n"), HasSubstr("redis.tls_ca: is set, but"));
   EXPECT_THAT(fault("store: rediss://host\nredis: {tls_key: k.pem}\n"), HasSubstr("a certificate needs its key"));
   EXPECT_EQ(fault("redis: {tls_ca: ca.pem}\n"), "loaded") << "without Redis they mean nothing";
+}
+
+TEST_F(ConfigTest, MapsOfTextsComeFromTheFileOrAFlag) {
+  const Result<Config> file = load("identity:\n  attributes: {tenant: 'jwt:org', user: jwt:sub}\n  tiers: {}\n");
+  ASSERT_TRUE(file.ok()) << file.failure().message;
+  EXPECT_THAT(file.value().identity_attributes,
+              ElementsAre(NamedText{"tenant", "jwt:org"}, NamedText{"user", "jwt:sub"}));
+  EXPECT_TRUE(file.value().identity_tiers.empty());
+  EXPECT_EQ(place_of(file.value(), "identity.attributes.user"), (folder_ / "weir.yaml").string() + ":2:41");
+  EXPECT_EQ(place_of(file.value(), "identity.routes"), "");
+  sources_.flags = {{"identity.routes", "GET /a=a, POST /b=b 2"}};
+  const Result<Config> flag = load("");
+  ASSERT_TRUE(flag.ok()) << flag.failure().message;
+  EXPECT_THAT(flag.value().identity_routes, ElementsAre(NamedText{"GET /a", "a"}, NamedText{"POST /b", "b 2"}));
+  EXPECT_EQ(place_of(flag.value(), "identity.routes"), "--identity-routes");
+  sources_.flags = {{"identity.routes", "GET /a"}};
+  EXPECT_THAT(fault(""), HasSubstr("--identity-routes: has the entry 'GET /a', expected entries such as 'name=text'"));
+  sources_.flags.clear();
+  EXPECT_THAT(fault("identity: {attributes: [a]}\n"), HasSubstr("identity.attributes: is a list"));
+  EXPECT_THAT(fault("identity: {attributes: {a: [b]}}\n"),
+              StartsWith("weir.yaml:1:25: identity.attributes.a: is not a text"));
+  EXPECT_THAT(fault("identity: {ipv6_prefix: 129}\n"), HasSubstr("identity.ipv6_prefix: is '129'"));
 }
 
 TEST_F(ConfigTest, AServerThatWouldNotListenIsRefused) {

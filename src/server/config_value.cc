@@ -105,6 +105,20 @@ Result<std::vector<std::string>> parse_list(std::string_view text) {
   return parts;
 }
 
+Result<std::vector<std::pair<std::string, std::string>>> parse_pairs(std::string_view text) {
+  const Result<std::vector<std::string>> parts = parse_list(text);
+  if (!parts.ok()) return parts.failure();
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string& part : parts.value()) {
+    const std::size_t equals = part.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      return bad("has the entry '" + part + "', expected entries such as 'name=text'");
+    }
+    pairs.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+  }
+  return pairs;
+}
+
 std::string size_text(std::int64_t bytes) { return shortest_text(bytes, kSizes); }
 
 std::string duration_text(Duration duration) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weir/result.h"
@@ -21,6 +22,9 @@ Result<Duration> parse_duration(std::string_view text, Duration least, Duration 
 Result<bool> parse_switch(std::string_view text);
 // Parts between commas, without the blanks around them; empty parts are a fault.
 Result<std::vector<std::string>> parse_list(std::string_view text);
+
+// "name=text" between commas; the first '=' divides.
+Result<std::vector<std::pair<std::string, std::string>>> parse_pairs(std::string_view text);
 
 std::string size_text(std::int64_t bytes);
 std::string duration_text(Duration duration);

@@ -20,8 +20,10 @@
 #include "observe/metrics.h"
 #include "rules/bounded_file.h"
 #include "server/admin_routes.h"
+#include "server/gateway_callers.h"
 #include "server/hash_key.h"
 #include "server/housekeeping.h"
+#include "server/identity_keeper.h"
 #include "server/port_probe.h"
 #include "server/redis_settings.h"
 #include "server/redis_stores.h"
@@ -129,6 +131,7 @@ struct Server::Parts {
   const HashKey hash_key;
   const TimePoint started;
   RuleKeeper rules;
+  IdentityKeeper identity;
   const std::shared_ptr<stores::MemoryStore> fallback;
   const std::shared_ptr<stores::MemoryStore> store;  // the one in this process: with Redis, the fallback
   SnapshotKeeper snapshot;
@@ -151,6 +154,7 @@ Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> proce
       hash_key(key),
       started(clock->now()),
       rules(config.rules, *clock, log, allowance_check(config)),
+      identity(config, {.current = key, .previous = {}}, log),
       fallback(make_memory_store(kFallbackBytes)),
       store(uses_redis(config) ? fallback : make_memory_store(static_cast<std::size_t>(config.memory_max_bytes))),
       snapshot(*store, uses_redis(config) ? std::filesystem::path() : config.memory_snapshot, key, log),
@@ -218,6 +222,7 @@ Status Server::Parts::listen() {
   api.batch_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
   api.health = [this] { return health(false); };
   const auto http = [&, this](std::size_t loop) {
+    api.callers = std::make_shared<GatewayCallers>(identity, *clock, log);
     return http::http_protocols(http::make_api_router(*engines[loop], api), message_limits(config));
   };
 
@@ -254,7 +259,10 @@ Status Server::Parts::listen() {
 void Server::Parts::keep_house() {
   housekeeping.add(kResyncPeriod, [this] { clock->resync(); });
   housekeeping.add(kSweepPeriod, [this] { store->sweep(clock->now(), kSlotsPerSweep); });
-  housekeeping.add(kWatchPeriod, [this] { rules.poll(); });
+  housekeeping.add(kWatchPeriod, [this] {
+    rules.poll();
+    identity.poll();
+  });
   if (config.memory_snapshot_every > Duration(0)) {
     housekeeping.add(config.memory_snapshot_every, [this] { snapshot.save(); });
   }
@@ -298,6 +306,14 @@ http::HealthReport Server::Parts::health(bool with_details) const {
     }
   }
   report.details += "}";
+  if (const std::string fault = identity.last_error(); !fault.empty()) {
+    report.details += ",\"identity\":{\"current\":false";
+    if (with_details) {
+      report.details += ",\"error\":";
+      observe::append_json_string(report.details, fault, kShownError);
+    }
+    report.details += "}";
+  }
   if (redis != nullptr) {
     report.details += std::string(",\"store\":{\"kind\":\"redis\",\"state\":\"") +
                       (redis->open_breaker() ? "open" : "closed") +
@@ -351,6 +367,9 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_
   if (Status loaded = parts->rules.load(); !loaded.ok()) {
     return Failure{Code::invalid_argument, loaded.failure().message};
   }
+  if (Status known = parts->identity.load(); !known.ok()) {
+    return Failure{Code::invalid_argument, known.failure().message};
+  }
   // The addresses first: a second server started by mistake must not touch the snapshot of the first.
   if (Status listening = parts->listen(); !listening.ok()) return listening.failure();
   parts->snapshot.load(parts->clock->now());
@@ -370,7 +389,11 @@ const std::string& Server::address(std::string_view listener) const {
   assert(found != parts_->addresses.end());
   return found->second;
 }
-Status Server::reload() { return parts_->rules.reload(); }
+Status Server::reload() {
+  const Status keys = parts_->identity.reload();
+  Status rules = parts_->rules.reload();
+  return rules.ok() ? keys : rules;
+}
 
 void Server::drain() {
   if (parts_->draining.exchange(true)) return;

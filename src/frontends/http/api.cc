@@ -32,6 +32,14 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
                  writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = openapi_json()});
                }});
   add_health_routes(*router, options.health);
+  if (options.callers == nullptr) return router;
+  auto forwards = std::make_shared<ForwardAuthHandler>(limiter, options.callers, options.legacy_headers);
+  router->add({.method = {},
+               .path = "/v1/forward-auth",
+               .body_bytes = options.check_body_bytes,
+               .handler = [forwards](const HttpRequest& request, ResponseWriter& writer) {
+                 forwards->answer(request, writer);
+               }});
   return router;
 }
 

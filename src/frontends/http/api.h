@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontends/http/forward_auth.h"
 #include "frontends/http/router.h"
 #include "weir/limiter.h"
 
@@ -25,7 +26,8 @@ struct ApiOptions {
   bool legacy_headers = false;  // X-RateLimit-* too
   std::size_t check_body_bytes = std::size_t{64} << 10;
   std::size_t batch_body_bytes = std::size_t{1} << 20;
-  std::function<HealthReport()> health{};  // called from every loop; none: always ready
+  std::function<HealthReport()> health{};   // called from every loop; none: always ready
+  std::shared_ptr<CallerReader> callers{};  // this loop's; none: no /v1/forward-auth
 };
 
 // The limiter outlives the router.

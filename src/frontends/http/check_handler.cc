@@ -4,37 +4,10 @@
 
 #include "frontends/http/decision_headers.h"
 #include "frontends/http/decision_json.h"
+#include "frontends/http/deny_status.h"
 #include "frontends/http/json_text.h"
 
 namespace weir::http {
-namespace {
-
-constexpr std::string_view kDenyStatus = "deny_status";
-
-// "" or "deny_status=403". The failure names the parameter.
-Result<int> read_query(std::string_view query) {
-  int status = 0;
-  while (!query.empty()) {
-    const std::size_t ampersand = query.find('&');
-    const std::string_view pair = query.substr(0, ampersand);
-    query = ampersand == std::string_view::npos ? std::string_view() : query.substr(ampersand + 1);
-    const std::size_t equals = pair.find('=');
-    const std::string_view name = pair.substr(0, equals);
-    const std::string_view value = equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
-    if (name != kDenyStatus) {
-      return Failure{Code::invalid_argument, std::string(name.substr(0, 64)) + ": is not a known query parameter"};
-    }
-    const bool known = value == "200" || value == "403" || value == "429" || value == "503";
-    if (!known || status != 0) {
-      return Failure{Code::invalid_argument, "deny_status: must be one of 200, 403, 429, 503, and given once"};
-    }
-    status = (value[0] - '0') * 100 + (value[1] - '0') * 10 + (value[2] - '0');
-  }
-  return status;
-}
-
-}  // namespace
-
 // A batch whose decisions arrive one by one. Decisions are written on the loop only.
 struct CheckHandler::PendingBatch {
   std::vector<Decision> decisions;
@@ -43,7 +16,7 @@ struct CheckHandler::PendingBatch {
 };
 
 void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
-  const Result<int> deny_status = read_query(request.query);
+  const Result<int> deny_status = read_deny_status(request.query);
   if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
   if (const Status status = body_.read_check(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
@@ -57,7 +30,7 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
 }
 
 void CheckHandler::refund(const HttpRequest& request, ResponseWriter& writer) {
-  const Result<int> deny_status = read_query(request.query);
+  const Result<int> deny_status = read_deny_status(request.query);
   if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
   if (const Status status = body_.read_refund(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);

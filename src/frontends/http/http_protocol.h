@@ -32,6 +32,7 @@ class HttpProtocol final : public frontends::Protocol {
   void answer(const Response& response, const ResponseForm& form);
   LaterResponse defer(const ResponseForm& form);
   void finish(std::uint64_t number, const Response& response);
+  const frontends::Peer& peer() const { return link_.peer(); }
 
  private:
   struct Waiting {

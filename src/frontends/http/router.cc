@@ -33,6 +33,8 @@ void ResponseWriter::send_problem(int status, std::string_view detail, std::stri
   send({.status = status, .content_type = kProblemJson, .fields = fields, .body = body});
 }
 
+const frontends::Peer& ResponseWriter::peer() const { return protocol_.peer(); }
+
 LaterResponse ResponseWriter::defer() {
   assert(!used_);
   used_ = true;

@@ -53,6 +53,7 @@ class ResponseWriter {
   void send_problem(int status, std::string_view detail, std::string_view fields = {});
   LaterResponse defer();
 
+  const frontends::Peer& peer() const;
   bool used() const { return used_; }
 
  private:

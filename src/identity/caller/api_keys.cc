@@ -51,6 +51,11 @@ BucketKey ApiKeys::hash_under(const HashKey& secret, std::string_view key) {
   return hash.finish();
 }
 
+std::optional<BucketKey> ApiKeys::previous_hash(std::string_view key) const {
+  if (!ring_.previous) return std::nullopt;
+  return hash_under(*ring_.previous, key);
+}
+
 std::string ApiKeys::text(const BucketKey& hash) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string text(kMark);

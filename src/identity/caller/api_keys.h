@@ -8,6 +8,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -29,6 +30,8 @@ class ApiKeys {
   static Result<ApiKeys> load(const KeyRing& ring, const std::filesystem::path& revoked_file);
 
   BucketKey hash(std::string_view key) const { return hash_under(ring_.current, key); }
+  // Under the key before the current one, while that one still counts.
+  std::optional<BucketKey> previous_hash(std::string_view key) const;
   // The attribute's value for a hash.
   static std::string text(const BucketKey& hash);
 

@@ -94,7 +94,14 @@ bool ClientAddress::trusts(const IpAddress& address) const {
 }
 
 std::string_view ClientAddress::header_name() const {
-  return header_ == ForwardingHeader::forwarded ? "forwarded" : "x-forwarded-for";
+  switch (header_) {
+    case ForwardingHeader::forwarded:
+      return "forwarded";
+    case ForwardingHeader::x_real_ip:
+      return "x-real-ip";
+    default:
+      return "x-forwarded-for";
+  }
 }
 
 IpAddress ClientAddress::resolve(const IpAddress& peer, std::span<const std::string_view> lines) const {

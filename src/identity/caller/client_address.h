@@ -5,8 +5,8 @@
 // the first address that is not one of ours is the client. An entry that cannot be read ends the walk at the last hop
 // we could name. From a peer that is not trusted the headers are not read at all.
 //
-// Which of the two headers counts is a setting, not a guess: a proxy that writes one of them passes the other on
-// just as the client sent it.
+// Which of the headers counts is a setting, not a guess: a proxy that writes one of them passes the others on just as
+// the client sent them. X-Real-IP is a list of one: the proxy that writes it overwrites what was there.
 //
 // Work is bounded by kMaxHops entries of kMaxEntryBytes, however long the header is. Immutable, so thread-safe.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace weir::identity {
 
-enum class ForwardingHeader : std::uint8_t { x_forwarded_for, forwarded };
+enum class ForwardingHeader : std::uint8_t { x_forwarded_for, forwarded, x_real_ip };
 
 class ClientAddress {
  public:

@@ -13,7 +13,7 @@ using Kind = FieldSource::Kind;
 
 constexpr std::string_view kApiKey = "api_key";
 constexpr std::array<std::string_view, 2> kNeedVerified = {"tenant", "plan"};
-constexpr std::array<std::string_view, 5> kBuiltIn = {"ip", "method", "path", "action", "traffic"};
+constexpr std::array<std::string_view, 7> kBuiltIn = {"ip", "method", "path", "host", "scheme", "action", "traffic"};
 constexpr std::size_t kMaxForwardingLines = 32;
 constexpr std::string_view kExternal = "external";
 
@@ -38,7 +38,10 @@ std::string_view token_in(std::string_view value, bool bare_allowed) {
   return bare_allowed ? value : std::string_view{};
 }
 
-Failure invalid(std::string message) { return {Code::invalid_argument, "identity: " + std::move(message)}; }
+Failure invalid(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+Failure at(const char* option, const Failure& failure) {
+  return {failure.code, std::string(option) + ": " + failure.message};
+}
 
 }  // namespace
 
@@ -53,19 +56,19 @@ Identity::Identity(IdentityOptions options, ClientAddress addresses, ClientAddre
 Result<std::shared_ptr<const Identity>> Identity::create(const IdentityOptions& options) {
   if (Status ranges = check_ranges(options); !ranges.ok()) return ranges.failure();
   Result<ClientAddress> addresses = ClientAddress::create(options.trusted_proxies, options.forwarding_header);
-  if (!addresses.ok()) return invalid("trusted_proxies: " + addresses.failure().message);
+  if (!addresses.ok()) return at("trusted_proxies", addresses.failure());
   Result<ClientAddress> internal = ClientAddress::create(options.internal_networks);
-  if (!internal.ok()) return invalid("internal_networks: " + internal.failure().message);
+  if (!internal.ok()) return at("internal_networks", internal.failure());
   Result<ApiKeys> api_keys = ApiKeys::load(options.keys, options.revoked_keys_file);
-  if (!api_keys.ok()) return api_keys.failure();
+  if (!api_keys.ok()) return at("revoked_keys_file", api_keys.failure());
   Result<RouteTable> routes = RouteTable::create(options.routes);
-  if (!routes.ok()) return invalid(routes.failure().message);
+  if (!routes.ok()) return at("routes", routes.failure());
 
   std::shared_ptr<Identity> identity(new Identity(options, std::move(addresses).value(), std::move(internal).value(),
                                                   std::move(api_keys).value(), std::move(routes).value()));
   if (options.jwt) {
     Result<JwtVerifier> verifier = JwtVerifier::load(*options.jwt);
-    if (!verifier.ok()) return verifier.failure();
+    if (!verifier.ok()) return at("jwt", verifier.failure());
     identity->jwt_.emplace(std::move(verifier).value());
   }
   if (Status sources = identity->prepare_sources(); !sources.ok()) return sources.failure();
@@ -74,19 +77,23 @@ Result<std::shared_ptr<const Identity>> Identity::create(const IdentityOptions& 
 
 Status Identity::check_ranges(const IdentityOptions& options) {
   const auto fits = [](int v4, int v6) { return v4 >= 0 && v4 <= kIpv4Bits && v6 >= 0 && v6 <= kIpv6Bits; };
-  if (!fits(options.ipv4_prefix, options.ipv6_prefix)) return invalid("a prefix is longer than an address");
+  if (!fits(options.ipv4_prefix, options.ipv6_prefix)) return invalid("ipv6_prefix: is longer than an address");
   for (const AddressTier& tier : options.tiers) {
-    if (tier.attribute.empty() || contains(kBuiltIn, tier.attribute)) return invalid("a tier needs a name of its own");
-    if (!fits(tier.ipv4_prefix, tier.ipv6_prefix))
-      return invalid(tier.attribute + ": a prefix is longer than an address");
+    if (tier.attribute.empty() || contains(kBuiltIn, tier.attribute)) {
+      return invalid("tiers." + tier.attribute + ": a tier needs a name of its own");
+    }
+    if (!fits(tier.ipv4_prefix, tier.ipv6_prefix)) {
+      return invalid("tiers." + tier.attribute + ": is longer than an address, expected at most 32/128");
+    }
   }
   for (const TrafficMark& mark : options.marks) {
-    if (mark.header.empty() || mark.as.empty()) return invalid("a mark needs a header and a name");
+    if (mark.header.empty() || mark.as.empty()) return invalid("traffic." + mark.as + ": needs a header and a name");
   }
-  if (options.jwt_required && !options.jwt) return invalid("a token is required, but there is no key to verify it");
+  if (options.jwt_required && !options.jwt) return invalid("jwt_required: there is no key to verify a token with");
+  // Before any request can exceed it; those that are hashed stand there twice during a rotation.
   const std::size_t most =
-      options.attributes.size() + options.tiers.size() + kBuiltIn.size();  // before any request can exceed it
-  if (most > kMaxAttributes) return invalid("more attributes than a request may have");
+      options.attributes.size() + hashed_names(options).size() + options.tiers.size() + kBuiltIn.size();
+  if (most > kMaxAttributes) return invalid("attributes: are more than a request may have");
   return success();
 }
 
@@ -94,19 +101,19 @@ Status Identity::prepare_sources() {
   for (const AttributeFrom& from : options_.attributes) {
     const std::string& name = from.attribute;
     const auto is_tier = [&](const AddressTier& tier) { return tier.attribute == name; };
-    if (name.empty() || name.size() > kMaxAttributeName) return invalid("an attribute's name is empty or too long");
+    if (name.empty() || name.size() > kMaxAttributeName) return invalid("attributes: a name is empty or too long");
     if (contains(kBuiltIn, name) || std::any_of(options_.tiers.begin(), options_.tiers.end(), is_tier)) {
-      return invalid(name + ": is made by identity itself and has no source");
+      return invalid("attributes." + name + ": is made by Weir itself and has no source");
     }
     Result<FieldSource> field = parse_field_source(from.source);
-    if (!field.ok()) return invalid(name + ": " + field.failure().message);
+    if (!field.ok()) return invalid("attributes." + name + ": " + field.failure().message);
     Source source{name, std::move(field).value(), 0, name == kApiKey || contains(options_.hashed, name)};
     if (contains(kNeedVerified, name) && !source.field.is_verified() && !contains(options_.accept_unverified, name)) {
-      return invalid(name + ": " + from.source +
+      return invalid("attributes." + name + ": " + from.source +
                      " is whatever the caller says; use jwt: or gateway:, or list it in accept_unverified");
     }
     if (source.field.kind == Kind::jwt) {
-      if (!jwt_) return invalid(name + ": comes from a token, but there is no key to verify it");
+      if (!jwt_) return invalid("attributes." + name + ": comes from a token, but there is no key to verify it");
       source.claim = claim_paths_.size();
       claim_paths_.push_back(source.field.name);
     }
@@ -116,13 +123,38 @@ Status Identity::prepare_sources() {
 }
 
 std::optional<Refusal> Identity::identify(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const {
-  caller.clear();
-  Seen seen{inbound, {}, false, {}, nullptr, {}};
+  Seen seen{inbound};
   see_peer(seen);
-  std::optional<std::string> path = normal_path(inbound.target);
+  return identify(seen, now, caller);
+}
+
+std::optional<Refusal> Identity::identify_forwarded(const Inbound& inbound, TimePoint now,
+                                                    CallerAttributes& caller) const {
+  Seen seen{inbound};
+  see_peer(seen);
+  if (seen.trusted_peer) {
+    const std::optional<ForwardedRequest> forwarded = read_forwarded(inbound.headers);
+    if (!forwarded) {
+      caller.clear();
+      return malformed("forwarded");
+    }
+    if (!forwarded->method.empty()) seen.inbound.method = forwarded->method;
+    if (!forwarded->target.empty()) seen.inbound.target = forwarded->target;
+    if (!forwarded->host.empty()) seen.inbound.host = forwarded->host;
+    if (!forwarded->scheme.empty()) seen.inbound.scheme = forwarded->scheme;
+  }
+  return identify(seen, now, caller);
+}
+
+std::optional<Refusal> Identity::identify(Seen& seen, TimePoint now, CallerAttributes& caller) const {
+  caller.clear();
+  std::optional<std::string> path = normal_path(seen.inbound.target);
   if (!path) return malformed("path");
   seen.path = std::move(*path);
-  seen.route = routes_.match(inbound.method, seen.path);
+  std::optional<std::string> host = normal_host(seen.inbound.host);
+  if (!host) return malformed("host");
+  seen.host = std::move(*host);
+  seen.route = routes_.match(seen.inbound.method, seen.path);
   if (auto refusal = see_token(seen, now)) return refusal;
   auto refusal = add_built_in(seen, caller);
   for (std::size_t i = 0; !refusal && i < sources_.size(); ++i) refusal = add_source(seen, sources_[i], caller);
@@ -134,10 +166,19 @@ std::optional<Refusal> Identity::identify(const Inbound& inbound, TimePoint now,
   return std::nullopt;
 }
 
+bool Identity::trusts(const std::optional<IpAddress>& peer) const {
+  return peer ? addresses_.trusts(*peer) : options_.trust_unix_sockets;
+}
+
+std::vector<std::string> Identity::hashed_names(const IdentityOptions& options) {
+  std::vector<std::string> names = options.hashed;
+  if (!contains(names, kApiKey)) names.emplace_back(kApiKey);
+  return names;
+}
+
 void Identity::see_peer(Seen& seen) const {
-  const std::optional<IpAddress>& peer = seen.inbound.peer;
-  seen.trusted_peer = peer ? addresses_.trusts(*peer) : options_.trust_unix_sockets;
-  seen.client = peer;
+  seen.trusted_peer = trusts(seen.inbound.peer);
+  seen.client = seen.inbound.peer;
   if (!seen.trusted_peer) return;
   // The last lines count, so of too many the first are dropped.
   std::array<std::string_view, kMaxForwardingLines> lines;
@@ -177,6 +218,8 @@ std::optional<Refusal> Identity::add_built_in(const Seen& seen, CallerAttributes
     }
   }
   added = added && caller.add("method", seen.inbound.method) && caller.add("path", seen.path);
+  if (!seen.host.empty()) added = added && caller.add("host", seen.host);
+  if (!seen.inbound.scheme.empty()) added = added && caller.add("scheme", seen.inbound.scheme);
   if (seen.route != nullptr) added = added && caller.add("action", seen.route->action);
   if (!options_.marks.empty()) added = added && caller.add("traffic", traffic_of(seen));
   if (!added) return malformed("attribute");
@@ -229,14 +272,21 @@ std::optional<Refusal> Identity::add_source(const Seen& seen, const Source& sour
     value = *decoded;
   }
   if (value.empty()) return std::nullopt;  // as good as not there
-  if (!source.is_hashed) {
-    if (!caller.add(source.attribute, value)) return malformed("attribute");
-    return std::nullopt;
-  }
+  if (source.is_hashed) return add_hashed(source, value, caller);
+  if (!caller.add(source.attribute, value)) return malformed("attribute");
+  return std::nullopt;
+}
+
+std::optional<Refusal> Identity::add_hashed(const Source& source, std::string_view value,
+                                            CallerAttributes& caller) const {
   if (value.size() > ApiKeys::kMaxKeyBytes) return malformed("key_too_long");
   const BucketKey hash = api_keys_.hash(value);
   if (source.attribute == kApiKey && api_keys_.is_revoked(value, hash)) return blocked();
-  if (!caller.add(source.attribute, ApiKeys::text(hash))) return malformed("attribute");
+  bool added = caller.add(source.attribute, ApiKeys::text(hash));
+  if (const auto previous = api_keys_.previous_hash(value)) {
+    added = added && caller.add(source.attribute, ApiKeys::text(*previous));
+  }
+  if (!added) return malformed("attribute");
   return std::nullopt;
 }
 

@@ -1,8 +1,9 @@
 // Identity: who is asking. Turns a request as it came in into the attributes that rules count by, or refuses it.
 //
 // Attributes made: `ip` (the client's network address: IPv4 /32 and IPv6 /64 unless set otherwise), one per address
-// tier (such as `ip_subnet`), `method`, `path`, `action` of the matched route, `traffic` if marks are set, and the ones
-// configured.
+// tier (such as `ip_subnet`), `method`, `path`, `host`, `scheme` if it is known, `action` of the matched route,
+// `traffic` if marks are set, and the ones configured. While the hash key is being rotated, an attribute whose value is
+// hashed stands there twice: under the current key, then under the previous one.
 //
 // Verified, and so fit to be believed: `ip` and tiers (as far as the trusted proxies are), `jwt:` (a signature),
 // `gateway:` (set by a trusted proxy), `traffic`. Not verified: `header:`, `cookie:`, `query:`, `path:`, which say what
@@ -23,6 +24,7 @@
 
 #include "identity/caller/api_keys.h"
 #include "identity/caller/client_address.h"
+#include "identity/caller/forwarded_request.h"
 #include "identity/caller/inbound.h"
 #include "identity/caller/jwt.h"
 #include "identity/caller/key_ring.h"
@@ -85,12 +87,21 @@ struct Refusal {
 
 class Identity {
  public:
+  // A failure's message begins with the option at fault: "attributes.tenant: …".
   static Result<std::shared_ptr<const Identity>> create(const IdentityOptions& options);
   // The same options with the files read anew; routes and lists stay.
   Result<std::shared_ptr<const Identity>> reloaded() const { return create(options_); }
 
   // Nothing on success; `caller` then holds the attributes and is valid as long as this Identity.
   std::optional<Refusal> identify(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const;
+  // The same for a request that only asks about another one, which a gateway describes (forwarded_request.h). From a
+  // peer that is not a trusted proxy the description does not count.
+  std::optional<Refusal> identify_forwarded(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const;
+
+  // Whether the peer may speak for others.
+  bool trusts(const std::optional<IpAddress>& peer) const;
+  // The attributes whose values are hashed.
+  static std::vector<std::string> hashed_names(const IdentityOptions& options);
 
   std::size_t revoked_count() const { return api_keys_.revoked_count(); }
 
@@ -103,12 +114,13 @@ class Identity {
   };
   // What one request has shown so far.
   struct Seen {
-    const Inbound& inbound;
-    std::optional<IpAddress> client;
+    Inbound inbound;
+    std::optional<IpAddress> client = {};
     bool trusted_peer = false;
-    std::string path;
+    std::string path = {};
+    std::string host = {};
     const Route* route = nullptr;
-    std::vector<std::optional<std::string>> claims;
+    std::vector<std::optional<std::string>> claims = {};
   };
 
   Identity(IdentityOptions options, ClientAddress addresses, ClientAddress internal, ApiKeys api_keys,
@@ -116,10 +128,12 @@ class Identity {
   Status prepare_sources();
   static Status check_ranges(const IdentityOptions& options);
 
+  std::optional<Refusal> identify(Seen& seen, TimePoint now, CallerAttributes& caller) const;
   void see_peer(Seen& seen) const;
   std::optional<Refusal> see_token(Seen& seen, TimePoint now) const;
   std::optional<Refusal> add_built_in(const Seen& seen, CallerAttributes& caller) const;
   std::optional<Refusal> add_source(const Seen& seen, const Source& source, CallerAttributes& caller) const;
+  std::optional<Refusal> add_hashed(const Source& source, std::string_view value, CallerAttributes& caller) const;
   Field read(const Seen& seen, const Source& source) const;
   std::string_view traffic_of(const Seen& seen) const;
 

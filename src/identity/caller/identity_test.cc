@@ -101,6 +101,71 @@ TEST(Identity, RefusesWhatTwoServersCouldReadDifferently) {
   EXPECT_TRUE(asked.caller.attributes().empty()) << "nothing half-made is left to be used";
 }
 
+// R21, R64
+TEST(Identity, AGatewaysDescriptionCountsOnlyIfItIsTrusted) {
+  IdentityOptions options;
+  options.trusted_proxies = {"10.0.0.0/8"};
+  options.routes = {{"POST", "/login", "login", 5}};
+  const auto identity = make(options);
+  const std::vector<HeaderField> headers = {{"X-Forwarded-Method", "POST"},
+                                            {"X-Forwarded-Uri", "/login?x=1"},
+                                            {"X-Forwarded-Host", "Shop.Example:443"},
+                                            {"X-Forwarded-Proto", "https"},
+                                            {"X-Forwarded-For", "203.0.113.9"}};
+  const auto asked_by = [&](const char* peer) {
+    Asked asked;
+    const Inbound inbound{"GET", "/v1/forward-auth", headers, parse_ip(peer), "weir:8080"};
+    asked.refusal = identity->identify_forwarded(inbound, kNow, asked.caller);
+    EXPECT_FALSE(asked.refusal);
+    return asked;
+  };
+  const Asked believed = asked_by("10.1.2.3");
+  EXPECT_EQ(believed["method"], "POST");
+  EXPECT_EQ(believed["path"], "/login");
+  EXPECT_EQ(believed["host"], "shop.example");
+  EXPECT_EQ(believed["scheme"], "https");
+  EXPECT_EQ(believed["ip"], "203.0.113.9");
+  EXPECT_EQ(believed["action"], "login");
+  EXPECT_EQ(believed.caller.cost().units, 5);
+  const Asked stranger = asked_by("198.51.100.7");
+  EXPECT_EQ(stranger["method"], "GET");
+  EXPECT_EQ(stranger["path"], "/v1/forward-auth");
+  EXPECT_EQ(stranger["host"], "weir");
+  EXPECT_EQ(stranger["scheme"], "-");
+  EXPECT_EQ(stranger["ip"], "198.51.100.7");
+  EXPECT_EQ(stranger["action"], "-");
+}
+
+TEST(Identity, ARealIpIsAListOfOne) {
+  IdentityOptions options;
+  options.trusted_proxies = {"10.0.0.0/8"};
+  options.forwarding_header = ForwardingHeader::x_real_ip;
+  const auto identity = make(options);
+  EXPECT_EQ(ask(identity, {{"X-Real-IP", "203.0.113.9"}, {"X-Forwarded-For", "1.1.1.1"}}, "10.0.0.1")["ip"],
+            "203.0.113.9");
+  EXPECT_EQ(ask(identity, {{"X-Real-IP", "203.0.113.9"}}, "192.0.2.1")["ip"], "192.0.2.1");
+}
+
+// R26: what the previous key made of it stands behind what the current one makes.
+TEST(Identity, DuringARotationAHashedValueStandsThereTwice) {
+  IdentityOptions options;
+  options.keys.current[0] = 2;
+  options.keys.previous.emplace();
+  (*options.keys.previous)[0] = 1;
+  options.attributes = {{"api_key", "header:x-api-key"}, {"client", "header:x-client"}};
+  const Asked asked = ask(make(options), {{"x-api-key", "sk"}, {"x-client", "c"}});
+  std::vector<std::string> values;
+  for (const Attribute& each : asked.caller.attributes()) {
+    if (each.name == "api_key") values.emplace_back(each.value);
+  }
+  KeyRing before;
+  before.current[0] = 1;
+  ASSERT_EQ(values.size(), 2u);
+  EXPECT_EQ(values[0], ApiKeys::text(ApiKeys(options.keys).hash("sk")));
+  EXPECT_EQ(values[1], ApiKeys::text(ApiKeys(before).hash("sk")));
+  EXPECT_EQ(asked["client"], "c");
+}
+
 // R22; fault 31: the key itself is nowhere to be seen.
 TEST(Identity, HashesApiKeysAndBlocksRevokedOnes) {
   const ScratchFile revoked("sk_leaked\n");

@@ -25,6 +25,8 @@ struct Inbound {
   std::string_view target;  // path and query
   std::span<const HeaderField> headers;
   std::optional<IpAddress> peer;  // absent on a Unix socket
+  std::string_view host = {};     // of the Host field
+  std::string_view scheme = {};   // empty: not known
 };
 
 class CallerAttributes {

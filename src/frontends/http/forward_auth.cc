@@ -1,0 +1,68 @@
+#include "frontends/http/forward_auth.h"
+
+#include <utility>
+
+#include "frontends/http/decision_headers.h"
+#include "frontends/http/decision_json.h"
+#include "frontends/http/deny_status.h"
+#include "frontends/http/json_text.h"
+
+namespace weir::http {
+namespace {
+
+constexpr int kUnauthorized = 401;
+
+// A gateway that understands only one status for "no" learns here which it would have been.
+void append_weir_status(std::string& fields, int status) {
+  fields += "Weir-Status: ";
+  append_number(fields, status);
+  fields += "\r\n";
+}
+
+}  // namespace
+
+void ForwardAuthHandler::answer(const HttpRequest& request, ResponseWriter& writer) {
+  const Result<int> deny_status = read_deny_status(request.query);
+  if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
+  if (deny_status.value() == 200) {
+    return writer.send_problem(400, "deny_status: 200 would let everything pass, expected 403, 429 or 503");
+  }
+  Caller caller;
+  if (const auto refusal = callers_->read(request, writer.peer(), caller)) {
+    return refuse(*refusal, deny_status.value(), writer);
+  }
+  const Request asked(caller.attributes, caller.cost);
+  if (limiter_.immediate()) return writer.send(render(limiter_.check(asked), deny_status.value()));
+  limiter_.check(asked, [self = shared_from_this(), status = deny_status.value(),
+                         later = writer.defer()](const Decision& decision) {
+    if (later.link().on_loop()) return later.send(self->render(decision, status));
+    later.link().post([self, status, later, decision] { later.send(self->render(decision, status)); });
+  });
+}
+
+// Every gateway passes a 401 on; what else is wrong may have to take the one status that it does.
+void ForwardAuthHandler::refuse(const CallerRefusal& refusal, int deny_status, ResponseWriter& writer) {
+  fields_.clear();
+  if (refusal.status == kUnauthorized) {
+    fields_ += "WWW-Authenticate: Bearer\r\n";
+    return writer.send_problem(kUnauthorized, refusal.detail, fields_);
+  }
+  if (deny_status != 0) append_weir_status(fields_, refusal.status);
+  writer.send_problem(deny_status != 0 ? deny_status : refusal.status, refusal.detail, fields_);
+}
+
+Response ForwardAuthHandler::render(const Decision& decision, int deny_status) {
+  json_.clear();
+  fields_.clear();
+  append_decision_fields(fields_, decision, legacy_headers_);
+  if (decision.allowed) return {.status = 200, .content_type = {}, .fields = fields_, .body = {}};
+  const int status = default_status(decision);
+  if (deny_status != 0) append_weir_status(fields_, status);
+  append_denial(json_, decision, deny_status != 0 ? deny_status : status);
+  return {.status = deny_status != 0 ? deny_status : status,
+          .content_type = kProblemJson,
+          .fields = fields_,
+          .body = json_};
+}
+
+}  // namespace weir::http

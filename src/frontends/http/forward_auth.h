@@ -1,0 +1,57 @@
+// ForwardAuthHandler: /v1/forward-auth, where a gateway asks whether a client's request may proceed (docs/identity.md).
+// The gateway sends the client's header fields and says what was asked for; who that client is, and so the attributes,
+// another room makes of it.
+//
+// One for each loop, like CheckHandler.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "frontends/http/router.h"
+#include "weir/limiter.h"
+
+namespace weir::http {
+
+// The attributes of a client's request. Valid until the reader reads again.
+struct Caller {
+  std::span<const Attribute> attributes{};
+  Cost cost{};
+};
+
+// Why a request is refused before any rule is asked. The texts are told to the client.
+struct CallerRefusal {
+  int status = 400;  // 400 or 401
+  std::string_view detail{};
+};
+
+// Who is asking. Called on one loop.
+class CallerReader {
+ public:
+  virtual ~CallerReader() = default;
+  virtual std::optional<CallerRefusal> read(const HttpRequest& request, const frontends::Peer& peer,
+                                            Caller& caller) = 0;
+};
+
+class ForwardAuthHandler : public std::enable_shared_from_this<ForwardAuthHandler> {
+ public:
+  // The limiter outlives the handler.
+  ForwardAuthHandler(Limiter& limiter, std::shared_ptr<CallerReader> callers, bool legacy_headers)
+      : limiter_(limiter), callers_(std::move(callers)), legacy_headers_(legacy_headers) {}
+
+  void answer(const HttpRequest& request, ResponseWriter& writer);
+
+ private:
+  void refuse(const CallerRefusal& refusal, int deny_status, ResponseWriter& writer);
+  Response render(const Decision& decision, int deny_status);
+
+  Limiter& limiter_;
+  const std::shared_ptr<CallerReader> callers_;
+  const bool legacy_headers_;
+  std::string json_;
+  std::string fields_;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,53 @@
+// IdentityKeeper: who is asking, as configured, and read anew when a file of keys changes. Files that do not hold up
+// are logged and refused; the last good ones stay in force.
+//
+// load() before anything else; reload(), current() and version() from any thread; poll() from one thread. Borrows the
+// configuration and the log.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "identity/caller/identity.h"
+#include "observe/log.h"
+#include "rules/file_watch.h"
+#include "server/config.h"
+#include "weir/result.h"
+
+namespace weir::server {
+
+class IdentityKeeper {
+ public:
+  IdentityKeeper(const Config& config, const identity::KeyRing& keys, observe::Log& log);
+
+  // A failure here is final: there is nothing good to fall back to.
+  Status load();
+  Status reload();
+  // Reloads if a file has changed since it was last looked at.
+  void poll();
+
+  std::shared_ptr<const identity::Identity> current() const;
+  // Changes whenever current() does: one load tells that nothing has.
+  std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  // What is wrong with the files, if the last reload failed.
+  std::string last_error() const;
+
+ private:
+  Status put(const Result<std::shared_ptr<const identity::Identity>>& made);
+
+  const Config& config_;
+  const identity::KeyRing keys_;
+  observe::Log& log_;
+  std::vector<rules::FileWatch> watches_;
+  std::atomic<std::uint64_t> version_{0};
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const identity::Identity> current_;  // guarded by mutex_
+  std::string last_error_;                             // guarded by mutex_
+};
+
+}  // namespace weir::server

@@ -1,0 +1,22 @@
+// The identity section of the configuration as options of identity::Identity.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "identity/caller/identity.h"
+#include "server/config.h"
+#include "weir/result.h"
+
+namespace weir::server {
+
+// The failure is invalid_argument, and names the setting's place.
+Result<identity::IdentityOptions> identity_options(const Config& config, const identity::KeyRing& keys);
+
+// A failure of Identity::create, which begins with the option's name, as one of this configuration.
+Failure identity_failure(const Config& config, const Failure& failure);
+
+// The files that identity reads, to be watched.
+std::vector<std::filesystem::path> identity_files(const Config& config);
+
+}  // namespace weir::server
