@@ -81,7 +81,7 @@ constexpr ConfigField kFields[] = {
      "Log lines for people or for machines: text or json.", 0, 0, "text|json"},
     {"log.level", FieldKind::choice, &Config::log_level, "info",
      "Least level that is logged: debug, info, warn, error.", 0, 0, "debug|info|warn|error"},
-    {"identity.trusted_proxies", FieldKind::list, &Config::identity_trusted_proxies, "127.0.0.0/8,::1",
+    {"identity.trusted_proxies", FieldKind::list, &Config::identity_trusted_proxies, "127.0.0.1,::1",
      "Gateways and load balancers, as addresses or prefixes: what they say of a request and of its client is believed "
      "(docs/identity.md). A Unix socket's peer always is."},
     {"identity.forwarding_header", FieldKind::choice, &Config::identity_forwarding_header, "x-forwarded-for",

@@ -7,7 +7,7 @@ namespace {
 constexpr std::string_view kDenyStatus = "deny_status";
 }  // namespace
 
-Result<int> read_deny_status(std::string_view query) {
+Result<int> read_deny_status(std::string_view query, UnknownParameters unknown) {
   int status = 0;
   while (!query.empty()) {
     const std::size_t ampersand = query.find('&');
@@ -17,6 +17,7 @@ Result<int> read_deny_status(std::string_view query) {
     const std::string_view name = pair.substr(0, equals);
     const std::string_view value = equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
     if (name != kDenyStatus) {
+      if (unknown == UnknownParameters::ignored) continue;
       return Failure{Code::invalid_argument, std::string(name.substr(0, 64)) + ": is not a known query parameter"};
     }
     const bool known = value == "200" || value == "403" || value == "429" || value == "503";

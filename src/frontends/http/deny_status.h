@@ -7,7 +7,9 @@
 
 namespace weir::http {
 
+enum class UnknownParameters : bool { refused, ignored };
+
 // "" (0: the default one) or "deny_status=403". The failure names the parameter.
-Result<int> read_deny_status(std::string_view query);
+Result<int> read_deny_status(std::string_view query, UnknownParameters unknown = UnknownParameters::refused);
 
 }  // namespace weir::http

@@ -22,7 +22,8 @@ void append_weir_status(std::string& fields, int status) {
 }  // namespace
 
 void ForwardAuthHandler::answer(const HttpRequest& request, ResponseWriter& writer) {
-  const Result<int> deny_status = read_deny_status(request.query);
+  // Some gateways add the client's own query to ours.
+  const Result<int> deny_status = read_deny_status(request.query, UnknownParameters::ignored);
   if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
   if (deny_status.value() == 200) {
     return writer.send_problem(400, "deny_status: 200 would let everything pass, expected 403, 429 or 503");
