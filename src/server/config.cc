@@ -223,6 +223,15 @@ Status apply_flags(Config& config, const ConfigSources& sources) {
   return success();
 }
 
+Status check_proxy_protocol(const Config& config) {
+  for (const std::string& name : config.listen_proxy_protocol) {
+    if (name == "http" || name == "grpc" || name == "resp") continue;
+    const Failure failure = bad("listen.proxy_protocol: has the entry '" + name + "', expected http, grpc or resp");
+    return at(place_of(config, "listen.proxy_protocol"), failure);
+  }
+  return success();
+}
+
 bool is_beyond_loopback(const std::string& address) {
   const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(address);
   if (!endpoint.ok() || endpoint.value().kind != frontends::Endpoint::Kind::tcp) return false;
@@ -251,6 +260,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   if (std::all_of(std::begin(listeners), std::end(listeners), [](const std::string* at) { return *at == kOff; })) {
     return bad("listen.http: is off and so are all other listeners: nothing would listen");
   }
+  if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
   if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {
     return bad("listen.admin: " + config.listen_admin + " is beyond loopback: set admin.tokens");
   }

@@ -38,6 +38,7 @@ struct Config {
   std::string listen_grpc;
   std::string listen_resp;
   std::string listen_spop;
+  std::vector<std::string> listen_proxy_protocol;
   std::filesystem::path resp_password_file;  // empty: no password
   std::string store;                         // may hold a password
   std::filesystem::path rules;               // empty: the built-in quickstart rules

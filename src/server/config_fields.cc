@@ -25,6 +25,9 @@ constexpr ConfigField kFields[] = {
      "Address of the Redis protocol: CL.THROTTLE, WEIR.CHECK; usually 127.0.0.1:6380."},
     {"listen.spop", FieldKind::address, &Config::listen_spop, "off",
      "Address of HAProxy's agent protocol; usually 127.0.0.1:9000."},
+    {"listen.proxy_protocol", FieldKind::list, &Config::listen_proxy_protocol, "",
+     "Listeners, among http, grpc and resp, whose connections begin with a PROXY header (version 1 or 2): its address "
+     "is then the client's. Only identity.trusted_proxies may connect to them."},
     {"resp.password_file", FieldKind::path, &Config::resp_password_file, "",
      "File with the password that the Redis protocol asks for (AUTH). Empty: it asks for none."},
     {"store", FieldKind::store, &Config::store, "memory",

@@ -89,8 +89,8 @@ TEST_F(ConfigTest, EveryFieldHasOneNameInAllThreePlaces) {
     EXPECT_THAT(flag_of(field), testing::MatchesRegex("--[a-z0-9-]+"));
     EXPECT_THAT(variable_of(field), testing::MatchesRegex("WEIR_[A-Z0-9_]+"));
   }
-  EXPECT_EQ(flag_of(config_fields()[8]), "--memory-max-bytes");
-  EXPECT_EQ(variable_of(config_fields()[8]), "WEIR_MEMORY_MAX_BYTES");
+  EXPECT_EQ(flag_of(config_fields()[9]), "--memory-max-bytes");
+  EXPECT_EQ(variable_of(config_fields()[9]), "WEIR_MEMORY_MAX_BYTES");
 }
 
 TEST_F(ConfigTest, PathsInTheFileAreRelativeToItAndOthersAreNot) {
@@ -221,6 +221,12 @@ TEST_F(ConfigTest, MapsOfTextsComeFromTheFileOrAFlag) {
 TEST_F(ConfigTest, AServerThatWouldNotListenIsRefused) {
   EXPECT_THAT(fault("listen: {http: off, admin: off}\n"), HasSubstr("nothing would listen"));
   EXPECT_EQ(fault("listen: {http: off, admin: off, resp: '127.0.0.1:0'}\n"), "loaded");
+}
+
+TEST_F(ConfigTest, TheProxyProtocolIsForListenersThatExist) {
+  EXPECT_EQ(fault("listen: {proxy_protocol: [http, grpc, resp]}\n"), "loaded");
+  EXPECT_EQ(fault("listen: {proxy_protocol: [http, admin]}\n"),
+            "weir.yaml:1:26: listen.proxy_protocol: has the entry 'admin', expected http, grpc or resp");
 }
 
 // R90

@@ -25,6 +25,7 @@
 #include "server/housekeeping.h"
 #include "server/identity_keeper.h"
 #include "server/port_probe.h"
+#include "server/proxy_preamble.h"
 #include "server/redis_settings.h"
 #include "server/redis_stores.h"
 #include "server/rule_keeper.h"
@@ -209,6 +210,10 @@ Status Server::Parts::listen_on(std::string_view name, const std::string& addres
   options.endpoint = endpoint.value();
   options.limits = connection_limits(config);
   options.protocols = std::move(protocols);
+  const auto& proxied = config.listen_proxy_protocol;
+  if (std::find(proxied.begin(), proxied.end(), name) != proxied.end()) {
+    options.preamble = proxy_preamble(identity, log);
+  }
   const Result<frontends::Endpoint> bound = loops.listen(options);
   if (!bound.ok()) return failed(bound.failure());
   addresses.emplace_back(name, bound.value().text());

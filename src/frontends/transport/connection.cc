@@ -30,7 +30,8 @@ Connection::Connection(std::shared_ptr<Loop> loop, std::shared_ptr<Service> serv
 void Connection::start() {
   error_code ignored;
   socket_.non_blocking(true, ignored);
-  if (!tls_) protocol_ = service_->factories[loop_->index()](*this);
+  awaits_preamble_ = service_->preamble != nullptr;
+  if (!tls_ && !awaits_preamble_) protocol_ = service_->factories[loop_->index()](*this);
   receive();
 }
 
@@ -61,17 +62,51 @@ void Connection::on_received(const error_code& error, std::size_t count) {
   if (closing_) return settle();
   // The first bytes of a message end the idleness; later ones do not prolong a message.
   if (input_.empty()) since_ = loop_->tick();
-  if (tls_) {
-    decrypt(count);
-  } else {
-    input_.commit(count);
-  }
+  if (!take_in(count)) return;
   process();
   if (std::exchange(drain_after_receive_, false)) drain_now();
 }
 
-void Connection::decrypt(std::size_t count) {
-  const TlsSession::State state = tls_->receive({raw_.get(), count}, input_, wire_);
+// False if the connection has ended.
+bool Connection::take_in(std::size_t count) {
+  if (!tls_) {
+    input_.commit(count);
+    return !awaits_preamble_ || take_preamble();
+  }
+  if (!awaits_preamble_) {
+    decrypt({raw_.get(), count});
+    return true;
+  }
+  input_.append({raw_.get(), count});
+  return take_preamble();
+}
+
+bool Connection::take_preamble() {
+  PreambleOutcome outcome = service_->preamble(input_.view(), peer_);
+  if (outcome.state == PreambleOutcome::State::incomplete) return true;
+  if (outcome.state == PreambleOutcome::State::refused) {
+    abort();
+    return false;
+  }
+  awaits_preamble_ = false;
+  since_ = loop_->tick();
+  input_.consume(outcome.length);
+  if (!outcome.address.empty()) {
+    peer_.address = std::move(outcome.address);
+    peer_.port = outcome.port;
+  }
+  if (!tls_) {
+    protocol_ = service_->factories[loop_->index()](*this);
+    return true;
+  }
+  const std::string encrypted(input_.view());
+  input_.consume(input_.size());
+  if (!encrypted.empty()) decrypt(encrypted);
+  return true;
+}
+
+void Connection::decrypt(std::string_view bytes) {
+  const TlsSession::State state = tls_->receive(bytes, input_, wire_);
   if (state == TlsSession::State::ended) peer_ended_ = true;
   if (state == TlsSession::State::failed) {
     // The alert that says why is on wire_ and goes out before the close.

@@ -21,6 +21,7 @@
 #include "frontends/transport/input_buffer.h"
 #include "frontends/transport/limits.h"
 #include "frontends/transport/loop.h"
+#include "frontends/transport/preamble.h"
 #include "frontends/transport/protocol.h"
 #include "frontends/transport/tls.h"
 
@@ -31,6 +32,7 @@ struct Service {
   Limits limits;
   std::vector<ProtocolFactory> factories;  // one for each loop
   std::shared_ptr<const TlsContext> tls;   // null: plain
+  Preamble preamble;                       // none: connections begin with their protocol
   std::atomic<std::size_t> open{0};
 };
 
@@ -69,7 +71,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
  private:
   void receive();
   void on_received(const boost::system::error_code& error, std::size_t count);
-  void decrypt(std::size_t count);
+  bool take_in(std::size_t count);
+  bool take_preamble();
+  void decrypt(std::string_view bytes);
   void process();
   bool offer();
   void settle();
@@ -99,6 +103,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   std::uint32_t since_ = 0;  // the tick when the message or the idleness under way began
   std::size_t place_ = 0;
 
+  bool awaits_preamble_ = false;  // until then even what belongs to TLS is gathered in input_
   bool receiving_ = false;
   bool waiting_writable_ = false;
   bool offering_ = false;     // inside on_bytes()
@@ -110,7 +115,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   bool closing_ = false;
   bool lingering_ = false;  // all is sent and our side is shut; waiting for the peer's end
   bool dead_ = false;
-  std::unique_ptr<Protocol> protocol_;  // null until the TLS handshake is done
+  std::unique_ptr<Protocol> protocol_;  // null until the preamble and the TLS handshake are done
 };
 
 }  // namespace weir::frontends

@@ -24,6 +24,7 @@ Result<Endpoint> Loops::listen(const ListenOptions& options) {
   auto service = std::make_shared<Service>();
   service->limits = options.limits;
   service->tls = options.tls;
+  service->preamble = options.preamble;
   for (const auto& loop : loops_) {
     service->factories.push_back(options.protocols(loop->index()));
     loop->fit_tick(options.limits.message_timeout);

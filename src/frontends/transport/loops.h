@@ -20,6 +20,7 @@
 #include "frontends/transport/endpoint.h"
 #include "frontends/transport/limits.h"
 #include "frontends/transport/loop.h"
+#include "frontends/transport/preamble.h"
 #include "frontends/transport/protocol.h"
 #include "frontends/transport/tls.h"
 #include "weir/result.h"
@@ -32,6 +33,7 @@ struct ListenOptions {
   // Asked once for each loop: what the factory's protocols share needs no lock.
   std::function<ProtocolFactory(std::size_t loop)> protocols{};
   std::shared_ptr<const TlsContext> tls{};  // null: plain
+  Preamble preamble{};                      // none: connections begin with their protocol
 };
 
 class Loops {

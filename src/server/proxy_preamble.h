@@ -1,0 +1,14 @@
+// The PROXY protocol for listeners: a load balancer's word about who is at its other end, believed only from
+// identity.trusted_proxies.
+#pragma once
+
+#include "frontends/transport/preamble.h"
+#include "observe/log.h"
+#include "server/identity_keeper.h"
+
+namespace weir::server {
+
+// Borrows both.
+frontends::Preamble proxy_preamble(const IdentityKeeper& keeper, observe::Log& log);
+
+}  // namespace weir::server
