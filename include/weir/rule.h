@@ -10,6 +10,7 @@
 // A Rule is only a description; Limiter::create checks and compiles it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -70,6 +71,7 @@ struct CostModel {
 
 // What a rule answers when the store does not.
 enum class FailurePolicy : std::uint8_t { allow, deny, local, degrade, static_limit };
+inline constexpr std::size_t kFailurePolicyCount = 5;
 std::string_view failure_policy_name(FailurePolicy policy);
 
 // A cap on this node in front of the store, for each subject of the rule: a token bucket in memory. What it refuses

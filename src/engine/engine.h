@@ -39,6 +39,8 @@ class Engine final : public Limiter {
   std::uint64_t prefilter_hits() const { return prefilter_ == nullptr ? 0 : prefilter_->hits(); }
   // Requests refused by a rule's local_limit.
   std::uint64_t local_denials() const { return local_limits_.denials(); }
+  // Times that a rule's policy answered in place of the store.
+  std::uint64_t fallbacks(FailurePolicy policy) const { return policies_.answered(policy); }
 
  private:
   class InlineCall;

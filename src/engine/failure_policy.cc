@@ -69,6 +69,9 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
     if (!failed[i]) continue;
     const Rule& rule = check.match_of(i).rule->source;
     Charge charge = check.charges()[i];
+    if (action == Action::take) {
+      answered_[static_cast<std::size_t>(rule.on_store_failure)].fetch_add(1, std::memory_order_relaxed);
+    }
     switch (rule.on_store_failure) {
       case FailurePolicy::allow:
       case FailurePolicy::degrade:

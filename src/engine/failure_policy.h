@@ -10,9 +10,13 @@
 // Thread-safe.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <span>
 
 #include "engine/check.h"
+#include "weir/rule.h"
 #include "weir/store.h"
 
 namespace weir::engine {
@@ -26,9 +30,15 @@ class FailurePolicies {
   // taken, or nothing is taken.
   void answer(Check& check, std::span<const bool> failed, Action action, TimePoint now);
 
+  // How often `policy` has answered a take for a rule.
+  std::uint64_t answered(FailurePolicy policy) const {
+    return answered_[static_cast<std::size_t>(policy)].load(std::memory_order_relaxed);
+  }
+
  private:
   Store& fallback_;
   const identity::KeyEncoder& encoder_;
+  std::array<std::atomic<std::uint64_t>, kFailurePolicyCount> answered_{};
 };
 
 // local_share percent of an allowance, at least one unit.

@@ -59,7 +59,8 @@ std::string_view mode_name(Mode mode) {
 }
 
 std::string_view failure_policy_name(FailurePolicy policy) {
-  static constexpr std::array<std::string_view, 5> kNames = {"allow", "deny", "local", "degrade", "static"};
+  static constexpr std::array<std::string_view, kFailurePolicyCount> kNames = {"allow", "deny", "local", "degrade",
+                                                                               "static"};
   return kNames[static_cast<std::size_t>(policy)];
 }
 

@@ -113,8 +113,9 @@ void collect_latency(const std::vector<RemoteStoreFacts::LatencyBucket>& buckets
 }
 
 void collect_remote_store(const RemoteStoreFacts& facts, FactWriter& write, std::vector<MetricFamily>& out) {
-  write.gauge("weir_store_breaker_state", "0: the store is in use; 1: some server is not asked because it failed.",
-              facts.breaker_open ? 1 : 0);
+  write.gauge("weir_store_breaker_state",
+              "0: the store is in use; 1: some server is not asked because it failed; 2: it is being probed.",
+              static_cast<double>(facts.breaker));
   write.counter("weir_store_breaker_opened_total", "Times that a loop stopped asking a server.", facts.breaker_opened);
   write.fractional_counter("weir_store_fallback_seconds_total", "How long some server was not asked.",
                            facts.fallback_seconds);
@@ -134,6 +135,15 @@ void collect_remote_store(const RemoteStoreFacts& facts, FactWriter& write, std:
   }
   out.push_back(std::move(failures));
   collect_latency(facts.latency, out);
+}
+
+void collect_fallbacks(const std::vector<PolicyCount>& counts, std::vector<MetricFamily>& out) {
+  MetricFamily fallbacks = family(MetricType::Counter, "weir_fallback_decisions_total",
+                                  "Times that a rule's failure policy answered in place of the store.");
+  for (const PolicyCount& each : counts) {
+    fallbacks.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"policy", each.policy}}));
+  }
+  if (!fallbacks.metric.empty()) out.push_back(std::move(fallbacks));
 }
 
 void collect_connections(const Facts& facts, FactWriter& write) {
@@ -205,6 +215,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   FactWriter write(out);
   collect_rules(facts, write);
   collect_store(facts, write);
+  collect_fallbacks(facts.fallbacks, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);
   collect_connections(facts, write);
   write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",

@@ -32,7 +32,8 @@ struct RemoteStoreFacts {
     double below_seconds = 0;  // the last one counts all the rest
     std::uint64_t count = 0;
   };
-  bool breaker_open = false;
+  enum class Breaker : std::uint8_t { closed, open, half_open };
+  Breaker breaker = Breaker::closed;
   std::uint64_t breaker_opened = 0;
   std::uint64_t calls = 0;
   std::uint64_t script_calls = 0;
@@ -43,6 +44,12 @@ struct RemoteStoreFacts {
   double fallback_seconds = 0;
   std::vector<FailureCount> failures;
   std::vector<LatencyBucket> latency;
+};
+
+// How often a failure policy answered for a rule.
+struct PolicyCount {
+  std::string_view policy;
+  std::uint64_t count = 0;
 };
 
 // The state of the process besides its decisions.
@@ -65,7 +72,8 @@ struct Facts {
   std::uint64_t store_refused_newcomers = 0;
   std::uint64_t snapshots_saved = 0;
   std::uint64_t snapshots_failed = 0;
-  std::uint64_t local_denials = 0;               // by a rule's local_limit
+  std::uint64_t local_denials = 0;  // by a rule's local_limit
+  std::vector<PolicyCount> fallbacks;
   std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
 
   std::uint64_t connections_open = 0;  // on all listeners

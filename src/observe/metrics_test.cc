@@ -177,12 +177,17 @@ TEST_F(MetricsTest, AScrapeWhileTheLoopCountsSeesWholeNumbers) {
 TEST_F(MetricsTest, AStoreOnTheNetworkShowsItsBreakerFailuresAndLatencies) {
   EXPECT_THAT(text(), Not(HasSubstr("weir_store_breaker_state")));
   RemoteStoreFacts remote;
-  remote.breaker_open = true;
+  remote.breaker = RemoteStoreFacts::Breaker::open;
   remote.fallback_seconds = 1.5;
   remote.failures = {{"timeout", 3}, {"lost", 0}};
   remote.latency = {{0.001, 2}, {0.002, 1}, {0.004, 4}};
   facts_.remote_store = remote;
   EXPECT_THAT(text(), HasSubstr("weir_store_breaker_state 1\n"));
+  facts_.remote_store->breaker = RemoteStoreFacts::Breaker::half_open;
+  EXPECT_THAT(text(), HasSubstr("weir_store_breaker_state 2\n"));
+  facts_.fallbacks = {{"allow", 7}, {"deny", 0}};
+  EXPECT_THAT(text(), HasSubstr("weir_fallback_decisions_total{policy=\"allow\"} 7\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_fallback_decisions_total{policy=\"deny\"} 0\n"));
   EXPECT_THAT(text(), HasSubstr("weir_store_fallback_seconds_total 1.5\n"));
   EXPECT_THAT(text(), HasSubstr("weir_store_failures_total{kind=\"timeout\"} 3\n"));
   EXPECT_THAT(text(), HasSubstr("weir_store_latency_seconds_bucket{le=\"0.002\"} 3\n"));

@@ -64,10 +64,15 @@ void RedisStores::close() {
 
 std::shared_ptr<Store> RedisStores::store(std::size_t loop) const { return doors_[loop]; }
 
-bool RedisStores::open_breaker() const {
-  return std::any_of(doors_.begin(), doors_.end(), [](const auto& door) {
-    return door->stats() != nullptr && door->stats()->breaker() != redis::BreakerState::closed;
-  });
+redis::BreakerState RedisStores::breaker() const {
+  using redis::BreakerState;
+  BreakerState all = BreakerState::closed;
+  for (const auto& door : doors_) {
+    const BreakerState one = door->stats() == nullptr ? BreakerState::closed : door->stats()->breaker();
+    if (one == BreakerState::half_open) return one;
+    if (one == BreakerState::open) all = one;
+  }
+  return all;
 }
 
 std::chrono::milliseconds RedisStores::fallback_time() const {
@@ -81,8 +86,12 @@ std::chrono::milliseconds RedisStores::fallback_time() const {
 
 observe::RemoteStoreFacts RedisStores::facts() const {
   using redis::StoreStats;
+  using BreakerFact = observe::RemoteStoreFacts::Breaker;
   observe::RemoteStoreFacts facts;
-  facts.breaker_open = open_breaker();
+  const redis::BreakerState state = breaker();
+  facts.breaker = state == redis::BreakerState::closed ? BreakerFact::closed
+                  : state == redis::BreakerState::open ? BreakerFact::open
+                                                       : BreakerFact::half_open;
   for (std::size_t k = 0; k < redis::kFailureKindCount; ++k) {
     facts.failures.push_back({redis::failure_kind_name(static_cast<redis::FailureKind>(k)), 0});
   }

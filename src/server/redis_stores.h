@@ -36,7 +36,9 @@ class RedisStores {
   std::shared_ptr<Store> store(std::size_t loop) const;
 
   // Some server is out of use on some loop.
-  bool open_breaker() const;
+  bool open_breaker() const { return breaker() != redis::BreakerState::closed; }
+  // Half open while some loop probes such a server.
+  redis::BreakerState breaker() const;
   // For how long that has been so; zero if it is not.
   std::chrono::milliseconds fallback_time() const;
   observe::RemoteStoreFacts facts() const;

@@ -321,7 +321,7 @@ http::HealthReport Server::Parts::health(bool with_details) const {
   }
   if (redis != nullptr) {
     report.details += std::string(",\"store\":{\"kind\":\"redis\",\"state\":\"") +
-                      (redis->open_breaker() ? "open" : "closed") +
+                      redis::breaker_state_name(redis->breaker()) +
                       "\",\"fallback_ms\":" + std::to_string(redis->fallback_time().count()) + "}";
   }
   report.details += "}";
@@ -348,6 +348,11 @@ observe::Facts Server::Parts::facts() const {
   facts.snapshots_saved = snapshot.saved();
   facts.snapshots_failed = snapshot.failed();
   for (const auto& engine : engines) facts.local_denials += engine->local_denials();
+  for (std::size_t p = 0; p < kFailurePolicyCount; ++p) {
+    const auto policy = static_cast<FailurePolicy>(p);
+    observe::PolicyCount& count = facts.fallbacks.emplace_back(observe::PolicyCount{failure_policy_name(policy), 0});
+    for (const auto& engine : engines) count.count += engine->fallbacks(policy);
+  }
   if (redis != nullptr) {
     facts.remote_store = redis->facts();
     for (const auto& engine : engines) facts.remote_store->prefilter_hits += engine->prefilter_hits();

@@ -279,6 +279,8 @@ TEST_F(ServerTest, StartsWithoutRedisAndAnswersByPolicy) {
   EXPECT_THAT(scrape, HasSubstr("weir_store_breaker_state 1\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_store_calls_total 20\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_degraded_decisions_total 20\n"));
+  EXPECT_THAT(scrape, HasSubstr("weir_fallback_decisions_total{policy=\"allow\"} 20\n"));
+  EXPECT_THAT(scrape, HasSubstr("weir_fallback_decisions_total{policy=\"deny\"} 0\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_store_keys{store=\"fallback\"} 0\n"));
   server_->drain();
   EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"store_unavailable\""));

@@ -53,6 +53,8 @@ def eventually(what, holds):
 class Redis:
     """One redis-server with a password and nothing on disk."""
 
+    port_flag = "--port"
+
     def __init__(self, folder, *flags):
         self.folder = folder
         self.flags = flags
@@ -63,7 +65,7 @@ class Redis:
 
     def start(self):
         self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder),
+            ["redis-server", self.port_flag, str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder),
              "--requirepass", PASSWORD, "--save", "", "--appendonly", "no", *self.flags],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
@@ -78,9 +80,12 @@ class Redis:
             return self.run("PING") == "+PONG"
         return False
 
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=5)
+
     def run(self, *words):
         """One command on a connection of its own; the first line of its answer."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as link:
+        with self.connect() as link:
             for command in (("AUTH", PASSWORD), words):
                 link.sendall(b"*%d\r\n" % len(command) + b"".join(
                     b"$%d\r\n%s\r\n" % (len(word.encode()), word.encode()) for word in command))

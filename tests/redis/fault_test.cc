@@ -49,7 +49,7 @@ class Fault : public ::testing::Test {
     }
     ASSERT_EQ(harness.changes.size(), 1U);
     EXPECT_EQ(harness.changes[0].state, BreakerState::open);
-    EXPECT_EQ(harness.store().stats().breaker(), BreakerState::open);
+    EXPECT_NE(harness.store().stats().breaker(), BreakerState::closed);
     TestCall refused(Action::take, {charge_});
     harness.begin(refused);
     EXPECT_TRUE(refused.inline_answer);
@@ -142,7 +142,7 @@ TEST_F(Fault, AServerWithoutMemoryIsAFailureAndChargesNothing) {
     harness.run(call);
     EXPECT_NE(call.status, Code::ok);
   }
-  EXPECT_EQ(harness.store().stats().breaker(), BreakerState::open);
+  EXPECT_NE(harness.store().stats().breaker(), BreakerState::closed);
   server_.ask({"CONFIG", "SET", "maxmemory", "0"});
   harness.settle(charge_);
   TestCall look(Action::peek, {charge_});
@@ -162,7 +162,7 @@ TEST_F(Fault, AServerThatIsLoadingIsAFailure) {
   harness.run_until("the server says LOADING", [&] {
     TestCall call(Action::take, {charge_});
     harness.run(call);
-    return failures(harness, FailureKind::loading) > 0 || harness.store().stats().breaker() == BreakerState::open;
+    return failures(harness, FailureKind::loading) > 0 || harness.store().stats().breaker() != BreakerState::closed;
   });
   EXPECT_EQ(failures(harness, FailureKind::other), 0U);
   SideClient(server_.port()).ask({"CONFIG", "SET", "key-load-delay", "0"});

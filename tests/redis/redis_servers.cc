@@ -150,7 +150,8 @@ RedisServer::~RedisServer() { kill(); }
 
 void RedisServer::start() {
   const std::string folder = folder_.path().string();
-  std::vector<std::string> words{"redis-server"};
+  std::vector<std::string> words = setup_.before;
+  words.emplace_back("redis-server");
   if (!setup_.configuration.empty()) {
     const std::string file = folder + "/redis.conf";
     if (!std::filesystem::exists(file)) std::ofstream(file) << setup_.configuration;

@@ -52,6 +52,7 @@ class SideClient {
 };
 
 struct ServerSetup {
+  std::vector<std::string> before;     // a program that runs redis-server in its place, with its arguments
   std::vector<std::string> arguments;  // after the port and folder
   bool sentinel = false;
   std::string configuration;  // the file's text, if any

@@ -25,6 +25,7 @@ Node::Node(NodeContext& context, NodeWatcher& watcher, std::string probe_tag)
 
 Node::~Node() {
   closing_ = true;
+  set_probing(false);
   if (!breaker_.closed()) context_.stats.breaker_changed(false, steady_clock::now());
 }
 
@@ -89,12 +90,20 @@ void Node::await_probe() {
   if (const auto at = breaker_.probe_at()) probe_timer_.arm(*at);
 }
 
+void Node::set_probing(bool under_way) {
+  if (probing_ == under_way) return;
+  probing_ = under_way;
+  context_.stats.probe_changed(under_way);
+}
+
 // A write, because a server that only reads (a replica, or one without memory) is of no use here.
 void Node::probe() {
   const SteadyTime now = steady_clock::now();
   if (!breaker_.start_probe(now)) return await_probe();
+  set_probing(true);
   Connection* const connection = pick();
   if (connection == nullptr) {
+    set_probing(false);
     breaker_.probe_failed(now);
     return await_probe();
   }
@@ -103,6 +112,7 @@ void Node::probe() {
 }
 
 void Node::on_reply(Reply reply, SteadyTime now) {
+  set_probing(false);
   const ReplyItem& answer = reply[0];
   // A node that sends the key elsewhere works; it just has other slots by now.
   if (answer.kind == ReplyKind::text || is_error(answer, "MOVED") || is_error(answer, "ASK")) {
@@ -116,6 +126,7 @@ void Node::on_reply(Reply reply, SteadyTime now) {
 
 void Node::on_lost(FailureKind kind, SteadyTime now) {
   if (closing_) return;
+  set_probing(false);
   last_failure_ = failure_kind_name(kind);
   breaker_.probe_failed(now);
   await_probe();

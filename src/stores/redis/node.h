@@ -82,6 +82,7 @@ class Node final : private ConnectionOwner, private ReplyHandler {
   void on_breaker(BreakerState state);
   void probe();
   void await_probe();
+  void set_probing(bool under_way);
 
   NodeContext& context_;
   NodeWatcher& watcher_;
@@ -92,6 +93,7 @@ class Node final : private ConnectionOwner, private ReplyHandler {
   LoopTimer probe_timer_;
   std::size_t next_ = 0;
   bool closing_ = false;
+  bool probing_ = false;
   std::vector<std::unique_ptr<Connection>> connections_;
 };
 

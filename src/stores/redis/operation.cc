@@ -10,7 +10,8 @@ Code code_of(FailureKind kind) { return kind == FailureKind::timeout ? Code::dea
 FailureKind kind_of(const ReplyItem& error) {
   if (is_error(error, "LOADING") || is_error(error, "MASTERDOWN") || is_error(error, "BUSY"))
     return FailureKind::loading;
-  if (is_error(error, "READONLY")) return FailureKind::read_only;
+  // A master that has lost its replicas (min-replicas-to-write) may have lost its office too.
+  if (is_error(error, "READONLY") || is_error(error, "NOREPLICAS")) return FailureKind::read_only;
   if (is_error(error, "OOM")) return FailureKind::memory;
   if (is_error(error, "CLUSTERDOWN")) return FailureKind::cluster;
   return FailureKind::other;

@@ -23,7 +23,7 @@ enum class FailureKind : std::uint8_t {
   timeout,    // no answer before the deadline
   lost,       // the connection broke while waiting
   loading,    // LOADING, MASTERDOWN: the server is starting or out of sync
-  read_only,  // READONLY: a replica
+  read_only,  // READONLY: a replica; NOREPLICAS: a master that must not write alone
   memory,     // OOM: maxmemory
   cluster,    // CLUSTERDOWN, TRYAGAIN or redirected too often
   other,      // any other error
@@ -49,6 +49,7 @@ class StoreStats {
   Counter breaker_opened{0};
   Counter refused_us{0};  // how long some breaker was open; spells that have ended
   std::atomic<std::uint32_t> breakers_open{0};
+  std::atomic<std::uint32_t> probes_under_way{0};
   std::atomic<std::int64_t> open_since_us{0};  // of the steady clock, while breakers_open is not 0
   std::array<Counter, kFailureKindCount> failures{};
   std::array<Counter, kLatencyBuckets> latency{};
@@ -67,8 +68,14 @@ class StoreStats {
   void breaker_changed(bool open, SteadyTime now);
   // How long calls were refused by some breaker, the present spell included (R52).
   std::chrono::microseconds refused_for(SteadyTime now) const;
+  void probe_changed(bool under_way) {
+    probes_under_way.store(probes_under_way.load(std::memory_order_relaxed) + (under_way ? 1 : -1),
+                           std::memory_order_relaxed);
+  }
+  // Of all servers together: half open while one that is out of use is being probed.
   BreakerState breaker() const {
-    return breakers_open.load(std::memory_order_relaxed) == 0 ? BreakerState::closed : BreakerState::open;
+    if (breakers_open.load(std::memory_order_relaxed) == 0) return BreakerState::closed;
+    return probes_under_way.load(std::memory_order_relaxed) == 0 ? BreakerState::open : BreakerState::half_open;
   }
 };
 
