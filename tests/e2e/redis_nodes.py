@@ -102,13 +102,14 @@ class Redis:
 
 
 class Node:
-    """A running `weir serve` and its log."""
+    """A running `weir serve` and its log; `before` is a program that runs it in its place."""
 
-    def __init__(self, log, *flags):
+    def __init__(self, log, *flags, before=()):
         self.log = log
+        self.killed = False  # by the test
         with open(log, "w") as errors:
             self.process = subprocess.Popen(
-                [WEIR, "serve", "--log-format", "json", "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0",
+                [*before, WEIR, "serve", "--log-format", "json", "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0",
                  "--loops", "2", "--redis-deadline", PATIENT, *flags],
                 stdout=subprocess.DEVNULL, stderr=errors, env=QUIET,
             )
@@ -161,11 +162,23 @@ class Node:
             self.process.kill()
 
 
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=10)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
 class Caller:
     """One client with its own connection."""
 
     def __init__(self, address):
-        self.link = http.client.HTTPConnection(address, timeout=10)
+        unix = address.startswith("unix:")
+        self.link = UnixConnection(address[5:]) if unix else http.client.HTTPConnection(address, timeout=10)
 
     def check(self, kind, tenant="acme"):
         body = json.dumps({"attributes": {"kind": kind, "tenant": tenant}})
@@ -197,8 +210,8 @@ def start(tmp_path, rules):
         return nodes[-1]
 
     yield begin
-    codes = [node.stop() for node in nodes]
-    assert codes == [0] * len(nodes), "every node ends in good order"
+    codes = [node.stop() for node in nodes if not node.killed]
+    assert set(codes) <= {0}, "every node ends in good order"
     for node in nodes:
         assert PASSWORD not in node.log.read_text()
 

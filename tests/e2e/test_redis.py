@@ -117,6 +117,20 @@ def test_a_killed_redis_is_used_again_when_it_is_back(redis, start):
     assert [each.caller().check("local", "both")[0] for each in (node, second) * 3] == [200] * 4 + [429] * 2
 
 
+# It holds nothing that counts: what it admitted is charged in Redis, and nothing else is.
+def test_a_killed_node_takes_nothing_with_it(redis, start):
+    survivor, victim = start(redis.url), start(redis.url, "--loops", "1")
+    admitted = [survivor.caller().check("shared")[0] for _ in range(50)].count(200)
+    caller = victim.caller()
+    admitted += [caller.check("shared")[0] for _ in range(50)].count(200)
+    victim.process.kill()
+    victim.process.wait()
+    victim.killed = True
+    caller = survivor.caller()
+    admitted += [caller.check("shared")[0] for _ in range(300)].count(200)
+    assert admitted == 200
+
+
 def test_a_node_stops_while_answers_are_owed(redis, start):
     node = start(redis.url, "--redis-deadline", "10s", "--drain-timeout", "0s")
     callers = [node.caller() for _ in range(8)]

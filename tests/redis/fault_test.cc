@@ -197,6 +197,22 @@ TEST_F(Fault, AServerKilledAndStartedAgainIsFoundWithoutHelp) {
   EXPECT_GE(harness.store().stats().connects, 2U);
 }
 
+// What a server has answered it has written to its append-only file before; only the machine's own end can lose that.
+TEST_F(Fault, AServerWithAnAppendOnlyFileForgetsNothingWhenItIsKilled) {
+  ServerSetup setup;
+  setup.arguments = {"--appendonly", "yes"};
+  RedisServer kept(setup);
+  StoreHarness harness(kept.url(), milliseconds(100));
+  harness.settle(charge_);
+  std::int64_t admitted = 0;
+  for (int i = 0; i < 30; ++i) admitted += harness.take(charge_) ? 1 : 0;
+  kept.kill();
+  kept.start();
+  admitted += ask_until_answered(harness);
+  for (int i = 0; i < 4 * kLimit; ++i) admitted += harness.take(charge_) ? 1 : 0;
+  EXPECT_EQ(admitted, kLimit);
+}
+
 TEST_F(Fault, AServerThatIsAbsentFromTheStartIsFoundWhenItComes) {
   server_.kill();
   StoreHarness harness(server_.url(), milliseconds(20));
