@@ -104,6 +104,7 @@ struct Rule {
   Consistency consistency = Consistency::exact;
   std::optional<HashTag> hash_tag;
   bool count_denied = false;
+  bool hidden = false;  // answers to requests that it applies to name no rule at all
   std::optional<LocalLimit> local_limit;
 };
 

@@ -53,6 +53,7 @@ void Check::plan(const Request& request, TimePoint now, const RulesInForce& rule
   rules::ResolvedNames names;
   requested_cost_ = request.cost.units;
   may_have_local_limits_ = rules.set->has_local_limits();
+  may_have_hidden_rules_ = rules.set->has_hidden();
   rules.set->match(request, now, names, matches_);
   for (std::size_t i = 0; i < matches_.size(); ++i) {
     const rules::Match& match = matches_[i];

@@ -36,6 +36,8 @@ class Check {
   std::int64_t requested_cost() const { return requested_cost_; }
   // Some rule in force, perhaps none of this check's, has a local limit.
   bool may_have_local_limits() const { return may_have_local_limits_; }
+  // Some rule of the set is hidden, so one of those that apply may be.
+  bool may_have_hidden_rules() const { return may_have_hidden_rules_; }
 
  private:
   rules::Matches matches_;
@@ -44,6 +46,7 @@ class Check {
   InlineVector<std::uint32_t, 8> charge_match_;
   std::int64_t requested_cost_ = 0;
   bool may_have_local_limits_ = false;
+  bool may_have_hidden_rules_ = false;
 };
 
 }  // namespace weir::engine

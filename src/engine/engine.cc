@@ -91,7 +91,7 @@ Decision Engine::run(Action action, const Request& request) {
 }
 
 Decision Engine::decide_now(Check& check, Action action, TimePoint now) {
-  if (check.charges().size() > kMaxCharges) return refuse(refuse_too_many_rules(check), source_, action);
+  if (check.charges().size() > kMaxCharges) return refuse(check, refuse_too_many_rules(check), source_, action);
   InlineCall call;
   prepare(call, action, now, check);
   if (check.may_have_local_limits()) [[unlikely]] {
@@ -103,7 +103,7 @@ Decision Engine::decide_now(Check& check, Action action, TimePoint now) {
 
 Decision Engine::decide_behind_local_limits(Check& check, StoreCall& call) {
   const LocalLimits::Answer local = local_limits_.ask(check, call.action, call.now);
-  if (local.denied) return refuse(refuse_exhausted(check, *local.denied, local.outcome), "local", call.action);
+  if (local.denied) return refuse(check, refuse_exhausted(check, *local.denied, local.outcome), "local", call.action);
   if (!check.charges().empty()) ask_now(call);
   Decision decision = finish(check, call);
   if (local.taken && !decision.allowed) local_limits_.give_back(check, call.now);
@@ -125,18 +125,20 @@ void Engine::run(Action action, const Request& request, Completion done) {
   call->rules = rules_.current_shared();
   call->check.plan(request, now, *call->rules, rules_.encoder(), with_tags_);
   if (call->check.charges().size() > kMaxCharges) {
-    return call->answer(refuse(refuse_too_many_rules(call->check), source_, action));
+    return call->answer(refuse(call->check, refuse_too_many_rules(call->check), source_, action));
   }
   prepare(*call, effective_action(action, request), now, call->check);
   if (prefilter_ != nullptr && call->action == Action::take) {
     if (const auto hit = prefilter_->find(call->charges, now)) {
-      return call->answer(refuse(refuse_exhausted(call->check, hit->charge, hit->outcome), "prefilter", Action::take));
+      return call->answer(
+          refuse(call->check, refuse_exhausted(call->check, hit->charge, hit->outcome), "prefilter", Action::take));
     }
   }
   if (call->check.may_have_local_limits()) {
     const LocalLimits::Answer local = local_limits_.ask(call->check, call->action, now);
     if (local.denied) {
-      return call->answer(refuse(refuse_exhausted(call->check, *local.denied, local.outcome), "local", call->action));
+      return call->answer(
+          refuse(call->check, refuse_exhausted(call->check, *local.denied, local.outcome), "local", call->action));
     }
     call->taken_locally = local.taken;
   }
@@ -182,7 +184,7 @@ Decision Engine::finish(Check& check, StoreCall& call) {
   Decision decision;
   make_verdict(check, {}, decision);
   decision.atomic = call.atomic;
-  publish(decision, source_, call.action);
+  publish(check, decision, source_, call.action);
   return decision;
 }
 
@@ -225,18 +227,21 @@ Decision Engine::finish_failed(Check& check, StoreCall& call) {
   make_verdict(check, {failed.data(), count}, decision);
   decision.degraded = true;
   decision.atomic = false;
-  publish(decision, "fallback", call.action);
+  publish(check, decision, "fallback", call.action);
   return decision;
 }
 
 // Every decision passes here once. Peeks, refunds and resets decide nothing, so the observer does not hear of them.
-void Engine::publish(Decision& decision, std::string_view source, Action action) {
+// Hidden rules are hidden from callers, not from the observer.
+void Engine::publish(const Check& check, Decision& decision, std::string_view source, Action action) {
   decision.source = source;
   if (observer_ != nullptr && action == Action::take) observer_->on_decision(decision);
+  if (check.may_have_hidden_rules()) [[unlikely]]
+    hide_rules(check, source_, decision);
 }
 
-Decision Engine::refuse(Decision decision, std::string_view source, Action action) {
-  publish(decision, source, action);
+Decision Engine::refuse(const Check& check, Decision decision, std::string_view source, Action action) {
+  publish(check, decision, source, action);
   return decision;
 }
 

@@ -54,8 +54,8 @@ class Engine final : public Limiter {
   void ask_now(StoreCall& call);
   Decision finish(Check& check, StoreCall& call);
   Decision finish_failed(Check& check, StoreCall& call);
-  void publish(Decision& decision, std::string_view source, Action action);
-  Decision refuse(Decision decision, std::string_view source, Action action);
+  void publish(const Check& check, Decision& decision, std::string_view source, Action action);
+  Decision refuse(const Check& check, Decision decision, std::string_view source, Action action);
   void learn(const StoreCall& call);
 
   // Constant after construction. What the store says of itself is asked once.

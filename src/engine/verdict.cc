@@ -78,6 +78,16 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
   }
 }
 
+void hide_rules(const Check& check, std::string_view source, Decision& decision) {
+  const auto is_hidden = [](const rules::Match& match) { return match.rule->source.hidden; };
+  if (std::none_of(check.matches().begin(), check.matches().end(), is_hidden)) return;
+  decision.rules.clear();
+  decision.deciding = -1;
+  decision.cost = check.requested_cost();
+  // A refusal by the prefilter or a local limit is a rule's own, too.
+  if (!decision.degraded) decision.source = source;
+}
+
 Decision refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome) {
   Decision decision;
   RuleOutcome& rule = decision.rules.append();

@@ -11,6 +11,10 @@ namespace weir::engine {
 // outcomes that a failure policy gave in the store's place. Fills `decision`, which must be new.
 void make_verdict(const Check& check, std::span<const bool> store_failed, Decision& decision);
 
+// Takes from the answer whatever tells one rule from another, if a hidden rule applies: what is left is the same
+// whichever of them denied, except for how long to wait (R25).
+void hide_rules(const Check& check, std::string_view source, Decision& decision);
+
 // The answer when one charge is known to be denied and nothing else was asked.
 Decision refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome);
 

@@ -28,6 +28,7 @@ constexpr std::string_view kRuleFields[] = {"id",
                                             "local_share",
                                             "static_limit",
                                             "count_denied",
+                                            "hidden",
                                             "local_limit"};
 constexpr std::string_view kPlanFields[] = {"limit", "window", "burst", "queue", "unlimited"};
 constexpr std::string_view kLocalLimitFields[] = {"limit", "window", "burst"};
@@ -162,6 +163,7 @@ void RuleReader::read_fields(Rule& rule) {
   take_choice("hash_tag", tag, kHashTags);
   if (field("hash_tag")) rule.hash_tag = tag;
   take("count_denied", rule.count_denied, read_bool);
+  take("hidden", rule.hidden, read_bool);
   if (const Field at = field("local_limit")) read_local_limit(at, rule.local_limit);
 }
 

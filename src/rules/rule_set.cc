@@ -28,6 +28,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(const Rules& rules, Rule
       compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
       set->has_local_limits_ = true;
     }
+    set->has_hidden_ = set->has_hidden_ || (rule.hidden && rule.mode != Mode::off);
     set->rules_.push_back(std::move(compiled));
   }
   set->matcher_ = std::make_unique<const Matcher>(set->rules_);

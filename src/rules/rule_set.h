@@ -64,6 +64,8 @@ class RuleSet {
   const std::vector<CompiledRule>& rules() const { return rules_; }
   // Some rule has a local limit.
   bool has_local_limits() const { return has_local_limits_; }
+  // Some rule is hidden.
+  bool has_hidden() const { return has_hidden_; }
 
  private:
   class Matcher;
@@ -71,6 +73,7 @@ class RuleSet {
 
   std::vector<CompiledRule> rules_;
   bool has_local_limits_ = false;
+  bool has_hidden_ = false;
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
 };
 

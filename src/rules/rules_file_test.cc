@@ -172,7 +172,7 @@ const BadFile kBadFiles[] = {
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, algorithm, "
      "limit, "
      "window, burst, queue, buckets, cost, plans, overrides, mode, rollout, hash_tag, consistency, on_store_failure, "
-     "local_share, static_limit, count_denied or local_limit"},
+     "local_share, static_limit, count_denied, hidden or local_limit"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
     {"version: 1\nrules:\n- %\n  algorithm: quota",
@@ -280,7 +280,7 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "f.yaml:5:44: rules[1].rollout: is 200, expected 0 to 100\n"
             "f.yaml:6:35: rules[2].burts: unknown field (did you mean burst?), expected one of id, match, per, "
             "algorithm, limit, window, burst, queue, buckets, cost, plans, overrides, mode, rollout, hash_tag, "
-            "consistency, on_store_failure, local_share, static_limit, count_denied or local_limit\n"
+            "consistency, on_store_failure, local_share, static_limit, count_denied, hidden or local_limit\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }
 

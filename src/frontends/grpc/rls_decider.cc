@@ -134,7 +134,9 @@ const Decision* most_restrictive(std::span<const Decision> decisions) {
     return a.decisive()->remaining < b.decisive()->remaining;
   };
   for (const Decision& decision : decisions) {
-    if (decision.decisive() == nullptr || decision.decisive()->unlimited) continue;
+    const bool tells = decision.decisive() != nullptr && !decision.decisive()->unlimited;
+    // A denial whose rules are hidden still tells when to come back.
+    if (decision.allowed && !tells) continue;
     if (chosen == nullptr || tighter(decision, *chosen)) chosen = &decision;
   }
   return chosen;
