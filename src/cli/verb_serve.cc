@@ -57,6 +57,8 @@ const char* value_name(server::FieldKind kind) {
       return "TIME";
     case FieldKind::count:
       return "N";
+    case FieldKind::share:
+      return "SHARE";
     case FieldKind::toggle:
       return "[true|false]";
     case FieldKind::list:

@@ -259,6 +259,7 @@ TEST_P(FailurePolicyTest, AnswersInTheStoresPlace) {  // R50
     }
   }
   EXPECT_EQ(GetParam().admitted_of_10, admitted);
+  EXPECT_EQ(10u, engine->fallbacks(GetParam().policy)) << "each answer in the store's place is counted (R80)";
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, FailurePolicyTest,

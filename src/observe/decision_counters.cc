@@ -18,7 +18,7 @@ Outcome outcome_of(const RuleOutcome& rule) {
 }
 
 bool is_near_limit(const RuleOutcome& rule) {
-  return rule.allowed && !rule.unlimited && !rule.store_failed && rule.remaining < rule.limit / kNearLimitDivisor;
+  return rule.allowed && !rule.unlimited && !rule.store_failed && rule.remaining * kNearLimitShare < rule.limit;
 }
 
 }  // namespace

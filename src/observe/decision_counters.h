@@ -33,8 +33,8 @@ enum class Outcome : std::uint8_t {
 inline constexpr std::size_t kOutcomeCount = 6;
 std::string_view outcome_name(Outcome outcome);
 
-// An allowed check that leaves less than this share of the limit is near it.
-inline constexpr std::int64_t kNearLimitDivisor = 5;
+// An allowed check that leaves less than a fifth of the limit is near it.
+inline constexpr std::int64_t kNearLimitShare = 5;
 
 class DecisionCounters final : public Observer {
  public:

@@ -1,5 +1,6 @@
 #include "observe/log.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -65,6 +66,12 @@ void append_text_field(std::string& line, const Field& field) {
   }
 }
 
+// A pipe that is ready takes PIPE_BUF bytes in one piece, and a line is no longer.
+bool takes_a_line(int fd) {
+  pollfd asked{fd, POLLOUT, 0};
+  return ::poll(&asked, 1, 0) == 1 && (asked.revents & POLLOUT) != 0;
+}
+
 void write_line(int fd, const std::string& line) {
   // A signal may interrupt before anything is written; a short write is not continued, because its rest could land
   // inside another thread's line.
@@ -112,6 +119,10 @@ void Log::error(std::string_view event, std::string_view message, std::initializ
 
 void Log::write(Level level, std::string_view event, std::string_view message, std::span<const Field> fields) {
   if (level < options_.level) return;
+  if (!options_.waits && !takes_a_line(options_.fd)) {
+    suppressed_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   const TimePoint now = clock_.now();
   const std::optional<std::int64_t> held_back = admit(level, event, now);
   if (!held_back) return;

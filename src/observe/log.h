@@ -9,7 +9,8 @@
 // pipe. Everything is escaped: a stranger's text cannot start a line of its own. A line that repeats (same event and
 // level) passes at most `repeats_per_second` times a second; the next one that passes tells how many were held back.
 //
-// Thread-safe. Borrows the clock. Write failures are ignored: there is nobody left to tell.
+// Thread-safe. Borrows the clock. Write failures are ignored: there is nobody left to tell. A full pipe is waited for,
+// unless `waits` is false: then the line is dropped and counted as held back.
 #pragma once
 
 #include <atomic>
@@ -56,6 +57,7 @@ class Log {
     int fd = 2;
     bool colour = false;
     std::int64_t repeats_per_second = 20;
+    bool waits = true;
   };
 
   Log(const Options& options, Clock& clock) : options_(options), clock_(clock) {}
@@ -66,6 +68,7 @@ class Log {
   void error(std::string_view event, std::string_view message, std::initializer_list<Field> fields = {});
   void write(Level level, std::string_view event, std::string_view message, std::span<const Field> fields);
 
+  const Options& options() const { return options_; }
   Format format() const { return options_.format; }
   // Lines held back since the start.
   std::int64_t suppressed() const { return suppressed_.load(std::memory_order_relaxed); }

@@ -1,13 +1,12 @@
 #include "observe/log.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <thread>
 #include <vector>
 
 #include "observe/json_text.h"
+#include "observe/log_sink_for_test.h"
 
 namespace weir::observe {
 namespace {
@@ -17,37 +16,6 @@ std::string json(std::string_view text, std::size_t budget = kNoBudget) {
   append_json_string(out, text, budget);
   return out;
 }
-
-// Collects what a log writes to the other end of a pipe.
-class Sink {
- public:
-  Sink() {
-    EXPECT_EQ(::pipe2(fds_, O_NONBLOCK), 0);
-    ::fcntl(fds_[0], F_SETPIPE_SZ, 1 << 20);
-  }
-  ~Sink() {
-    ::close(fds_[0]);
-    ::close(fds_[1]);
-  }
-  int fd() const { return fds_[1]; }
-  std::vector<std::string> lines() {
-    std::string all;
-    char buffer[65536];
-    for (ssize_t n; (n = ::read(fds_[0], buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<std::size_t>(n));
-    std::vector<std::string> out;
-    for (std::size_t at = 0; at < all.size();) {
-      const std::size_t end = all.find('\n', at);
-      EXPECT_NE(end, std::string::npos) << "the last line is not ended";
-      if (end == std::string::npos) break;
-      out.push_back(all.substr(at, end - at));
-      at = end + 1;
-    }
-    return out;
-  }
-
- private:
-  int fds_[2] = {-1, -1};
-};
 
 class LogTest : public testing::Test {
  protected:

@@ -146,6 +146,15 @@ void collect_fallbacks(const std::vector<PolicyCount>& counts, std::vector<Metri
   if (!fallbacks.metric.empty()) out.push_back(std::move(fallbacks));
 }
 
+void collect_http(const std::vector<StatusCount>& counts, std::vector<MetricFamily>& out) {
+  MetricFamily responses =
+      family(MetricType::Counter, "weir_http_responses_total", "Answers of the HTTP API, by class of their status.");
+  for (const StatusCount& each : counts) {
+    responses.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"class", each.name}}));
+  }
+  if (!responses.metric.empty()) out.push_back(std::move(responses));
+}
+
 void collect_connections(const Facts& facts, FactWriter& write) {
   write.gauge("weir_connections", "Open connections, on all listeners.", static_cast<double>(facts.connections_open));
   write.counter("weir_connections_accepted_total", "Connections accepted.", facts.connections_accepted);
@@ -217,6 +226,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_store(facts, write);
   collect_fallbacks(facts.fallbacks, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);
+  collect_http(facts.http_responses, out);
   collect_connections(facts, write);
   write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
                 facts.log_lines_suppressed);

@@ -52,6 +52,12 @@ struct PolicyCount {
   std::uint64_t count = 0;
 };
 
+// Answers over HTTP of one class, such as "2xx".
+struct StatusCount {
+  std::string_view name;
+  std::uint64_t count = 0;
+};
+
 // The state of the process besides its decisions.
 struct Facts {
   std::string version;
@@ -75,6 +81,8 @@ struct Facts {
   std::uint64_t local_denials = 0;  // by a rule's local_limit
   std::vector<PolicyCount> fallbacks;
   std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
+
+  std::vector<StatusCount> http_responses;
 
   std::uint64_t connections_open = 0;  // on all listeners
   std::uint64_t connections_accepted = 0;

@@ -121,6 +121,7 @@ Status set_field(Config& config, const ConfigField& field, const std::string& te
         } else if constexpr (std::is_same_v<T, Duration>) {
           return store_in(target, parse_duration(text, Duration(field.least), Duration(field.most)));
         } else if constexpr (std::is_same_v<T, std::int64_t>) {
+          if (field.kind == FieldKind::share) return store_in(target, parse_share(text));
           return store_in(target, field.kind == FieldKind::size ? parse_size(text, field.least, field.most)
                                                                 : parse_count(text, field.least, field.most));
         } else if constexpr (std::is_same_v<T, std::filesystem::path>) {

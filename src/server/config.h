@@ -66,6 +66,9 @@ struct Config {
   std::vector<std::string> admin_tokens;  // empty: the admin listener asks for none
   std::string log_format;
   std::string log_level;
+  std::int64_t log_decisions = 0;  // parts of a million of the allowed decisions, and
+  std::int64_t log_denials = 0;    // of the denied ones, that are logged
+  std::int64_t log_decisions_per_second = 0;
 
   std::vector<std::string> identity_trusted_proxies;
   std::string identity_forwarding_header;
@@ -106,6 +109,7 @@ enum class FieldKind : std::uint8_t {
   size,
   duration,
   count,
+  share,  // off, 1/100, 0.01: kept in parts of a million
   toggle,
   choice,  // one of `choices`
   list,

@@ -84,6 +84,12 @@ constexpr ConfigField kFields[] = {
      "Log lines for people or for machines: text or json.", 0, 0, "text|json"},
     {"log.level", FieldKind::choice, &Config::log_level, "info",
      "Least level that is logged: debug, info, warn, error.", 0, 0, "debug|info|warn|error"},
+    {"log.decisions", FieldKind::share, &Config::log_decisions, "off",
+     "Share of the allowed decisions that is logged, at random: off, 1/100 or 0.01, up to 1. Subjects appear as the "
+     "beginning of their hash."},
+    {"log.denials", FieldKind::share, &Config::log_denials, "off", "The same for the denied ones."},
+    {"log.decisions_per_second", FieldKind::count, &Config::log_decisions_per_second, "100",
+     "Most lines that both together write in a second; the next line tells how many were left out.", 1, 100'000},
     {"identity.trusted_proxies", FieldKind::list, &Config::identity_trusted_proxies, "127.0.0.1,::1",
      "Gateways and load balancers, as addresses or prefixes: what they say of a request and of its client is believed "
      "(docs/identity.md). A Unix socket's peer always is."},

@@ -54,6 +54,20 @@ class ConfigTest : public testing::Test {
   std::map<std::string, std::string> variables_;
 };
 
+TEST(ConfigValue, SharesAreReadAsFractionsAndDecimals) {
+  EXPECT_EQ(parse_share("off").value(), 0);
+  EXPECT_EQ(parse_share("1").value(), 1'000'000);
+  EXPECT_EQ(parse_share("1/100").value(), 10'000);
+  EXPECT_EQ(parse_share("1/3").value(), 333'334) << "rounded up, so that no share becomes none";
+  EXPECT_EQ(parse_share("0.01").value(), 10'000);
+  EXPECT_EQ(parse_share("0.000001").value(), 1);
+  for (const char* text :
+       {"", "2", "1.0", "-1", "0.", "0.x", "1/0", "1/", "1/1000001", "2/3", "0.0000001", "1%", " 1", "0.1e1"}) {
+    ASSERT_FALSE(parse_share(text).ok()) << text;
+    EXPECT_THAT(parse_share(text).failure().message, HasSubstr("expected off, or a share")) << text;
+  }
+}
+
 TEST_F(ConfigTest, DefaultsListenOnLoopbackOnly) {
   const Result<Config> config = load_config({});
   ASSERT_TRUE(config.ok());

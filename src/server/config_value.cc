@@ -84,6 +84,26 @@ Result<Duration> parse_duration(std::string_view text, Duration least, Duration 
   return Duration(*value);
 }
 
+Result<std::int64_t> parse_share(std::string_view text) {
+  constexpr std::int64_t kWhole = 1'000'000;
+  constexpr std::size_t kMaxDecimals = 6;
+  const Failure wrong =
+      bad("is " + quoted(text) + ", expected off, or a share from 1/1000000 to 1, such as 1/100 or 0.01");
+  if (text == "off" || text == "0") return 0;
+  if (text == "1") return kWhole;
+  if (text.starts_with("1/")) {
+    const std::optional<std::int64_t> parts = whole_number(text.substr(2));
+    if (!parts || *parts < 1 || *parts > kWhole) return wrong;
+    return (kWhole + *parts - 1) / *parts;
+  }
+  if (!text.starts_with("0.") || text.size() > 2 + kMaxDecimals) return wrong;
+  std::string digits(text.substr(2));
+  digits.resize(kMaxDecimals, '0');
+  const std::optional<std::int64_t> share = whole_number(digits);
+  if (!share || text.size() == 2) return wrong;
+  return *share;
+}
+
 Result<bool> parse_switch(std::string_view text) {
   if (text == "true" || text == "on" || text == "yes") return true;
   if (text == "false" || text == "off" || text == "no") return false;

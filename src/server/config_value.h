@@ -19,6 +19,8 @@ Result<std::int64_t> parse_count(std::string_view text, std::int64_t least, std:
 Result<std::int64_t> parse_size(std::string_view text, std::int64_t least, std::int64_t most);
 // "250ms", "30s", "5m", "1h", "0s", in [least, most] microseconds.
 Result<Duration> parse_duration(std::string_view text, Duration least, Duration most);
+// "off", "1/100", "0.01", "1", in parts of a million, rounded up: from 0 to kWholeShare.
+Result<std::int64_t> parse_share(std::string_view text);
 Result<bool> parse_switch(std::string_view text);
 // Parts between commas, without the blanks around them; empty parts are a fault.
 Result<std::vector<std::string>> parse_list(std::string_view text);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -11,11 +12,13 @@
 #include "frontends/grpc/grpc_server.h"
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
+#include "frontends/http/status_counts.h"
 #include "frontends/resp/resp_protocol.h"
 #include "frontends/spop/spop_protocol.h"
 #include "frontends/transport/loops.h"
 #include "identity/key_encoder.h"
 #include "observe/decision_counters.h"
+#include "observe/decision_log.h"
 #include "observe/json_text.h"
 #include "observe/metrics.h"
 #include "rules/bounded_file.h"
@@ -90,6 +93,7 @@ frontends::Limits connection_limits(const Config& config) {
   limits.connections = static_cast<std::size_t>(config.http_max_connections);
   limits.idle_timeout = config.http_idle_timeout;
   limits.message_timeout = config.http_message_timeout;
+  limits.write_timeout = config.http_message_timeout;
   return limits;
 }
 
@@ -118,6 +122,7 @@ struct Server::Parts {
   ~Parts();
 
   Status make_engines();
+  std::shared_ptr<Observer> observer(std::shared_ptr<observe::DecisionCounters> counts);
   Status listen();
   Status listen_on(std::string_view name, const std::string& address,
                    std::function<frontends::ProtocolFactory(std::size_t)> protocols);
@@ -136,8 +141,10 @@ struct Server::Parts {
   const std::shared_ptr<stores::MemoryStore> fallback;
   const std::shared_ptr<stores::MemoryStore> store;  // the one in this process: with Redis, the fallback
   SnapshotKeeper snapshot;
+  std::unique_ptr<observe::Log> decision_lines;                      // null: no decision is logged
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters;  // one for each loop, like the engines
   std::vector<std::unique_ptr<engine::Engine>> engines;
+  std::vector<std::shared_ptr<http::StatusCounts>> statuses;  // of the HTTP API, one for each loop
   std::unique_ptr<observe::Metrics> metrics;
   std::atomic<bool> draining{false};
   std::vector<std::pair<std::string, std::string>> addresses;  // of the listeners, by name, in order
@@ -178,6 +185,7 @@ Status Server::Parts::make_engines() {
   }
   std::vector<const observe::DecisionCounters*> borrowed;
   for (std::size_t i = 0; i < loops.size(); ++i) {
+    statuses.push_back(std::make_shared<http::StatusCounts>());
     counters.push_back(std::make_shared<observe::DecisionCounters>());
     borrowed.push_back(counters.back().get());
     LimiterOptions options;
@@ -187,7 +195,7 @@ Status Server::Parts::make_engines() {
       options.store = store;
     }
     options.clock = clock;
-    options.observer = counters.back();
+    options.observer = observer(counters.back());
     options.hash_key = hash_key;
     options.prefilter = config.prefilter;
     engines.push_back(std::make_unique<engine::Engine>(rules.book(), std::move(options), fallback));
@@ -196,6 +204,22 @@ Status Server::Parts::make_engines() {
       std::move(borrowed), [this](std::uint32_t ordinal) { return rules.book()->names().id_of(ordinal); },
       [this] { return facts(); });
   return success();
+}
+
+// What sees a loop's decisions: its counters, with a sample of the lines behind them if any are wanted.
+std::shared_ptr<Observer> Server::Parts::observer(std::shared_ptr<observe::DecisionCounters> counts) {
+  const observe::DecisionSample sample{.allowed = config.log_decisions, .denied = config.log_denials};
+  if (sample.none()) return counts;
+  if (decision_lines == nullptr) {
+    observe::Log::Options options = log.options();
+    options.level = observe::Level::info;  // whoever asks for a sample wants to see it
+    options.repeats_per_second = config.log_decisions_per_second;
+    options.waits = false;
+    decision_lines = std::make_unique<observe::Log>(options, *clock);
+  }
+  std::random_device seed;
+  return std::make_shared<observe::DecisionLog>(std::move(counts), *decision_lines, sample,
+                                                std::uint64_t{seed()} << 32 | seed());
 }
 
 Status Server::Parts::listen_on(std::string_view name, const std::string& address,
@@ -228,7 +252,7 @@ Status Server::Parts::listen() {
   api.health = [this] { return health(false); };
   const auto http = [&, this](std::size_t loop) {
     api.callers = std::make_shared<GatewayCallers>(identity, *clock, log);
-    return http::http_protocols(http::make_api_router(*engines[loop], api), message_limits(config));
+    return http::http_protocols(http::make_api_router(*engines[loop], api), message_limits(config), statuses[loop]);
   };
 
   grpc::GrpcOptions grpc_options;
@@ -357,12 +381,19 @@ observe::Facts Server::Parts::facts() const {
     facts.remote_store = redis->facts();
     for (const auto& engine : engines) facts.remote_store->prefilter_hits += engine->prefilter_hits();
   }
+  constexpr std::string_view kClasses[http::kStatusClasses] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+  for (std::size_t i = 0; i < http::kStatusClasses; ++i) {
+    std::uint64_t sum = 0;
+    for (const auto& status : statuses) sum += status->of_class(i + 1);
+    facts.http_responses.push_back({kClasses[i], sum});
+  }
   const frontends::Counters connections = loops.total();
   facts.connections_open = connections.open;
   facts.connections_accepted = connections.accepted;
   facts.connections_refused = connections.refused;
   facts.connections_timed_out = connections.timed_out;
-  facts.log_lines_suppressed = static_cast<std::uint64_t>(log.suppressed());
+  const std::int64_t decision_lines_dropped = decision_lines == nullptr ? 0 : decision_lines->suppressed();
+  facts.log_lines_suppressed = static_cast<std::uint64_t>(log.suppressed() + decision_lines_dropped);
   return facts;
 }
 

@@ -307,7 +307,14 @@ def test_metrics_pass_promtool(start, rules):
     server = start("--rules", str(rules))
     for _ in range(3):
         server.check()
+    assert server.call("/v1/check", {"attributes": 1})[0] == 400
+    assert server.call("/nowhere")[0] == 404
     scrape = server.metrics()
+    for status, count in {"1xx": 0, "2xx": 2, "3xx": 0, "4xx": 3, "5xx": 0}.items():
+        assert f'weir_http_responses_total{{class="{status}"}} {count}\n' in scrape
+    for policy in ("allow", "deny", "local", "degrade", "static"):
+        assert f'weir_fallback_decisions_total{{policy="{policy}"}} 0\n' in scrape
+    assert 'weir_near_limit_total{rule="per-tenant"} 1\n' in scrape
     assert 'weir_checks_total{rule="per-tenant",algorithm="fixed-window",outcome="denied"} 1' in scrape
     try:
         lint = subprocess.run(["promtool", "check", "metrics"], input=scrape, capture_output=True, text=True)

@@ -12,8 +12,9 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-HttpProtocol::HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits)
-    : link_(link), router_(std::move(router)), limits_(limits), parser_(limits) {}
+HttpProtocol::HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits,
+                           std::shared_ptr<StatusCounts> counts)
+    : link_(link), router_(std::move(router)), limits_(limits), counts_(std::move(counts)), parser_(limits) {}
 
 std::size_t HttpProtocol::on_bytes(std::string_view bytes) {
   std::size_t used = 0;
@@ -75,11 +76,11 @@ void HttpProtocol::refuse(int status, std::string_view detail) {
 
 void HttpProtocol::answer(const Response& response, const ResponseForm& form) {
   if (waiting_.empty()) {
-    append_response(link_.output(), response, form);
+    write(link_.output(), response, form);
     return end_after(form.keep_alive);
   }
   Waiting& behind = waiting_.emplace_back(Waiting{.form = form, .ready = true, .bytes = {}});
-  append_response(behind.bytes, response, form);
+  write(behind.bytes, response, form);
   if (!form.keep_alive) ending_ = true;
 }
 
@@ -95,9 +96,9 @@ void HttpProtocol::finish(std::uint64_t number, const Response& response) {
   assert(!slot.ready);
   slot.ready = true;
   if (number == first_number_) {
-    append_response(link_.output(), response, slot.form);
+    write(link_.output(), response, slot.form);
   } else {
-    append_response(slot.bytes, response, slot.form);
+    write(slot.bytes, response, slot.form);
   }
   release_ready();
 }
@@ -117,6 +118,11 @@ void HttpProtocol::release_ready() {
     link_.resume();
   }
   link_.flush();
+}
+
+void HttpProtocol::write(std::string& out, const Response& response, const ResponseForm& form) {
+  if (counts_ != nullptr) counts_->count(response.status);
+  append_response(out, response, form);
 }
 
 void HttpProtocol::end_after(bool keep_alive) {
@@ -141,9 +147,10 @@ void HttpProtocol::on_drain() {
   }
 }
 
-frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits) {
-  return [router = std::move(router), limits](frontends::Link& link) {
-    return std::make_unique<HttpProtocol>(link, router, limits);
+frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits,
+                                          std::shared_ptr<StatusCounts> counts) {
+  return [router = std::move(router), limits, counts = std::move(counts)](frontends::Link& link) {
+    return std::make_unique<HttpProtocol>(link, router, limits, counts);
   };
 }
 

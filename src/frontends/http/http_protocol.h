@@ -11,6 +11,7 @@
 
 #include "frontends/http/request_parser.h"
 #include "frontends/http/router.h"
+#include "frontends/http/status_counts.h"
 #include "frontends/transport/protocol.h"
 
 namespace weir::http {
@@ -20,7 +21,9 @@ inline constexpr std::size_t kMaxInFlight = 64;
 
 class HttpProtocol final : public frontends::Protocol {
  public:
-  HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits);
+  // `counts` may be null.
+  HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits,
+               std::shared_ptr<StatusCounts> counts = {});
 
   std::size_t on_bytes(std::string_view bytes) override;
   bool idle() const override { return waiting_.empty() && !parser_.begun(); }
@@ -46,10 +49,12 @@ class HttpProtocol final : public frontends::Protocol {
   void refuse(int status, std::string_view detail);
   void release_ready();
   void end_after(bool keep_alive);
+  void write(std::string& out, const Response& response, const ResponseForm& form);
 
   frontends::Link& link_;
   const std::shared_ptr<const Router> router_;
   const HttpLimits limits_;
+  const std::shared_ptr<StatusCounts> counts_;
   RequestParser parser_;
   const Route* route_ = nullptr;  // of the message under way
   std::string allow_;             // when route_ is null
@@ -61,7 +66,8 @@ class HttpProtocol final : public frontends::Protocol {
   bool ending_ = false;  // no further message is read
 };
 
-// Protocols that share `router` and live on one loop.
-frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits = {});
+// Protocols that share `router` and live on one loop, which counts its answers in `counts` if that is given.
+frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits = {},
+                                          std::shared_ptr<StatusCounts> counts = {});
 
 }  // namespace weir::http

@@ -1,0 +1,123 @@
+"""Sampled decision logs (R81), and that nothing secret is told anywhere (fault 31)."""
+
+import json
+import pathlib
+import socket
+import subprocess
+
+import pytest
+from test_cli import Server, rules_text, weir
+
+LISTENERS = [word for name in ("http", "admin", "grpc", "resp", "spop") for word in (f"--listen-{name}", "127.0.0.1:0")]
+
+
+@pytest.fixture
+def start(tmp_path):
+    (tmp_path / "rules.yaml").write_text(rules_text(2))
+    running = []
+
+    def begin(*flags):
+        running.append(Server("--rules", str(tmp_path / "rules.yaml"), *LISTENERS, *flags, log=tmp_path / f"log-{len(running)}"))
+        return running[-1]
+
+    yield begin
+    for server in running:
+        server.stop()
+
+
+def decisions(server):
+    return [event for event in server.events() if event["event"] == "decision"]
+
+
+def test_off_is_the_default_and_writes_nothing(start):
+    server = start()
+    assert [server.check() for _ in range(4)] == [200, 200, 429, 429]
+    server.stop()
+    assert decisions(server) == []
+
+
+def test_each_decision_tells_rule_outcome_and_a_part_of_the_hash(start):
+    server = start("--log-decisions", "1", "--log-denials", "1/1")
+    assert [server.check() for _ in range(3)] == [200, 200, 429]
+    assert server.check("other") == 200
+    server.stop()
+    lines = decisions(server)
+    assert [line["outcome"] for line in lines] == ["allowed", "allowed", "denied", "allowed"]
+    assert [line["remaining"] for line in lines] == [1, 0, 0, 1]
+    denied = lines[2]
+    assert denied["rule"] == "per-tenant" and denied["reason"] == "limit_exceeded" and denied["retry_after_ms"] > 0
+    subjects = [line["subject"] for line in lines]
+    assert subjects[0] == subjects[1] == subjects[2] != subjects[3]
+    assert all(len(subject) == 12 and int(subject, 16) >= 0 for subject in subjects)
+
+
+def test_denials_alone_and_bounded_a_second(start):
+    server = start("--log-denials", "1", "--log-decisions-per-second", "5")
+    body = {"requests": [{"attributes": {"tenant": "acme"}}] * 1000}
+    decided = json.loads(server.call("/v1/check/batch", body)[1])["decisions"]
+    assert sum(not decision["allowed"] for decision in decided) == 998
+    server.stop()
+    lines = decisions(server)
+    assert 5 <= len(lines) <= 15, "a batch takes far less than a second, but may cross the edge of one"
+    assert {line["outcome"] for line in lines} == {"denied"}
+
+
+@pytest.mark.parametrize("text", ["2", "1/0", "half", "0.0000001"])
+def test_a_share_that_is_none_is_refused(text):
+    done = weir("serve", "--log-decisions", text)
+    assert done.returncode == 2 and "--log-decisions: is" in done.stderr and "1/100" in done.stderr
+
+
+SECRET = "hunter2-PLANTED-5f3a"
+
+
+def redis_cli(server, *words):
+    port = server.await_event("listening")["resp"].rsplit(":", 1)[1]
+    return subprocess.run(["redis-cli", "-p", port, *words], capture_output=True, text=True, timeout=20)
+
+
+def raw(address, data):
+    """Sends, says that this was all, and reads what comes."""
+    host, port = address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while part := connection.recv(65536):
+            answer += part
+    return answer
+
+
+def test_planted_secrets_appear_in_no_log_metric_or_health_report(start, tmp_path):
+    """Fault 31: as attributes, headers, broken bodies, tokens, passwords, on every listener, with every decision logged."""
+    (tmp_path / "password").write_text(SECRET + "-resp\n")
+    server = start("--log-decisions", "1", "--log-denials", "1", "--log-level", "debug", "--admin-tokens", f"{SECRET}-admin",
+                   "--resp-password-file", str(tmp_path / "password"))
+    for _ in range(4):
+        server.call("/v1/check", {"attributes": {"tenant": SECRET, "api_key": SECRET}}, headers={"Authorization": f"Bearer {SECRET}"})
+    server.call("/v1/check", {"attributes": {SECRET: SECRET}, SECRET: 1})
+    server.call("/v1/check?token=" + SECRET, {"attributes": {"tenant": SECRET}, "cost": SECRET})
+    server.call(f"/{SECRET}")
+    server.call("/metrics", listener=server.admin, headers={"Authorization": f"Bearer {SECRET}-wrong"})
+    listening = server.await_event("listening")
+    for protocol in ("http", "admin", "grpc", "resp", "spop"):
+        raw(listening[protocol], (SECRET * 3).encode() + b"\r\n\r\n")
+        raw(listening[protocol], f"GET /{SECRET} HTTP/1.1\r\nHost: {SECRET}\r\nX: {SECRET}\r\nTransfer-Encoding: {SECRET}\r\n\r\n".encode())
+    redis_cli(server, "-a", SECRET + "-wrong", "WEIR.CHECK", "tenant", SECRET)
+    assert "allowed" in redis_cli(server, "-a", SECRET + "-resp", "--no-auth-warning", "WEIR.CHECK", "tenant", SECRET + "2").stdout
+    token = {"Authorization": f"Bearer {SECRET}-admin"}
+    status, metrics = server.call("/metrics", listener=server.admin, headers=token)
+    assert status == 200 and "weir_decisions_total" in metrics
+    ready = server.call("/readyz", listener=server.admin, headers=token)[1] + server.call("/readyz")[1]
+    server.stop()
+    log = pathlib.Path(server.log_path).read_text()
+    assert len(decisions(server)) >= 5
+    for name, told in {"log": log, "metrics": metrics, "readyz": ready}.items():
+        assert SECRET not in told, f"{name}: {[line for line in told.splitlines() if SECRET in line][:3]}"
+
+
+def test_the_password_of_a_store_that_does_not_answer_is_not_told(tmp_path):
+    done = weir("serve", "--store", f"redis://user:{SECRET}@127.0.0.1:1/0", "--listen-http", "127.0.0.1:0", "--listen-admin", "off",
+                "--log-level", "debug")
+    assert done.returncode != 0 and "127.0.0.1:1" in done.stderr
+    assert SECRET not in done.stdout + done.stderr
