@@ -54,12 +54,14 @@ std::size_t GrpcProtocol::on_bytes(std::string_view bytes) {
     }
   }
   inside_ = false;
+  preface_ = std::min(preface_ + taken, kPrefaceBytes);
   if (open_ > owed_) watch_for_stale();
   return taken;
 }
 
-// A method that takes many messages may rest between two of them.
+// A method that takes many messages may rest between two of them; half a greeting is no rest.
 bool GrpcProtocol::idle() const {
+  if (preface_ > 0 && preface_ < kPrefaceBytes) return false;
   if (open_ == 0) return true;
   for (const auto& call : calls_) {
     if (call->serial_ == 0) continue;

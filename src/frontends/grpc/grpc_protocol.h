@@ -51,6 +51,8 @@ class GrpcProtocol final : public frontends::Protocol, private Http2Events {
   static constexpr Duration kPollPeriod = std::chrono::milliseconds(250);
   // A watched connection is pinged after this many polls, so that a peer that vanished is noticed.
   static constexpr int kPollsPerPing = 120;
+  // What every client begins with.
+  static constexpr std::size_t kPrefaceBytes = 24;
   // Between "about to leave" and "have left".
   static constexpr Duration kGoAwayGrace = std::chrono::milliseconds(100);
 
@@ -95,6 +97,7 @@ class GrpcProtocol final : public frontends::Protocol, private Http2Events {
   std::vector<std::unique_ptr<Call>> calls_;  // as many as were ever open at once
   std::vector<Call*> spare_;
   std::vector<std::pair<Call*, std::uint64_t>> unread_;  // answered before the request was whole: to be reset
+  std::size_t preface_ = 0;  // bytes of it that have come
   std::uint64_t serial_ = 0;
   std::size_t open_ = 0;
   std::size_t owed_ = 0;

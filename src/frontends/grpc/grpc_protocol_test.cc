@@ -117,6 +117,15 @@ TEST_F(GrpcConnection, Http1IsClosedWithoutAWord) {
   EXPECT_EQ(peer.link->output(), "");
 }
 
+TEST_F(GrpcConnection, HalfAGreetingIsAMessageUnderWayAndAWholeOneIsNot) {
+  H2Peer peer(limiter, options);
+  EXPECT_TRUE(peer.protocol->idle()) << "nothing has come";
+  peer.send(std::string(H2Peer::kPreface.substr(0, 10)));
+  EXPECT_FALSE(peer.protocol->idle());
+  peer.send(std::string(H2Peer::kPreface.substr(10)));
+  EXPECT_TRUE(peer.protocol->idle());
+}
+
 TEST_F(GrpcConnection, WhatIsNoGrpcIsAnsweredInHttp) {
   H2Peer& peer = connect();
   Fields json = call_fields(RlsService::kShouldRateLimit);

@@ -54,7 +54,10 @@ void Connection::on_received(const error_code& error, std::size_t count) {
   receiving_ = false;
   if (dead_) return;
   if (error && error != asio::error::eof) return abort();
-  if (lingering_) return error ? abort() : receive();
+  if (lingering_) {
+    lingered_ += count;
+    return error || lingered_ > kLingerBytes ? abort() : receive();
+  }
   if (error) {
     peer_ended_ = true;
     return process();

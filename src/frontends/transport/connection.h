@@ -102,6 +102,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   std::uint32_t write_since_ = 0;
   std::uint32_t since_ = 0;  // the tick when the message or the idleness under way began
   std::size_t place_ = 0;
+  std::size_t lingered_ = 0;  // bytes thrown away while lingering_
 
   bool awaits_preamble_ = false;  // until then even what belongs to TLS is gathered in input_
   bool receiving_ = false;

@@ -22,6 +22,8 @@ struct Limits {
 // How long a connection that we closed waits for the peer to close too. Closing at once, with bytes of the peer
 // unread, would reset the connection and could take our last answer with it.
 inline constexpr Duration kLingerTimeout = std::chrono::seconds(2);
+// What the peer may still send meanwhile, unread. One that goes on is a flood, and a reset is what it gets.
+inline constexpr std::size_t kLingerBytes = std::size_t{4} << 20;
 
 // Buffers above this size are given back when they run empty.
 inline constexpr std::size_t kKeptBufferBytes = std::size_t{64} << 10;
