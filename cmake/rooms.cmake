@@ -9,7 +9,8 @@ target_compile_options(weir_flags INTERFACE $<$<AND:$<CONFIG:Release>,$<CXX_COMP
 # Assertions stay on in every build: a broken invariant must stop the process, not corrupt a decision.
 target_compile_options(weir_flags INTERFACE -UNDEBUG)
 if(WEIR_SANITIZE)
-  target_compile_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer)
+  # A finding ends the program: one that is only printed fails no test.
+  target_compile_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
 endif()
 

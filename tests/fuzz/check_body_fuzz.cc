@@ -1,14 +1,11 @@
 // Whatever JSON arrives: what is accepted is within the bounds of a request.
-#include <cstdlib>
-
 #include "frontends/http/check_body.h"
+#include "tests/fuzz/expect.h"
 #include "weir/allowance.h"
 
 namespace {
 
-void expect(bool holds) {
-  if (!holds) std::abort();
-}
+using weir::fuzz::expect;
 
 void expect_sound(const weir::http::CheckBody& body) {
   expect(body.requests().size() <= weir::http::kMaxBatch);

@@ -15,14 +15,19 @@ namespace {
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr std::size_t kPiece = 97;  // so that frames arrive in pieces
 
+weir::grpc::GrpcOptions options_with_a_clock() {
+  weir::grpc::GrpcOptions options;
+  options.clock = std::make_shared<weir::ManualClock>();
+  return options;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  weir::grpc::ToyLimiter limiter;
-  weir::grpc::GrpcOptions options;
-  options.clock = std::make_shared<weir::ManualClock>();
-  const auto factory = weir::grpc::grpc_protocols(limiter, options);
+  static weir::grpc::ToyLimiter limiter;
+  static const auto factory = weir::grpc::grpc_protocols(limiter, options_with_a_clock());
+  limiter.asked.clear();
   const auto link = std::make_shared<weir::grpc::ToyLink>();
   const auto protocol = factory(*link);
   std::string input;

@@ -1,4 +1,4 @@
-// Any bytes as a RateLimitRequest, a weir.v1 request and proto-JSON: read or refused, never worse.
+// Any bytes as a RateLimitRequest and as a weir.v1 request: read or refused, never worse.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -6,7 +6,6 @@
 
 #include "frontends/grpc/limiter_wire.h"
 #include "frontends/grpc/rls.h"
-#include "frontends/grpc/rls_json.h"
 #include "frontends/grpc/rls_wire.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -20,7 +19,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   weir::grpc::CheckMessages messages;
   static_cast<void>(messages.read_one(bytes));
   static_cast<void>(messages.read_batch(bytes));
-  weir::grpc::RlsJsonReader reader;
-  static_cast<void>(reader.read(bytes, request));
   return 0;
 }

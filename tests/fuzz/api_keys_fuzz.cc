@@ -1,0 +1,26 @@
+// Any bytes as the list of revoked keys and as the file of hash keys: refused, or every line of the list is revoked,
+// by itself and by its hash, and a key that stands nowhere is not.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "identity/caller/api_keys.h"
+#include "identity/caller/key_ring.h"
+#include "identity/caller/text_file.h"
+#include "tests/fuzz/expect.h"
+#include "tests/fuzz/memory_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace weir;
+  using namespace weir::identity;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const fuzz::MemoryFile file(text);
+  if (const auto ring = load_key_ring(file.path()); !ring.ok()) fuzz::expect(!ring.failure().message.empty());
+  KeyRing ring;
+  ring.previous.emplace().fill(1);
+  const Result<ApiKeys> keys = ApiKeys::load(ring, file.path());
+  if (!keys.ok()) return 0;
+  for (const std::string_view line : content_lines(text)) fuzz::expect(keys.value().is_revoked(line));
+  fuzz::expect(!keys.value().is_revoked("a key that the fuzzer would have to guess \x01\x02 5d41402abc4b2a76"));
+  return 0;
+}

@@ -1,0 +1,10 @@
+
+
+
+tenantacme
+
+
+tenantacme
+
+
+tenantacme

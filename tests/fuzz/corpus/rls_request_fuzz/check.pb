@@ -1,0 +1,3 @@
+
+
+tenantacme

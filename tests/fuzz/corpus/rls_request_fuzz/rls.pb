@@ -1,0 +1,4 @@
+
+shop
+
+tenantacme

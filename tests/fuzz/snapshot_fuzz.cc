@@ -1,0 +1,97 @@
+// Any bytes as a snapshot file, and, when the first byte is odd, as the buckets of one whose frame and checksum are
+// right: refused with the store left empty, or loaded, and then every bucket answers within its bounds.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stores/memory/crc64.h"
+#include "stores/memory/memory_store.h"
+#include "stores/memory/snapshot.h"
+#include "tests/contract/calls.h"
+#include "tests/fuzz/expect.h"
+#include "tests/fuzz/memory_file.h"
+
+namespace {
+
+using namespace weir;
+using namespace weir::stores;
+using fuzz::expect;
+
+constexpr SnapshotKeyId kKeyId = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+constexpr std::size_t kBucketWords = 8;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+const TimePoint kNow = from_micros(1'800'000'000'000'000);
+
+void put(std::string& out, std::uint64_t word) { out.append(reinterpret_cast<const char*>(&word), sizeof(word)); }
+
+// The buckets that lie whole in `bytes`, in a frame as snapshot.cc describes it.
+std::string framed(std::string_view bytes) {
+  std::string out = "WEIRSNAP";
+  put(out, 1);
+  out.append(reinterpret_cast<const char*>(kKeyId.data()), kKeyId.size());
+  std::uint64_t buckets = 0;
+  while (bytes.size() >= kBucketWords * 8) {
+    std::uint64_t words[kBucketWords];
+    std::memcpy(words, bytes.data(), sizeof(words));
+    words[2] %= kAlgorithmCount;
+    words[7] = std::min<std::uint64_t>(words[7] % 64, (bytes.size() - sizeof(words)) / 8);
+    out.append(reinterpret_cast<const char*>(words), sizeof(words));
+    out.append(bytes.substr(sizeof(words), words[7] * 8));
+    bytes.remove_prefix(sizeof(words) + words[7] * 8);
+    ++buckets;
+  }
+  for (int i = 0; i < 3; ++i) put(out, ~std::uint64_t{0});
+  put(out, buckets);
+  Crc64 sum;
+  sum.update(std::as_bytes(std::span(out)));
+  put(out, sum.value());
+  return out;
+}
+
+void expect_sound(MemoryStore& store, const BucketKey& key, Algorithm algorithm) {
+  const Allowance allowance = contract::allowance_of(algorithm, 10, std::chrono::seconds(10));
+  for (const Action action : {Action::peek, Action::take, Action::refund, Action::take}) {
+    const ChargeOutcome outcome = contract::ask(store, action, kNow, contract::charge_of(key, allowance, 3));
+    if (outcome.status != Code::ok) continue;
+    expect(outcome.remaining >= 0 && outcome.remaining <= 10);
+    expect(outcome.retry_after.count() >= 0 && outcome.reset_after.count() >= 0 && outcome.delay.count() >= 0);
+    expect(action == Action::refund || outcome.admitted == (outcome.retry_after.count() == 0));
+  }
+}
+
+void load(std::string_view bytes, bool must_load) {
+  MemoryStore store({.max_bytes = kMaxBytes});
+  const fuzz::MemoryFile file(bytes);
+  const Result<LoadReport> report = load_snapshot(store, file.path(), kKeyId, kNow);
+  expect(report.ok() || !must_load);
+  if (!report.ok()) {
+    expect(store.stats().keys == 0);
+    return;
+  }
+  expect(store.stats().keys <= report.value().loaded && store.stats().bytes <= kMaxBytes);
+  ShardCopy copy;
+  for (std::size_t shard = 0; shard < MemoryStore::kShards; ++shard) store.copy_shard(shard, copy);
+  for (const ShardCopy::Bucket& bucket : copy.buckets) {
+    expect_sound(store, bucket.key, bucket.algorithm);
+    // Another algorithm under the same key, as after an edit of the rules.
+    expect_sound(store, bucket.key, bucket.algorithm == Algorithm::gcra ? Algorithm::sliding_log : Algorithm::gcra);
+  }
+  store.sweep(kNow, 100'000);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (data[0] % 2 == 1) {
+    load(framed(bytes), true);
+  } else {
+    load(bytes, false);
+  }
+  return 0;
+}
