@@ -60,7 +60,8 @@ constexpr ConfigField kFields[] = {
      "Refuse buckets that Redis has just called exhausted without asking it, until they can admit again."},
     {"loops", FieldKind::count, &Config::loops, "0", "Event loops; 0: one for each core.", 0, 256},
     {"hash_key_file", FieldKind::path, &Config::hash_key_file, "",
-     "File with the 16-byte secret that subjects are hashed with; made when absent. Empty: beside the snapshot if "
+     "File with the 16-byte secret that subjects are hashed with; made when absent. A second line holds the previous "
+     "secret while it is being rotated (docs/operating.md). Empty: beside the snapshot if "
      "there is one, else a new secret at each start; with Redis the one that is kept there, and then the server starts "
      "only when Redis answers."},
     {"http.max_connections", FieldKind::count, &Config::http_max_connections, "10000",

@@ -8,13 +8,11 @@
 #include <system_error>
 
 #include "identity/key_encoder.h"
-#include "rules/bounded_file.h"
 
 namespace weir::server {
 namespace {
 
 constexpr std::size_t kDigits = 2 * std::tuple_size_v<HashKey>;
-constexpr std::size_t kMaxFileBytes = 4096;
 
 int digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -67,17 +65,11 @@ std::optional<HashKey> parse_hash_key(std::string_view text) {
   return key;
 }
 
-Result<HashKey> load_or_make_hash_key(const std::filesystem::path& file) {
-  Result<std::string> text = rules::read_bounded_file(file, kMaxFileBytes);
-  if (!text.ok() && text.failure().code == Code::not_found) {
-    if (Status made = make(file); !made.ok()) return made.failure();
-    text = rules::read_bounded_file(file, kMaxFileBytes);
-  }
-  if (!text.ok()) return text.failure();
-  std::string_view digits = text.value();
-  while (digits.ends_with('\n') || digits.ends_with('\r')) digits.remove_suffix(1);
-  if (const std::optional<HashKey> key = parse_hash_key(digits)) return *key;
-  return Failure{Code::invalid_argument, file.string() + ": is not a hash key, expected 32 hexadecimal digits"};
+Result<identity::KeyRing> load_or_make_key_ring(const std::filesystem::path& file) {
+  Result<identity::KeyRing> ring = identity::load_key_ring(file);
+  if (ring.ok() || ring.failure().code != Code::not_found) return ring;
+  if (Status made = make(file); !made.ok()) return made.failure();
+  return identity::load_key_ring(file);
 }
 
 }  // namespace weir::server

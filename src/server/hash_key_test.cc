@@ -25,10 +25,11 @@ class HashKeyTest : public testing::Test {
 
 TEST_F(HashKeyTest, IsMadeOnceForItsOwnerOnly) {
   const fs::path file = folder_ / "key";
-  const Result<HashKey> first = load_or_make_hash_key(file);
+  const Result<identity::KeyRing> first = load_or_make_key_ring(file);
   ASSERT_TRUE(first.ok()) << first.failure().message;
-  EXPECT_NE(first.value(), HashKey{});
-  EXPECT_EQ(load_or_make_hash_key(file).value(), first.value());
+  EXPECT_NE(first.value().current, HashKey{});
+  EXPECT_FALSE(first.value().previous);
+  EXPECT_EQ(load_or_make_key_ring(file).value().current, first.value().current);
   struct stat status {};
   ASSERT_EQ(::stat(file.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
@@ -40,15 +41,28 @@ TEST_F(HashKeyTest, WhatIsNoKeyIsRefusedAndLeftAlone) {
   const std::string zeros(32, '0');
   for (const std::string& text : {std::string(), std::string("short"), std::string(32, 'g'), zeros, zeros + "00"}) {
     std::ofstream(file, std::ios::trunc) << text;
-    const Result<HashKey> key = load_or_make_hash_key(file);
+    const Result<identity::KeyRing> key = load_or_make_key_ring(file);
     ASSERT_FALSE(key.ok()) << text;
     EXPECT_EQ(key.failure().code, Code::invalid_argument);
     EXPECT_EQ(fs::file_size(file), text.size());
   }
 }
 
+// R26
+TEST_F(HashKeyTest, ASecondLineIsThePreviousKey) {
+  const fs::path file = folder_ / "key";
+  std::ofstream(file) << std::string(32, '1') << "\n" << std::string(32, '2') << "\n";
+  const Result<identity::KeyRing> ring = load_or_make_key_ring(file);
+  ASSERT_TRUE(ring.ok()) << ring.failure().message;
+  EXPECT_EQ(ring.value().current[0], 0x11);
+  ASSERT_TRUE(ring.value().previous);
+  EXPECT_EQ((*ring.value().previous)[0], 0x22);
+  std::ofstream(file) << std::string(32, '1') << "\n" << std::string(32, '1') << "\n";
+  EXPECT_FALSE(load_or_make_key_ring(file).ok()) << "no rotation";
+}
+
 TEST_F(HashKeyTest, AFolderThatIsNotThereIsAFailure) {
-  EXPECT_FALSE(load_or_make_hash_key(folder_ / "none" / "key").ok());
+  EXPECT_FALSE(load_or_make_key_ring(folder_ / "none" / "key").ok());
 }
 
 }  // namespace

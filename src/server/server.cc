@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/rotating_limiter.h"
 #include "frontends/grpc/grpc_server.h"
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
@@ -16,15 +17,12 @@
 #include "frontends/resp/resp_protocol.h"
 #include "frontends/spop/spop_protocol.h"
 #include "frontends/transport/loops.h"
-#include "identity/key_encoder.h"
 #include "observe/decision_counters.h"
 #include "observe/decision_log.h"
 #include "observe/json_text.h"
 #include "observe/metrics.h"
-#include "rules/bounded_file.h"
 #include "server/admin_routes.h"
 #include "server/gateway_callers.h"
-#include "server/hash_key.h"
 #include "server/housekeeping.h"
 #include "server/identity_keeper.h"
 #include "server/port_probe.h"
@@ -32,6 +30,7 @@
 #include "server/redis_settings.h"
 #include "server/redis_stores.h"
 #include "server/rule_keeper.h"
+#include "server/secrets.h"
 #include "server/shared_hash_key.h"
 #include "server/snapshot_keeper.h"
 #include "server/version.h"
@@ -49,32 +48,18 @@ constexpr std::int64_t kMaxCheckBody = 64 << 10;
 constexpr std::size_t kSpareInput = http::kMaxChunkOverhead + 4096;
 // How much of a rules error /readyz shows.
 constexpr std::size_t kShownError = 2048;
-constexpr std::size_t kMaxPasswordFile = 4096;
 
 constexpr Duration kResyncPeriod = std::chrono::seconds(1);
 constexpr Duration kSweepPeriod = std::chrono::milliseconds(10);
 constexpr std::size_t kSlotsPerSweep = 8192;
 constexpr Duration kWatchPeriod = std::chrono::milliseconds(250);
-// How long a start waits for Redis to tell the hash key, and how long housekeeping waits to see that it still does.
-constexpr Duration kHashKeyPatience = std::chrono::seconds(3);
+// How long housekeeping waits to see that Redis still has the hash key.
 constexpr Duration kHashKeyRecheckPatience = std::chrono::milliseconds(500);
 constexpr Duration kHashKeyPeriod = std::chrono::seconds(10);
 
 std::size_t loop_count(const Config& config) {
   if (config.loops > 0) return static_cast<std::size_t>(config.loops);
   return std::max(1U, std::thread::hardware_concurrency());
-}
-
-Result<HashKey> choose_hash_key(const Config& config) {
-  if (!config.hash_key_file.empty()) return load_or_make_hash_key(config.hash_key_file);
-  if (uses_redis(config)) {
-    const Result<redis::RedisOptions> options = redis_options(config);
-    if (!options.ok()) return options.failure();
-    return agree_on_hash_key(options.value(), identity::random_hash_key(), kHashKeyPatience);
-  }
-  // Without the key its buckets were hashed with, a snapshot would be worthless.
-  if (!config.memory_snapshot.empty()) return load_or_make_hash_key(config.memory_snapshot.string() + ".key");
-  return identity::random_hash_key();
 }
 
 // Redis counts some allowances exactly only up to a bound; rules beyond it are refused rather than miscounted.
@@ -105,24 +90,17 @@ http::HttpLimits message_limits(const Config& config) {
   return limits;
 }
 
-// The first line of a small file; no file, no password.
-Result<std::string> read_password(const std::filesystem::path& file) {
-  if (file.empty()) return std::string();
-  Result<std::string> text = rules::read_bounded_file(file, kMaxPasswordFile);
-  if (!text.ok()) return Failure{text.failure().code, "resp.password_file: " + text.failure().message};
-  std::string password = text.value().substr(0, text.value().find_first_of("\r\n"));
-  if (password.empty()) return Failure{Code::invalid_argument, "resp.password_file: " + file.string() + " is empty"};
-  return password;
-}
-
 }  // namespace
 
 struct Server::Parts {
-  Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to, const HashKey& key);
+  Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to,
+        const identity::KeyRing& ring);
   ~Parts();
 
   Status make_engines();
   std::shared_ptr<Observer> observer(std::shared_ptr<observe::DecisionCounters> counts);
+  void make_rotating(const LimiterOptions& decider);
+  Limiter& limiter(std::size_t loop);
   Status listen();
   Status listen_on(std::string_view name, const std::string& address,
                    std::function<frontends::ProtocolFactory(std::size_t)> protocols);
@@ -134,7 +112,7 @@ struct Server::Parts {
   const Config config;
   const std::shared_ptr<ProcessClock> clock;
   observe::Log& log;
-  const HashKey hash_key;
+  const identity::KeyRing keys;
   const TimePoint started;
   RuleKeeper rules;
   IdentityKeeper identity;
@@ -143,8 +121,10 @@ struct Server::Parts {
   SnapshotKeeper snapshot;
   std::unique_ptr<observe::Log> decision_lines;                      // null: no decision is logged
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters;  // one for each loop, like the engines
-  std::vector<std::unique_ptr<engine::Engine>> engines;
-  std::vector<std::shared_ptr<http::StatusCounts>> statuses;  // of the HTTP API, one for each loop
+  std::vector<std::unique_ptr<engine::Engine>> engines;              // these decide
+  std::vector<std::unique_ptr<engine::Engine>> incoming;             // during a rotation: those of the current key
+  std::vector<std::unique_ptr<engine::RotatingLimiter>> rotating;    // during a rotation: both
+  std::vector<std::shared_ptr<http::StatusCounts>> statuses;         // of the HTTP API, one for each loop
   std::unique_ptr<observe::Metrics> metrics;
   std::atomic<bool> draining{false};
   std::vector<std::pair<std::string, std::string>> addresses;  // of the listeners, by name, in order
@@ -155,17 +135,17 @@ struct Server::Parts {
 };
 
 Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to,
-                     const HashKey& key)
+                     const identity::KeyRing& ring)
     : config(settings),
       clock(std::move(process_clock)),
       log(to),
-      hash_key(key),
+      keys(ring),
       started(clock->now()),
       rules(config.rules, *clock, log, allowance_check(config)),
-      identity(config, {.current = key, .previous = {}}, log),
+      identity(config, keys, log),
       fallback(make_memory_store(kFallbackBytes)),
       store(uses_redis(config) ? fallback : make_memory_store(static_cast<std::size_t>(config.memory_max_bytes))),
-      snapshot(*store, uses_redis(config) ? std::filesystem::path() : config.memory_snapshot, key, log),
+      snapshot(*store, uses_redis(config) ? std::filesystem::path() : config.memory_snapshot, keys, log),
       loops(loop_count(config)) {}
 
 // Calls that still wait for Redis are answered by the engines, so those end last.
@@ -196,9 +176,10 @@ Status Server::Parts::make_engines() {
     }
     options.clock = clock;
     options.observer = observer(counters.back());
-    options.hash_key = hash_key;
+    options.hash_key = keys.previous.value_or(keys.current);
     options.prefilter = config.prefilter;
-    engines.push_back(std::make_unique<engine::Engine>(rules.book(), std::move(options), fallback));
+    engines.push_back(std::make_unique<engine::Engine>(rules.book(), options, fallback));
+    if (keys.previous) make_rotating(options);
   }
   metrics = std::make_unique<observe::Metrics>(
       std::move(borrowed), [this](std::uint32_t ordinal) { return rules.book()->names().id_of(ordinal); },
@@ -220,6 +201,20 @@ std::shared_ptr<Observer> Server::Parts::observer(std::shared_ptr<observe::Decis
   std::random_device seed;
   return std::make_shared<observe::DecisionLog>(std::move(counts), *decision_lines, sample,
                                                 std::uint64_t{seed()} << 32 | seed());
+}
+
+// The counters hear of each decision once, from the engine that makes it.
+void Server::Parts::make_rotating(const LimiterOptions& decider) {
+  LimiterOptions options = decider;
+  options.observer = nullptr;
+  options.hash_key = keys.current;
+  incoming.push_back(std::make_unique<engine::Engine>(rules.book(), std::move(options), fallback));
+  rotating.push_back(std::make_unique<engine::RotatingLimiter>(*engines.back(), *incoming.back()));
+}
+
+Limiter& Server::Parts::limiter(std::size_t loop) {
+  if (rotating.empty()) return *engines[loop];
+  return *rotating[loop];
 }
 
 Status Server::Parts::listen_on(std::string_view name, const std::string& address,
@@ -252,25 +247,25 @@ Status Server::Parts::listen() {
   api.health = [this] { return health(false); };
   const auto http = [&, this](std::size_t loop) {
     api.callers = std::make_shared<GatewayCallers>(identity, *clock, log);
-    return http::http_protocols(http::make_api_router(*engines[loop], api), message_limits(config), statuses[loop]);
+    return http::http_protocols(http::make_api_router(limiter(loop), api), message_limits(config), statuses[loop]);
   };
 
   grpc::GrpcOptions grpc_options;
   grpc_options.clock = clock;
   grpc_options.ready = [this] { return !draining.load(std::memory_order_relaxed); };
-  const auto grpc = [&, this](std::size_t loop) { return grpc::grpc_protocols(*engines[loop], grpc_options); };
+  const auto grpc = [&, this](std::size_t loop) { return grpc::grpc_protocols(limiter(loop), grpc_options); };
 
-  const Result<std::string> password = read_password(config.resp_password_file);
+  const Result<std::string> password = read_resp_password(config);
   if (!password.ok()) return password.failure();
   resp = std::make_unique<frontends::resp::RespService>(
       frontends::resp::RespOptions{.password = password.value(), .user = "default", .version = std::string(kVersion)});
   const auto redis_protocol = [this](std::size_t loop) -> frontends::ProtocolFactory {
-    return [this, loop](frontends::Link& link) { return resp->serve(link, *engines[loop]); };
+    return [this, loop](frontends::Link& link) { return resp->serve(link, limiter(loop)); };
   };
 
   const auto spop = [this](std::size_t loop) -> frontends::ProtocolFactory {
     return [this, loop](frontends::Link& link) {
-      return std::make_unique<frontends::spop::SpopProtocol>(link, *engines[loop]);
+      return std::make_unique<frontends::spop::SpopProtocol>(link, limiter(loop));
     };
   };
   const auto admin = [this](std::size_t) {
@@ -311,8 +306,8 @@ void Server::Parts::keep_hash_key() {
   if (redis->open_breaker()) return;
   const Result<redis::RedisOptions> options = redis_options(config);
   if (!options.ok()) return;
-  const Result<HashKey> kept = agree_on_hash_key(options.value(), hash_key, kHashKeyRecheckPatience);
-  if (!kept.ok() || kept.value() == hash_key) return;
+  const Result<HashKey> kept = agree_on_hash_key(options.value(), keys.current, kHashKeyRecheckPatience);
+  if (!kept.ok() || kept.value() == keys.current) return;
   log.error("hash_key_differs", "Redis holds another hash key: limits are not shared with nodes that use it; restart",
             {{"key", kHashKeyName}});
 }
@@ -401,9 +396,9 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_ptr<ProcessClock> clock,
                                               observe::Log& log) {
-  const Result<HashKey> key = choose_hash_key(config);
-  if (!key.ok()) return key.failure();
-  auto parts = std::make_unique<Parts>(config, std::move(clock), log, key.value());
+  const Result<identity::KeyRing> keys = choose_keys(config);
+  if (!keys.ok()) return keys.failure();
+  auto parts = std::make_unique<Parts>(config, std::move(clock), log, keys.value());
   if (Status made = parts->make_engines(); !made.ok()) return made.failure();
   if (Status loaded = parts->rules.load(); !loaded.ok()) {
     return Failure{Code::invalid_argument, loaded.failure().message};
@@ -416,6 +411,10 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_
   parts->snapshot.load(parts->clock->now());
   parts->keep_house();
   parts->loops.start();
+  if (keys.value().previous) {
+    log.info("hash_key_rotation",
+             "subjects are counted under two hash keys: drop the second one when the longest window has passed");
+  }
   std::vector<observe::Field> where;
   for (const auto& [name, address] : parts->addresses) where.emplace_back(name, address);
   log.write(observe::Level::info, "listening", "ready", where);

@@ -19,13 +19,20 @@ stores::SnapshotKeyId key_id_of(const HashKey& key) {
 
 }  // namespace
 
-SnapshotKeeper::SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const HashKey& key,
+SnapshotKeeper::SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const identity::KeyRing& keys,
                                observe::Log& log)
-    : store_(store), path_(std::move(path)), key_id_(key_id_of(key)), log_(log) {}
+    : store_(store),
+      path_(std::move(path)),
+      key_id_(key_id_of(keys.current)),
+      previous_key_id_(keys.previous ? std::optional(key_id_of(*keys.previous)) : std::nullopt),
+      log_(log) {}
 
 void SnapshotKeeper::load(TimePoint now) {
   if (path_.empty()) return;
-  const Result<stores::LoadReport> report = stores::load_snapshot(store_, path_, key_id_, now);
+  Result<stores::LoadReport> report = stores::load_snapshot(store_, path_, key_id_, now);
+  if (!report.ok() && report.failure().code == Code::failed_precondition && previous_key_id_) {
+    report = stores::load_snapshot(store_, path_, *previous_key_id_, now);
+  }
   if (report.ok()) {
     log_.info("snapshot_loaded", "buckets restored from the snapshot",
               {{"path", path_.string()},

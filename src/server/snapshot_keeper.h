@@ -7,7 +7,9 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
+#include "identity/caller/key_ring.h"
 #include "observe/log.h"
 #include "stores/memory/snapshot.h"
 #include "weir/limiter.h"
@@ -17,7 +19,9 @@ namespace weir::server {
 class SnapshotKeeper {
  public:
   // An empty path: nothing is kept, and load() and save() do nothing.
-  SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const HashKey& key, observe::Log& log);
+  // A snapshot written under the previous key is loaded too; what is saved is the current one's.
+  SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const identity::KeyRing& keys,
+                 observe::Log& log);
 
   // Before the store is in use.
   void load(TimePoint now);
@@ -30,6 +34,7 @@ class SnapshotKeeper {
   stores::MemoryStore& store_;
   const std::filesystem::path path_;
   const stores::SnapshotKeyId key_id_;
+  const std::optional<stores::SnapshotKeyId> previous_key_id_;
   observe::Log& log_;
   std::atomic<std::uint64_t> saved_{0};
   std::atomic<std::uint64_t> failed_{0};

@@ -91,8 +91,8 @@ Status Identity::check_ranges(const IdentityOptions& options) {
   }
   if (options.jwt_required && !options.jwt) return invalid("jwt_required: there is no key to verify a token with");
   // Before any request can exceed it; those that are hashed stand there twice during a rotation.
-  const std::size_t most =
-      options.attributes.size() + hashed_names(options).size() + options.tiers.size() + kBuiltIn.size();
+  const std::size_t hashed = options.hashed.size() + 1;
+  const std::size_t most = options.attributes.size() + hashed + options.tiers.size() + kBuiltIn.size();
   if (most > kMaxAttributes) return invalid("attributes: are more than a request may have");
   return success();
 }
@@ -101,13 +101,17 @@ Status Identity::prepare_sources() {
   for (const AttributeFrom& from : options_.attributes) {
     const std::string& name = from.attribute;
     const auto is_tier = [&](const AddressTier& tier) { return tier.attribute == name; };
-    if (name.empty() || name.size() > kMaxAttributeName) return invalid("attributes: a name is empty or too long");
+    if (name.empty() || name.size() + kPreviousSuffix.size() > kMaxAttributeName) {
+      return invalid("attributes: a name is empty or too long");
+    }
+    if (name.ends_with(kPreviousSuffix)) return invalid("attributes." + name + ": is a name that Weir keeps to itself");
     if (contains(kBuiltIn, name) || std::any_of(options_.tiers.begin(), options_.tiers.end(), is_tier)) {
       return invalid("attributes." + name + ": is made by Weir itself and has no source");
     }
     Result<FieldSource> field = parse_field_source(from.source);
     if (!field.ok()) return invalid("attributes." + name + ": " + field.failure().message);
-    Source source{name, std::move(field).value(), 0, name == kApiKey || contains(options_.hashed, name)};
+    const bool is_hashed = name == kApiKey || contains(options_.hashed, name);
+    Source source{name, name + std::string(kPreviousSuffix), std::move(field).value(), 0, is_hashed};
     if (contains(kNeedVerified, name) && !source.field.is_verified() && !contains(options_.accept_unverified, name)) {
       return invalid("attributes." + name + ": " + from.source +
                      " is whatever the caller says; use jwt: or gateway:, or list it in accept_unverified");
@@ -168,12 +172,6 @@ std::optional<Refusal> Identity::identify(Seen& seen, TimePoint now, CallerAttri
 
 bool Identity::trusts(const std::optional<IpAddress>& peer) const {
   return peer ? addresses_.trusts(*peer) : options_.trust_unix_sockets;
-}
-
-std::vector<std::string> Identity::hashed_names(const IdentityOptions& options) {
-  std::vector<std::string> names = options.hashed;
-  if (!contains(names, kApiKey)) names.emplace_back(kApiKey);
-  return names;
 }
 
 void Identity::see_peer(Seen& seen) const {
@@ -284,7 +282,7 @@ std::optional<Refusal> Identity::add_hashed(const Source& source, std::string_vi
   if (source.attribute == kApiKey && api_keys_.is_revoked(value, hash)) return blocked();
   bool added = caller.add(source.attribute, ApiKeys::text(hash));
   if (const auto previous = api_keys_.previous_hash(value)) {
-    added = added && caller.add(source.attribute, ApiKeys::text(*previous));
+    added = added && caller.add(source.previous, ApiKeys::text(*previous));
   }
   if (!added) return malformed("attribute");
   return std::nullopt;

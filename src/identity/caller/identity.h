@@ -3,7 +3,7 @@
 // Attributes made: `ip` (the client's network address: IPv4 /32 and IPv6 /64 unless set otherwise), one per address
 // tier (such as `ip_subnet`), `method`, `path`, `host`, `scheme` if it is known, `action` of the matched route,
 // `traffic` if marks are set, and the ones configured. While the hash key is being rotated, an attribute whose value is
-// hashed stands there twice: under the current key, then under the previous one.
+// hashed is followed by "name@previous": its value under the previous key.
 //
 // Verified, and so fit to be believed: `ip` and tiers (as far as the trusted proxies are), `jwt:` (a signature),
 // `gateway:` (set by a trusted proxy), `traffic`. Not verified: `header:`, `cookie:`, `query:`, `path:`, which say what
@@ -87,6 +87,8 @@ struct Refusal {
 
 class Identity {
  public:
+  static constexpr std::string_view kPreviousSuffix = "@previous";
+
   // A failure's message begins with the option at fault: "attributes.tenant: …".
   static Result<std::shared_ptr<const Identity>> create(const IdentityOptions& options);
   // The same options with the files read anew; routes and lists stay.
@@ -100,14 +102,13 @@ class Identity {
 
   // Whether the peer may speak for others.
   bool trusts(const std::optional<IpAddress>& peer) const;
-  // The attributes whose values are hashed.
-  static std::vector<std::string> hashed_names(const IdentityOptions& options);
 
   std::size_t revoked_count() const { return api_keys_.revoked_count(); }
 
  private:
   struct Source {
     std::string attribute;
+    std::string previous;  // the attribute's name for its value under the previous key
     FieldSource field;
     std::size_t claim = 0;  // its place in claim_paths_
     bool is_hashed = false;

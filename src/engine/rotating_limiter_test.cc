@@ -1,0 +1,176 @@
+// Rotation of the hash key (R26): what was used before still counts, and nothing is counted apart.
+#include "engine/rotating_limiter.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "engine/engine.h"
+#include "stores/memory/memory_store.h"
+
+namespace weir::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A memory store that answers at once or claims to answer later.
+class PlainStore final : public Store {
+ public:
+  explicit PlainStore(bool immediate) : immediate_(immediate) {}
+  bool begin(StoreCall& call) override { return memory_.begin(call); }
+  bool immediate() const override { return immediate_; }
+  std::string_view name() const override { return "store"; }
+
+ private:
+  const bool immediate_;
+  stores::MemoryStore memory_;
+};
+
+Rule rule_of(std::string id, std::string per, std::int64_t limit) {
+  Rule rule;
+  rule.id = std::move(id);
+  rule.per = {std::move(per)};
+  rule.allowance = {.algorithm = Algorithm::sliding_log, .limit = limit, .window = 1h};
+  return rule;
+}
+
+// True: the store answers before begin() returns.
+class Rotation : public ::testing::TestWithParam<bool> {
+ protected:
+  Rotation() {
+    EXPECT_TRUE(book_->replace({.rules = {rule_of("tenant", "tenant", 3), rule_of("key", "api_key", 2)}}).ok());
+  }
+  std::unique_ptr<Engine> engine(std::uint8_t key) {
+    LimiterOptions options;
+    options.store = store_;
+    options.clock = clock_;
+    options.hash_key = {key};
+    return std::make_unique<Engine>(book_, options, fallback_);
+  }
+  static bool admits(Limiter& limiter, std::string_view tenant) {
+    bool allowed = false;
+    limiter.check({{"tenant", tenant}}, [&](const Decision& decision) { allowed = decision.allowed; });
+    return allowed;
+  }
+
+  std::shared_ptr<rules::RuleBook> book_ = std::make_shared<rules::RuleBook>();
+  std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
+  std::shared_ptr<PlainStore> store_ = std::make_shared<PlainStore>(GetParam());
+  std::shared_ptr<Store> fallback_ = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
+  std::unique_ptr<Engine> before_ = engine(1);
+  std::unique_ptr<Engine> after_ = engine(2);
+  RotatingLimiter during_{*before_, *after_};
+};
+
+TEST_P(Rotation, WhatWasUsedBeforeStillCounts) {
+  EXPECT_TRUE(admits(*before_, "acme"));
+  EXPECT_TRUE(admits(*before_, "acme"));
+  EXPECT_TRUE(admits(during_, "acme"));
+  EXPECT_FALSE(admits(during_, "acme"));
+  EXPECT_FALSE(during_.check({{"tenant", "acme"}}).allowed);
+}
+
+TEST_P(Rotation, NodesThatHaveNotBegunItShareTheLimit) {
+  EXPECT_TRUE(admits(during_, "acme"));
+  EXPECT_TRUE(admits(*before_, "acme"));
+  EXPECT_TRUE(admits(during_, "acme"));
+  EXPECT_FALSE(admits(*before_, "acme"));
+  EXPECT_FALSE(admits(during_, "acme"));
+}
+
+// The end of a rotation loses nothing when the longest window has passed.
+TEST_P(Rotation, AfterAWindowThePreviousKeyCanGo) {
+  EXPECT_TRUE(admits(*before_, "acme"));
+  clock_->advance(1h);
+  EXPECT_TRUE(admits(during_, "acme"));
+  EXPECT_TRUE(admits(during_, "acme"));
+  EXPECT_TRUE(admits(*after_, "acme"));
+  EXPECT_FALSE(admits(*after_, "acme"));
+}
+
+TEST_P(Rotation, ADenialIsChargedUnderNeitherKey) {
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admits(*before_, "acme"));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(admits(during_, "acme"));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admits(*after_, "acme")) << "nothing was charged here";
+}
+
+// As when the store has lost the previous bucket only.
+TEST_P(Rotation, BothKeysMustAdmitAndARefusalOfTheCurrentOneGivesBack) {
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admits(*after_, "acme"));
+  EXPECT_FALSE(admits(during_, "acme"));
+  EXPECT_FALSE(during_.check({{"tenant", "acme"}}).allowed);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admits(*before_, "acme")) << "it was given back";
+}
+
+TEST_P(Rotation, RefundsAndResetsReachBoth) {
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admits(during_, "acme"));
+  during_.refund({{"tenant", "acme"}});
+  EXPECT_TRUE(admits(during_, "acme"));
+  during_.refund({{"tenant", "acme"}}, [](const Decision& decision) { EXPECT_TRUE(decision.allowed); });
+  EXPECT_TRUE(admits(during_, "acme"));
+  during_.reset({{"tenant", "acme"}});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(admits(during_, "acme"));
+  EXPECT_FALSE(admits(*after_, "acme"));
+}
+
+TEST_P(Rotation, APeekTakesNothing) {
+  const Attribute attributes[] = {{"tenant", "acme"}};
+  Request peek(attributes);
+  peek.peek = true;
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(during_.check(peek).allowed);
+  during_.check(peek, [](const Decision& decision) { EXPECT_EQ(decision.decisive()->remaining, 3); });
+}
+
+// API keys are hashed under the same key before a limiter sees them.
+TEST_P(Rotation, AValueThatIsHashedItselfIsTheOldOneForTheOldKey) {
+  EXPECT_TRUE(before_->check({{"api_key", "k_old"}}).allowed);
+  EXPECT_TRUE(during_.check({{"api_key", "k_new"}, {"api_key@previous", "k_old"}}).allowed);
+  EXPECT_FALSE(during_.check({{"api_key", "k_new"}, {"api_key@previous", "k_old"}}).allowed);
+  EXPECT_TRUE(after_->check({{"api_key", "k_new"}}).allowed);
+  EXPECT_FALSE(after_->check({{"api_key", "k_new"}}).allowed) << "one was charged during the rotation";
+}
+
+TEST_P(Rotation, AdHocBucketsRotateToo) {
+  const Allowance allowance = make_allowance({.algorithm = Algorithm::gcra, .limit = 2, .window = 1h}).value();
+  const std::string_view subject[] = {"user:42"};
+  const AdHocCharge charge{.space = "test", .subject = subject, .allowance = &allowance, .cost = {}};
+  EXPECT_TRUE(before_->charge(charge).admitted);
+  EXPECT_TRUE(during_.charge(charge).admitted);
+  during_.charge(charge, [](const ChargeOutcome& outcome) { EXPECT_FALSE(outcome.admitted); });
+  EXPECT_TRUE(after_->charge(charge).admitted);
+  EXPECT_FALSE(after_->charge(charge).admitted);
+}
+
+TEST_P(Rotation, BatchesAreDecidedOneByOne) {
+  const Attribute attributes[] = {{"tenant", "acme"}};
+  const std::vector<Request> requests(4, Request(attributes));
+  std::vector<Decision> decisions(4);
+  during_.check_batch(requests, decisions);
+  EXPECT_TRUE(decisions[2].allowed);
+  EXPECT_FALSE(decisions[3].allowed);
+}
+
+// Any mix of nodes before and in the rotation, then one window in it, then after it: never more than the limit in a
+// window, and never less than a single limiter would admit.
+TEST_P(Rotation, AtNoTimeIsMoreAdmittedThanTheLimitNorLess) {
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::unique_ptr<Engine> reference = engine(9);
+  const auto step = [&](std::initializer_list<Limiter*> nodes) {
+    clock_->advance(std::chrono::minutes(random() % 20));
+    Limiter& node = **(nodes.begin() + random() % nodes.size());
+    EXPECT_EQ(admits(node, "acme"), reference->check({{"tenant", "acme"}}).allowed);
+  };
+  for (int i = 0; i < 60; ++i) step({before_.get()});
+  for (int i = 0; i < 60; ++i) step({before_.get(), &during_});
+  const TimePoint all_in = clock_->now();
+  while (clock_->now() < all_in + 1h) step({&during_});
+  for (int i = 0; i < 60; ++i) step({&during_, after_.get()});
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, Rotation, ::testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "AtOnce" : "Later"; });
+
+}  // namespace
+}  // namespace weir::engine

@@ -1,0 +1,20 @@
+// The secrets that a server reads, makes or agrees on at its start. Failures name the setting or the file, never what
+// stands there.
+#pragma once
+
+#include <string>
+
+#include "identity/caller/key_ring.h"
+#include "server/config.h"
+#include "weir/result.h"
+
+namespace weir::server {
+
+// What subjects are hashed with: from hash_key_file, else from Redis (which may have to be waited for), else from
+// beside the snapshot, else a new one.
+Result<identity::KeyRing> choose_keys(const Config& config);
+
+// The first line of resp.password_file; no file, no password.
+Result<std::string> read_resp_password(const Config& config);
+
+}  // namespace weir::server
