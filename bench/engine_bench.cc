@@ -1,6 +1,6 @@
 // Decisions in process: nanoseconds of CPU per check, one JSON object a line for bench/run.py.
 //
-//   engine_bench [rounds]
+//   engine_bench [rounds [part of the names of the cases to measure]]
 //
 // Every case is measured in short rounds that take turns, and the median is printed, so that a machine whose speed
 // drifts slows the floor and the engine alike.
@@ -161,6 +161,7 @@ double store_some(Store& store, const Allowance& allowance, int count, std::uint
       StoreTake take;
       take.now = clock.now();
       take.charges = {&charge, 1};
+      store.prefetch(take.charges);
       take.outcomes = {&outcome, 1};
       if (!store.begin(take)) std::abort();
     }
@@ -209,7 +210,7 @@ double one_thread_ns(Limiter& limiter, std::uint64_t seed) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / kChecksPerRound;
 }
 
-int run(int rounds) {
+int run(int rounds, const std::string& only) {
   auto one = make_limiter(1, 0);
   auto three = make_limiter(3, 0);
   auto ten = make_limiter(10, 0);
@@ -244,6 +245,7 @@ int run(int rounds) {
   cases.push_back(
       {"engine.threads_2", "engine.threads_1", [&](std::uint64_t s) { return two_threads_ns(*one, s); }, {}});
 
+  std::erase_if(cases, [&](const Case& each) { return each.name.find(only) == std::string::npos; });
   std::uint64_t seed = 88172645463325252ULL;
   check_some(*one, 4'000'000, kKeys, seed);  // every key in place before the first round
   bare_some(table, 4'000'000, kKeys, seed);
@@ -267,4 +269,7 @@ int run(int rounds) {
 }  // namespace
 }  // namespace weir::bench
 
-int main(int argc, char** argv) { return weir::bench::run(argc > 1 ? std::max(1, std::atoi(argv[1])) : 11); }
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 11;
+  return weir::bench::run(rounds, argc > 2 ? argv[2] : "");
+}

@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
-#include <memory>
+#include <limits>
 #include <new>
 #include <type_traits>
 
@@ -19,38 +20,40 @@ class InlineVector {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
-  InlineVector() = default;
-  InlineVector(const InlineVector& other) { assign(other.data(), other.size()); }
+  InlineVector() : data_(inline_elements()) {}
+  InlineVector(const InlineVector& other) : InlineVector() { assign(other.data(), other.size()); }
   InlineVector& operator=(const InlineVector& other) {
     if (this != &other) assign(other.data(), other.size());
     return *this;
   }
-  InlineVector(InlineVector&& other) noexcept { take(other); }
+  InlineVector(InlineVector&& other) noexcept : InlineVector() { take(other); }
   InlineVector& operator=(InlineVector&& other) noexcept {
     if (this != &other) take(other);
     return *this;
   }
-  ~InlineVector() = default;
+  ~InlineVector() { release(); }
 
   void push_back(const T& value) {
-    if (size_ == capacity_) grow(size_ + 1);
+    if (size_ == capacity_) [[unlikely]]
+      grow(size_ + std::size_t{1});
     data()[size_++] = value;
   }
   // A new element at the end, as its default constructor leaves it, to be filled in place.
   T& append() {
-    if (size_ == capacity_) grow(size_ + 1);
+    if (size_ == capacity_) [[unlikely]]
+      grow(size_ + std::size_t{1});
     return *new (data() + size_++) T;
   }
   // New elements are value-initialised.
   void resize(std::size_t size) {
     if (size > capacity_) grow(size);
     for (std::size_t i = size_; i < size; ++i) data()[i] = T{};
-    size_ = size;
+    size_ = static_cast<std::uint32_t>(size);
   }
   void clear() { size_ = 0; }
 
-  T* data() { return heap_ ? heap_.get() : reinterpret_cast<T*>(inline_); }
-  const T* data() const { return heap_ ? heap_.get() : reinterpret_cast<const T*>(inline_); }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   T& operator[](std::size_t i) {
@@ -67,34 +70,44 @@ class InlineVector {
   const T* end() const { return data() + size_; }
 
  private:
+  T* inline_elements() { return reinterpret_cast<T*>(inline_); }
+  bool on_heap() const { return data_ != reinterpret_cast<const T*>(inline_); }
+  void release() {
+    if (on_heap()) [[unlikely]]
+      delete[] data_;
+  }
   void grow(std::size_t wanted) {
-    const std::size_t capacity = std::max(wanted, capacity_ * 2);
-    std::unique_ptr<T[]> bigger(new T[capacity]);
-    std::copy_n(data(), size_, bigger.get());
-    heap_ = std::move(bigger);
-    capacity_ = capacity;
+    const std::size_t capacity = std::max<std::size_t>(wanted, capacity_ * std::size_t{2});
+    assert(capacity <= std::numeric_limits<std::uint32_t>::max());
+    T* const bigger = new T[capacity];
+    std::copy_n(data_, size_, bigger);
+    release();
+    data_ = bigger;
+    capacity_ = static_cast<std::uint32_t>(capacity);
   }
   void assign(const T* from, std::size_t count) {
     size_ = 0;
     if (count > capacity_) grow(count);
-    std::copy_n(from, count, data());
-    size_ = count;
+    std::copy_n(from, count, data_);
+    size_ = static_cast<std::uint32_t>(count);
   }
   void take(InlineVector& other) {
-    if (other.heap_) {
-      heap_ = std::move(other.heap_);
+    if (other.on_heap()) {
+      release();
+      data_ = other.data_;
       capacity_ = other.capacity_;
       size_ = other.size_;
+      other.data_ = other.inline_elements();
       other.capacity_ = N;
     } else {
-      assign(other.data(), other.size_);
+      assign(other.data_, other.size_);
     }
     other.size_ = 0;
   }
 
-  std::size_t size_ = 0;
-  std::size_t capacity_ = N;
-  std::unique_ptr<T[]> heap_;
+  T* data_;  // inline_, or an array of its own
+  std::uint32_t size_ = 0;
+  std::uint32_t capacity_ = N;
   alignas(T) unsigned char inline_[N * sizeof(T)];
 };
 

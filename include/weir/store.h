@@ -74,8 +74,8 @@ class Store {
   // True: answered before returning, complete() was not and will not be called.
   [[nodiscard]] virtual bool begin(StoreCall& call) = 0;
 
-  // A hint that these buckets are about to be charged.
-  virtual void prefetch(std::span<const BucketKey>) {}
+  // A hint that these are about to be charged. Only their keys are looked at.
+  virtual void prefetch(std::span<const Charge>) {}
 
   // True for a store that spreads buckets over slots and so reads Charge::tag.
   virtual bool uses_tags() const { return false; }

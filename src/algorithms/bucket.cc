@@ -56,23 +56,21 @@ void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::
   with_algorithm(allowance, [&](auto algorithm) { algorithm.charge(allowance, bucket, now, cost); });
 }
 
-Taken take(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
+bool take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
+          TimePoint& idle_from) {
   assert_cost(cost);
   assert(!keeps_tail(allowance.algorithm));
-  if (allowance.algorithm == Algorithm::token_bucket) return TokenBucket::take(allowance, bucket, now, cost);
+  if (allowance.algorithm == Algorithm::token_bucket) {
+    return TokenBucket::take(allowance, head, now, cost, outcome, idle_from);
+  }
   return with_algorithm(allowance, [&](auto algorithm) {
-    Taken taken{.outcome = algorithm.evaluate(allowance, bucket, now, cost), .changed = false, .idle_from = {}};
-    if (taken.outcome.admitted && cost > 0) {
-      algorithm.charge(allowance, bucket, now, cost);
-      taken.changed = true;
-      taken.idle_from = algorithm.idle_from(allowance, bucket);
-    }
-    return taken;
+    const BucketWords bucket{head, {}};
+    outcome = algorithm.evaluate(allowance, bucket, now, cost);
+    if (!outcome.admitted || cost == 0) return false;
+    algorithm.charge(allowance, bucket, now, cost);
+    idle_from = algorithm.idle_from(allowance, bucket);
+    return true;
   });
-}
-
-bool keeps_tail(Algorithm algorithm) {
-  return algorithm == Algorithm::bucketed_window || algorithm == Algorithm::sliding_log;
 }
 
 void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {

@@ -47,15 +47,13 @@ std::size_t tail_words_needed(const Allowance& allowance, ConstBucketWords bucke
 // Precondition: evaluate() admitted the same arguments.
 void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
-// evaluate(), charge() if that admits, and idle_from(), in one step that costs less than the three. `changed` tells
-// whether anything was charged; idle_from means something only then. Precondition: the algorithm keeps no tail.
-struct Taken {
-  ChargeOutcome outcome;
-  bool changed = false;
-  TimePoint idle_from;
-};
-Taken take(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
-bool keeps_tail(Algorithm algorithm);
+// evaluate() into `outcome`, charge() if that admits, and idle_from(), in one step that costs less than the three.
+// False: nothing was charged, and idle_from means nothing. Precondition: the algorithm keeps no tail.
+bool take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
+          TimePoint& idle_from);
+constexpr bool keeps_tail(Algorithm algorithm) {
+  return algorithm == Algorithm::bucketed_window || algorithm == Algorithm::sliding_log;
+}
 
 // A denied attempt that counts (count_denied): takes what is left, down to empty and not below, so that the next
 // evaluate()'s retry_after is still honest. Precondition: evaluate() denied these arguments and not as too_large.

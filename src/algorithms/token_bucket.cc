@@ -44,21 +44,21 @@ void TokenBucket::charge(const Allowance& allowance, const BucketWords& bucket, 
 }
 
 // The most common step of all: the debt is worked out once, and what the answer divides is what the words need.
-Taken TokenBucket::take(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
-  const Moment moment(now, bucket.head[kLast]);
-  const std::int64_t debt = debt_at(allowance, bucket.head, moment);
-  Taken taken{.outcome = burst_outcome(allowance, moment, debt, cost), .changed = false, .idle_from = {}};
-  if (!taken.outcome.admitted || cost == 0) return taken;
+bool TokenBucket::take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
+                       TimePoint& idle_from) {
+  const Moment moment(now, head[kLast]);
+  const std::int64_t debt = debt_at(allowance, head, moment);
+  outcome = burst_outcome(allowance, moment, debt, cost);
+  if (!outcome.admitted || cost == 0) return false;
   const std::int64_t owed = debt + cost * allowance.rate_ticks;
   // remaining = ⌊(burst·ticks − owed)/ticks⌋, so the whole units owed are burst − remaining, rounded down.
-  const std::int64_t whole_up = allowance.burst - taken.outcome.remaining;
+  const std::int64_t whole_up = allowance.burst - outcome.remaining;
   const std::int64_t missing = whole_up * allowance.rate_ticks - owed;
-  bucket.head[kWhole] = missing == 0 ? whole_up : whole_up - 1;
-  bucket.head[kRest] = missing == 0 ? 0 : allowance.rate_ticks - missing;
-  bucket.head[kLast] = moment.time;
-  taken.changed = true;
-  taken.idle_from = from_micros(moment.now) + taken.outcome.reset_after;
-  return taken;
+  head[kWhole] = missing == 0 ? whole_up : whole_up - 1;
+  head[kRest] = missing == 0 ? 0 : allowance.rate_ticks - missing;
+  head[kLast] = moment.time;
+  idle_from = from_micros(moment.now) + outcome.reset_after;
+  return true;
 }
 
 void TokenBucket::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now,

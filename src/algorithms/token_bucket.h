@@ -14,7 +14,8 @@ struct TokenBucket {
                                 std::int64_t cost);
   static std::size_t tail_words_needed(const Allowance&, const ConstBucketWords&, TimePoint, std::int64_t) { return 0; }
   static void charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
-  static Taken take(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static bool take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
+                   TimePoint& idle_from);
   static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static void refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);

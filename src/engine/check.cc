@@ -1,6 +1,7 @@
 #include "engine/check.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace weir::engine {
 namespace {
@@ -44,10 +45,6 @@ BucketKey tag_key(const Request& request, const rules::CompiledRule& rule, const
 
 }  // namespace
 
-bool Check::within_bounds(const Request& request) {
-  return request.attributes.size() <= kMaxAttributes && request.cost.units >= 0 && request.cost.units <= kMaxUnits;
-}
-
 void Check::plan(const Request& request, TimePoint now, const RulesInForce& rules, const KeyEncoder& encoder,
                  bool with_tags) {
   rules::ResolvedNames names;
@@ -55,21 +52,29 @@ void Check::plan(const Request& request, TimePoint now, const RulesInForce& rule
   may_have_local_limits_ = rules.set->has_local_limits();
   may_have_hidden_rules_ = rules.set->has_hidden();
   rules.set->match(request, now, names, matches_);
-  for (std::size_t i = 0; i < matches_.size(); ++i) {
-    const rules::Match& match = matches_[i];
+  for (const rules::Match& match : matches_) {
     if (match.allowance == nullptr) continue;
     const rules::CompiledRule& rule = *match.rule;
+    const BucketKey key = subject_key(request, names, rule, rules.seed(rule));
     Charge& charge = charges_.append();
-    charge.key = subject_key(request, names, rule, rules.seed(rule));
-    if (with_tags) charge.tag = tag_key(request, rule, charge.key, encoder);
+    charge.key = key;
     charge.allowance = match.allowance;
     charge.rule = rule.name.id;
     charge.cost = match.cost;
     charge.binding = rule.mode == Mode::enforce;
     charge.count_denied = rule.source.count_denied;
-    charge_match_.push_back(static_cast<std::uint32_t>(i));
+    if (with_tags) charge.tag = tag_key(request, rule, key, encoder);
+    outcomes_.append();
   }
-  for (std::size_t i = 0; i < charges_.size(); ++i) outcomes_.append();
+}
+
+const rules::Match& Check::match_of(std::size_t charge) const {
+  std::size_t charged = 0;
+  const auto* found = std::find_if(matches_.begin(), matches_.end(), [&](const rules::Match& match) {
+    return match.allowance != nullptr && charged++ == charge;
+  });
+  assert(found != matches_.end());
+  return *found;
 }
 
 }  // namespace weir::engine

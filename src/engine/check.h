@@ -25,14 +25,16 @@ class Check {
   void plan(const Request& request, TimePoint now, const RulesInForce& rules, const identity::KeyEncoder& encoder,
             bool with_tags);
 
-  static bool within_bounds(const Request& request);
+  static bool within_bounds(const Request& request) {
+    return request.attributes.size() <= kMaxAttributes && request.cost.units >= 0 && request.cost.units <= kMaxUnits;
+  }
 
   const rules::Matches& matches() const { return matches_; }
   std::span<const Charge> charges() const { return {charges_.data(), charges_.size()}; }
   std::span<ChargeOutcome> outcomes() { return {outcomes_.data(), outcomes_.size()}; }
   std::span<const ChargeOutcome> outcomes() const { return {outcomes_.data(), outcomes_.size()}; }
-  // The match that charge `i` came from; unlimited matches have no charge.
-  const rules::Match& match_of(std::size_t charge) const { return matches_[charge_match_[charge]]; }
+  // The match that a charge came from. Unlimited matches have no charge.
+  const rules::Match& match_of(std::size_t charge) const;
   std::int64_t requested_cost() const { return requested_cost_; }
   // Some rule in force, perhaps none of this check's, has a local limit.
   bool may_have_local_limits() const { return may_have_local_limits_; }
@@ -43,7 +45,6 @@ class Check {
   rules::Matches matches_;
   InlineVector<Charge, 8> charges_;
   InlineVector<ChargeOutcome, 8> outcomes_;
-  InlineVector<std::uint32_t, 8> charge_match_;
   std::int64_t requested_cost_ = 0;
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "engine/verdict.h"
@@ -23,13 +25,15 @@ class Engine::DeferredCall final : public StoreCall {
   void complete() override {
     const std::unique_ptr<DeferredCall> self(this);
     engine_.learn(*this);
-    const Decision decision = engine_.finish(check, *this);
+    describe_rules(check, decision);
+    engine_.finish(check, *this, decision);
     if (taken_locally && !decision.allowed) engine_.local_limits_.give_back(check, now);
-    answer(decision);
+    answer();
   }
-  void answer(const Decision& decision) { done_(decision); }
+  void answer() { done_(decision); }
 
   Check check;
+  Decision decision;
   std::shared_ptr<const RulesInForce> rules;
   bool taken_locally = false;
 
@@ -76,38 +80,50 @@ Decision Engine::reset(const Request& request) { return run(Action::reset, reque
 Status Engine::replace(const Rules& rules) { return rules_.book().replace(rules); }
 Status Engine::reload() { return rules_.book().reload(); }
 
-// One check. This is the path that every front end and every store shares.
+// One check. This is the path that every front end and every store shares. The decision is made in place, where the
+// caller has it.
 Decision Engine::run(Action action, const Request& request) {
-  if (!Check::within_bounds(request)) return refuse_out_of_bounds(request);
-  if (!immediate_) {
+  Decision decision;
+  if (!Check::within_bounds(request)) {
+    refuse_out_of_bounds(request, decision);
+  } else if (immediate_) {
+    const TimePoint now = clock_->now();
+    Check check;
+    check.plan(request, now, rules_.current(), rules_.encoder(), with_tags_);
+    store_->prefetch(check.charges());
+    decide_now(check, effective_action(action, request), now, decision);
+  } else {
     Waiter<Decision> waiter;
-    run(action, request, [&waiter](const Decision& decision) { waiter.complete(decision); });
-    return waiter.wait();
+    run(action, request, [&waiter](const Decision& answer) { waiter.complete(answer); });
+    decision = waiter.wait();
   }
-  const TimePoint now = clock_->now();
-  Check check;
-  check.plan(request, now, rules_.current(), rules_.encoder(), with_tags_);
-  return decide_now(check, effective_action(action, request), now);
+  return decision;
 }
 
-Decision Engine::decide_now(Check& check, Action action, TimePoint now) {
-  if (check.charges().size() > kMaxCharges) return refuse(check, refuse_too_many_rules(check), source_, action);
+void Engine::decide_now(Check& check, Action action, TimePoint now, Decision& decision) {
+  if (check.charges().size() > kMaxCharges) [[unlikely]] {
+    refuse_too_many_rules(check, decision);
+    return publish(check, decision, source_, action);
+  }
   InlineCall call;
   prepare(call, action, now, check);
-  if (check.may_have_local_limits()) [[unlikely]] {
-    return decide_behind_local_limits(check, call);
-  }
+  if (check.may_have_local_limits()) [[unlikely]]
+    return decide_behind_local_limits(check, call, decision);
+  describe_rules(check, decision);  // while the buckets' memory is on its way
   if (!check.charges().empty()) ask_now(call);
-  return finish(check, call);
+  finish(check, call, decision);
 }
 
-Decision Engine::decide_behind_local_limits(Check& check, StoreCall& call) {
+void Engine::decide_behind_local_limits(Check& check, StoreCall& call, Decision& decision) {
   const LocalLimits::Answer local = local_limits_.ask(check, call.action, call.now);
-  if (local.denied) return refuse(check, refuse_exhausted(check, *local.denied, local.outcome), "local", call.action);
+  if (local.denied) {
+    refuse_exhausted(check, *local.denied, local.outcome, decision);
+    return publish(check, decision, "local", call.action);
+  }
+  describe_rules(check, decision);
   if (!check.charges().empty()) ask_now(call);
-  Decision decision = finish(check, call);
+  finish(check, call, decision);
   if (local.taken && !decision.allowed) local_limits_.give_back(check, call.now);
-  return decision;
 }
 
 void Engine::ask_now(StoreCall& call) {
@@ -118,27 +134,30 @@ void Engine::ask_now(StoreCall& call) {
 
 // The same for a store that answers later, on its own thread.
 void Engine::run(Action action, const Request& request, Completion done) {
-  if (!Check::within_bounds(request)) return done(refuse_out_of_bounds(request));
-  if (immediate_) return done(run(action, request));
+  if (immediate_ || !Check::within_bounds(request)) return done(run(action, request));
   const TimePoint now = clock_->now();
   auto call = std::make_unique<DeferredCall>(*this, std::move(done));
   call->rules = rules_.current_shared();
   call->check.plan(request, now, *call->rules, rules_.encoder(), with_tags_);
   if (call->check.charges().size() > kMaxCharges) {
-    return call->answer(refuse(call->check, refuse_too_many_rules(call->check), source_, action));
+    refuse_too_many_rules(call->check, call->decision);
+    publish(call->check, call->decision, source_, action);
+    return call->answer();
   }
   prepare(*call, effective_action(action, request), now, call->check);
   if (prefilter_ != nullptr && call->action == Action::take) {
     if (const auto hit = prefilter_->find(call->charges, now)) {
-      return call->answer(
-          refuse(call->check, refuse_exhausted(call->check, hit->charge, hit->outcome), "prefilter", Action::take));
+      refuse_exhausted(call->check, hit->charge, hit->outcome, call->decision);
+      publish(call->check, call->decision, "prefilter", Action::take);
+      return call->answer();
     }
   }
   if (call->check.may_have_local_limits()) {
     const LocalLimits::Answer local = local_limits_.ask(call->check, call->action, now);
     if (local.denied) {
-      return call->answer(
-          refuse(call->check, refuse_exhausted(call->check, *local.denied, local.outcome), "local", call->action));
+      refuse_exhausted(call->check, *local.denied, local.outcome, call->decision);
+      publish(call->check, call->decision, "local", call->action);
+      return call->answer();
     }
     call->taken_locally = local.taken;
   }
@@ -159,38 +178,39 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
   for (std::size_t first = 0; first < requests.size(); first += kGroup) {
     const std::size_t count = std::min(kGroup, requests.size() - first);
     Check checks[kGroup];
-    InlineVector<BucketKey, 64> keys;
     for (std::size_t i = 0; i < count; ++i) {
       if (!Check::within_bounds(requests[first + i])) continue;
       checks[i].plan(requests[first + i], now, rules, rules_.encoder(), with_tags_);
-      for (const Charge& charge : checks[i].charges()) keys.push_back(charge.key);
+      store_->prefetch(checks[i].charges());
     }
-    store_->prefetch({keys.data(), keys.size()});
     for (std::size_t i = 0; i < count; ++i) {
       const Request& request = requests[first + i];
-      decisions[first + i] = Check::within_bounds(request)
-                                 ? decide_now(checks[i], effective_action(Action::take, request), now)
-                                 : refuse_out_of_bounds(request);
+      Decision& decision = decisions[first + i];
+      std::destroy_at(&decision);
+      new (&decision) Decision;  // anew where it stands, without touching the room for its rules
+      if (Check::within_bounds(request)) {
+        decide_now(checks[i], effective_action(Action::take, request), now, decision);
+      } else {
+        refuse_out_of_bounds(request, decision);
+      }
     }
   }
 }
 
-Decision Engine::finish(Check& check, StoreCall& call) {
-  const bool room = std::all_of(call.outcomes.begin(), call.outcomes.end(),
-                                [](const ChargeOutcome& outcome) { return outcome.status == Code::ok; });
-  if (call.status != Code::ok || !room) [[unlikely]] {
-    return finish_failed(check, call);
-  }
-  Decision decision;
+// Precondition: describe_rules(check, decision).
+void Engine::finish(Check& check, StoreCall& call, Decision& decision) {
+  bool answered = call.status == Code::ok;
+  for (const ChargeOutcome& outcome : call.outcomes) answered &= outcome.status == Code::ok;
+  if (!answered) [[unlikely]]
+    return finish_failed(check, call, decision);
   make_verdict(check, {}, decision);
   decision.atomic = call.atomic;
   publish(check, decision, source_, call.action);
-  return decision;
 }
 
 // The store did not answer at all, or had no room for some buckets and so charged none. The rules concerned answer by
 // their policies; if those admit, the buckets that the store does hold are charged after all.
-Decision Engine::finish_failed(Check& check, StoreCall& call) {
+void Engine::finish_failed(Check& check, StoreCall& call, Decision& decision) {
   const std::size_t count = check.charges().size();
   InlineVector<bool, 64> failed;
   failed.resize(count);
@@ -223,12 +243,10 @@ Decision Engine::finish_failed(Check& check, StoreCall& call) {
     }
   }
 
-  Decision decision;
   make_verdict(check, {failed.data(), count}, decision);
   decision.degraded = true;
   decision.atomic = false;
   publish(check, decision, "fallback", call.action);
-  return decision;
 }
 
 // Every decision passes here once. Peeks, refunds and resets decide nothing, so the observer does not hear of them.
@@ -238,11 +256,6 @@ void Engine::publish(const Check& check, Decision& decision, std::string_view so
   if (observer_ != nullptr && action == Action::take) observer_->on_decision(decision);
   if (check.may_have_hidden_rules()) [[unlikely]]
     hide_rules(check, source_, decision);
-}
-
-Decision Engine::refuse(const Check& check, Decision decision, std::string_view source, Action action) {
-  publish(check, decision, source, action);
-  return decision;
 }
 
 void Engine::learn(const StoreCall& call) {

@@ -49,13 +49,12 @@ class Engine final : public Limiter {
   Decision run(Action action, const Request& request);
   void run(Action action, const Request& request, Completion done);
   // With a store that answers at once: the rest of a check after plan().
-  Decision decide_now(Check& check, Action action, TimePoint now);
-  Decision decide_behind_local_limits(Check& check, StoreCall& call);
+  void decide_now(Check& check, Action action, TimePoint now, Decision& decision);
+  void decide_behind_local_limits(Check& check, StoreCall& call, Decision& decision);
   void ask_now(StoreCall& call);
-  Decision finish(Check& check, StoreCall& call);
-  Decision finish_failed(Check& check, StoreCall& call);
+  void finish(Check& check, StoreCall& call, Decision& decision);
+  void finish_failed(Check& check, StoreCall& call, Decision& decision);
   void publish(const Check& check, Decision& decision, std::string_view source, Action action);
-  Decision refuse(const Check& check, Decision decision, std::string_view source, Action action);
   void learn(const StoreCall& call);
 
   // Constant after construction. What the store says of itself is asked once.

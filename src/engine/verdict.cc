@@ -50,12 +50,19 @@ bool more_restrictive(const RuleOutcome& a, const RuleOutcome& b) {
 
 }  // namespace
 
+void describe_rules(const Check& check, Decision& decision) {
+  for (const rules::Match& match : check.matches()) describe(decision.rules.append(), match);
+}
+
 void make_verdict(const Check& check, std::span<const bool> store_failed, Decision& decision) {
+  if (decision.rules.empty()) {
+    decision.cost = check.requested_cost();
+    return;
+  }
   std::size_t charge = 0;
-  for (const rules::Match& match : check.matches()) {
-    RuleOutcome& outcome = decision.rules.append();
-    describe(outcome, match);
-    if (match.allowance != nullptr) {
+  const RuleOutcome* decisive = nullptr;
+  for (RuleOutcome& outcome : decision.rules) {
+    if (!outcome.unlimited) {
       const bool failed = !store_failed.empty() && store_failed[charge];
       add_charge(outcome, check.charges()[charge], check.outcomes()[charge], failed);
       ++charge;
@@ -63,19 +70,19 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
     if (outcome.mode != Mode::enforce) continue;
     decision.allowed = decision.allowed && outcome.allowed;
     decision.delay = std::max(decision.delay, outcome.delay);
-    const auto index = static_cast<std::int32_t>(decision.rules.size() - 1);
-    if (decision.deciding < 0 || more_restrictive(outcome, decision.rules[decision.deciding]))
-      decision.deciding = index;
+    if (decisive == nullptr || more_restrictive(outcome, *decisive)) decisive = &outcome;
   }
-  const RuleOutcome* decisive = decision.decisive();
-  decision.cost = decisive != nullptr ? decisive->cost : check.requested_cost();
-  if (decision.rules.empty()) return;
   decision.reason = Reason::ok;
-  if (!decision.allowed) {
-    decision.reason = reason_of(*decisive);
-    decision.retry_after = decisive->retry_after;
-    decision.delay = Duration::zero();
+  if (decisive == nullptr) {
+    decision.cost = check.requested_cost();
+    return;
   }
+  decision.deciding = static_cast<std::int32_t>(decisive - decision.rules.data());
+  decision.cost = decisive->cost;
+  if (decision.allowed) return;
+  decision.reason = reason_of(*decisive);
+  decision.retry_after = decisive->retry_after;
+  decision.delay = Duration::zero();
 }
 
 void hide_rules(const Check& check, std::string_view source, Decision& decision) {
@@ -88,8 +95,7 @@ void hide_rules(const Check& check, std::string_view source, Decision& decision)
   if (!decision.degraded) decision.source = source;
 }
 
-Decision refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome) {
-  Decision decision;
+void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome, Decision& decision) {
   RuleOutcome& rule = decision.rules.append();
   describe(rule, check.match_of(charge));
   add_charge(rule, check.charges()[charge], outcome, false);
@@ -98,23 +104,18 @@ Decision refuse_exhausted(const Check& check, std::size_t charge, const ChargeOu
   decision.reason = reason_of(rule);
   decision.cost = rule.cost;
   decision.retry_after = rule.retry_after;
-  return decision;
 }
 
-Decision refuse_too_many_rules(const Check& check) {
-  Decision decision;
+void refuse_too_many_rules(const Check& check, Decision& decision) {
   decision.allowed = false;
   decision.reason = Reason::store_unavailable;
   decision.cost = check.requested_cost();
-  return decision;
 }
 
-Decision refuse_out_of_bounds(const Request& request) {
-  Decision decision;
+void refuse_out_of_bounds(const Request& request, Decision& decision) {
   decision.allowed = false;
   decision.reason = Reason::cost_too_large;
   decision.cost = request.cost.units;
-  return decision;
 }
 
 }  // namespace weir::engine

@@ -2,10 +2,10 @@
 //
 // Format, hashed with SipHash-1-3-128 under the process's secret:
 //
-//   "w1" algorithm-number  rule-id-length rule-id  { value-length value }…
+//   "w1" algorithm-number  rule-id  { value }…
 //
-// in 64-bit little-endian words, texts filled up with zeros to the next word. Every text is preceded by its length, so
-// no choice of values can imitate another subject's (R27),
+// in 64-bit little-endian words. Every text carries its length (SipHash::add_framed), so no choice of values can
+// imitate another subject's (R27),
 // and only the hash leaves this file (R26). The rule's part is hashed once, when rules are put in force: seed().
 // A rule whose algorithm changes gets new buckets, because the old words would mean something else.
 //

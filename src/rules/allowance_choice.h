@@ -32,9 +32,12 @@ class AllowanceChoice {
   };
   Chosen choose(const RequestView& view, TimePoint now) const {
     if (simple_) [[likely]]
-      return {own_ ? &*own_ : nullptr, Chosen::Source::rule, 0};
+      return {own(), Chosen::Source::rule, 0};
     return choose_variant(view, now);
   }
+
+  bool simple() const { return simple_; }
+  const Allowance* own() const { return own_ ? &*own_ : nullptr; }
 
  private:
   using MaybeAllowance = std::optional<Allowance>;  // none: unlimited

@@ -25,10 +25,12 @@ class CompiledCost {
     return of_model(view);
   }
 
- private:
+  bool is_the_requests() const { return kind_ == CostModel::Kind::request; }
   static std::int64_t of_request(const RequestView& view) {
     return std::clamp<std::int64_t>(view.request.cost.units, 0, kMaxUnits);
   }
+
+ private:
   std::int64_t of_model(const RequestView& view) const;
 
   CostModel::Kind kind_;

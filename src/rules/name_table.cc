@@ -22,7 +22,7 @@ NameId NameTable::add(std::string_view name) {
 void NameTable::put(NameId id) {
   const std::string& name = names_[id];
   const TextWords words(name);
-  std::size_t at = words.hash_short(name.size()) & mask_;
+  std::size_t at = words.hash(name) & mask_;
   while (slots_[at].id != kUnknownName) at = (at + 1) & mask_;
   slots_[at] = {words.first, words.last, static_cast<std::uint32_t>(name.size()), id};
 }

@@ -24,7 +24,7 @@ class NameTable {
   // The name's number, or kUnknownName.
   NameId find(std::string_view name) const {
     const TextWords words(name);
-    for (std::size_t at = words.hash_short(name.size()) & mask_;; at = (at + 1) & mask_) {
+    for (std::size_t at = words.hash(name) & mask_;; at = (at + 1) & mask_) {
       const Slot& slot = slots_[at];
       if (slot.id == kUnknownName) return kUnknownName;
       if (slot.first == words.first && slot.last == words.last && slot.length == name.size() &&

@@ -56,10 +56,19 @@ RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules) : rules_(rules) {
     }
   }
   index_ = ValueIndex(std::move(filings));
+  for (Parts& parts : parts_) parts.own = plain_allowance(parts);
+}
+
+// Only when all names are known: beyond 64 of them their bits tell less than they seem to.
+const Allowance* RuleSet::Matcher::plain_allowance(const Parts& parts) const {
+  const bool plain = names_.size() <= 64 && parts.conditions_to_try == 0 && parts.rollout == 100 &&
+                     parts.cost.is_the_requests() && parts.choice.simple();
+  return plain ? parts.choice.own() : nullptr;
 }
 
 RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Condition* filed) {
   Parts parts{.needs = 0,
+              .own = nullptr,
               .conditions = {},
               .conditions_to_try = 0,
               .rollout = rule.source.rollout,
@@ -82,6 +91,23 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
     parts.needs |= name_bit(rule.per.back());
   }
   return parts;
+}
+
+// Rules found through one value come in order; those found through several are merged here.
+inline void RuleSet::Matcher::append_in_order(Matches& matches, const Match& match) {
+  if (matches.empty() || matches[matches.size() - 1].rule < match.rule) [[likely]] {
+    matches.push_back(match);
+  } else {
+    insert_in_order(matches, match);
+  }
+}
+
+inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view, TimePoint now,
+                                       Matches& matches) const {
+  const Parts& parts = parts_[index];
+  if ((parts.needs & ~view.carried) != 0) return;
+  if (parts.own == nullptr) return look_closer(index, view, now, matches);
+  append_in_order(matches, {&rules_[index], parts.own, CompiledCost::of_request(view)});
 }
 
 RequestView RuleSet::Matcher::resolve(const Request& request, ResolvedNames& resolved) const {
@@ -110,9 +136,9 @@ bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestVi
   return std::all_of(rule.per.begin(), rule.per.end(), [&](NameId name) { return view.first(name) != nullptr; });
 }
 
-void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view, TimePoint now, Matches& matches) const {
+void RuleSet::Matcher::look_closer(std::uint32_t index, const RequestView& view, TimePoint now,
+                                   Matches& matches) const {
   const Parts& parts = parts_[index];
-  if ((parts.needs & ~view.carried) != 0) return;
   const CompiledRule& rule = rules_[index];
   if (!carries_subject(rule, view)) return;
   for (std::size_t i = 0; i < parts.conditions_to_try; ++i) {
@@ -122,13 +148,8 @@ void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view, Ti
   append_in_order(matches, {&rule, parts.choice.choose(view, now).allowance, parts.cost.of(view)});
 }
 
-// Rules found through one value come in order; those found through several are merged here. One found twice (two
-// values of a list) is kept once.
-void RuleSet::Matcher::append_in_order(Matches& matches, const Match& match) {
-  if (matches.empty() || matches[matches.size() - 1].rule < match.rule) {
-    matches.push_back(match);
-    return;
-  }
+// One found twice (two values of a list) is kept once.
+void RuleSet::Matcher::insert_in_order(Matches& matches, const Match& match) {
   Match* at = std::lower_bound(matches.begin(), matches.end(), match,
                                [](const Match& a, const Match& b) { return a.rule < b.rule; });
   if (at->rule == match.rule) return;

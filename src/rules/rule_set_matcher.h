@@ -28,7 +28,8 @@ class RuleSet::Matcher {
   // One rule's parts. The condition that the rule is filed under comes last: who finds the rule through the index
   // knows already that it holds.
   struct Parts {
-    std::uint64_t needs = 0;  // name_bit of every attribute without which the rule cannot apply
+    std::uint64_t needs = 0;         // name_bit of every attribute without which the rule cannot apply
+    const Allowance* own = nullptr;  // set for a plain rule: who carries what it needs gets this, at the request's cost
     std::vector<CompiledCondition> conditions;
     std::size_t conditions_to_try = 0;
     int rollout = 100;
@@ -37,9 +38,12 @@ class RuleSet::Matcher {
   };
 
   Parts compile(CompiledRule& rule, const Condition* filed);
+  const Allowance* plain_allowance(const Parts& parts) const;
   bool carries_subject(const CompiledRule& rule, const RequestView& view) const;
   void consider(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
+  void look_closer(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
   static void append_in_order(Matches& matches, const Match& match);
+  static void insert_in_order(Matches& matches, const Match& match);
 
   const std::vector<CompiledRule>& rules_;
   NameTable names_;

@@ -40,27 +40,23 @@ struct TextWords {
     return word;
   }
 
-  // Cheaper, and blind to the middle of a text longer than kWhole.
-  std::uint64_t hash_short(std::size_t length) const {
-    const std::uint64_t h = (first ^ std::rotl(last, 23) ^ length) * kOdd1;
-    return h ^ h >> 32;
-  }
-
-  // Different for different (salt, text) with the likelihood of a 64-bit hash; `text` is the one of the constructor.
-  std::uint64_t hash(std::string_view text, std::uint64_t salt) const {
-    std::uint64_t h = mix(salt + text.size() * kOdd1, first);
-    if (text.size() > kWhole) [[unlikely]] {
-      for (std::size_t i = 8; i + 8 < text.size(); i += 8) h = mix(h, load<std::uint64_t>(text.data() + i));
-    }
-    h = mix(h, last);
+  // A place in a table, for the text of the constructor. `salt` is small: a name's number.
+  std::uint64_t hash(std::string_view text, std::uint64_t salt = 0) const {
+    std::uint64_t h = first ^ std::rotl(last, 23) ^ (salt << 16 | text.size());
+    if (text.size() > kWhole) [[unlikely]]
+      h ^= middle(text);
+    h *= kOdd;
     return h ^ h >> 32;
   }
 
  private:
-  static constexpr std::uint64_t kOdd1 = 0x9e3779b97f4a7c15;
-  static constexpr std::uint64_t kOdd2 = 0xd6e8feb86659fd93;
+  static constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
 
-  static std::uint64_t mix(std::uint64_t h, std::uint64_t word) { return std::rotl((h ^ word) * kOdd2, 29) + kOdd1; }
+  static std::uint64_t middle(std::string_view text) {
+    std::uint64_t h = 0;
+    for (std::size_t i = 8; i + 8 < text.size(); i += 8) h = std::rotl((h ^ load<std::uint64_t>(&text[i])) * kOdd, 29);
+    return h;
+  }
 };
 
 }  // namespace weir::rules

@@ -23,7 +23,9 @@ ValueIndex::ValueIndex(std::vector<Filing> filings) {
     while (end < filings.size() && filings[end].name == first.name && filings[end].value == first.value) ++end;
 
     Slot slot;
-    slot.hash = TextWords(first.value).hash(first.value, first.name);
+    const TextWords words(first.value);
+    slot.first = words.first;
+    slot.last = words.last;
     slot.begin = static_cast<std::uint32_t>(items_.size());
     slot.count = static_cast<std::uint32_t>(end - begin);
     slot.text = static_cast<std::uint32_t>(texts_.size());
@@ -33,7 +35,7 @@ ValueIndex::ValueIndex(std::vector<Filing> filings) {
     for (std::size_t i = begin; i < end; ++i) items_.push_back(filings[i].item);
     names_ |= std::uint64_t{1} << (first.name & 63);
 
-    std::size_t at = slot.hash & mask_;
+    std::size_t at = words.hash(first.value, first.name) & mask_;
     while (slots_[at].count != 0) at = (at + 1) & mask_;
     slots_[at] = slot;
     begin = end;

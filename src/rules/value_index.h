@@ -29,17 +29,21 @@ class ValueIndex {
 
   // The items filed under this name and value, ascending. Precondition: may_mention(name).
   std::span<const std::uint32_t> find(NameId name, std::string_view value) const {
-    const std::uint64_t hash = TextWords(value).hash(value, name);
-    for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
+    const TextWords words(value);
+    for (std::size_t at = words.hash(value, name) & mask_;; at = (at + 1) & mask_) {
       const Slot& slot = slots_[at];
       if (slot.count == 0) return {};
-      if (slot.hash == hash && slot.name == name && same(slot, value)) return {&items_[slot.begin], slot.count};
+      if (slot.first == words.first && slot.last == words.last && slot.length == value.size() && slot.name == name &&
+          (value.size() <= TextWords::kWhole || same(slot, value))) {
+        return {&items_[slot.begin], slot.count};
+      }
     }
   }
 
  private:
   struct Slot {
-    std::uint64_t hash = 0;
+    std::uint64_t first = 0;  // TextWords of the value
+    std::uint64_t last = 0;
     std::uint32_t begin = 0;  // in items_
     std::uint32_t count = 0;  // 0: the slot is free
     std::uint32_t text = 0;   // in texts_

@@ -25,10 +25,12 @@ class WordBucket {
       algorithms::charge(allowance, words(), now, cost);
     }
     if (!algorithms::keeps_tail(allowance.algorithm)) {
-      const algorithms::Taken taken = algorithms::take(allowance, twin.words(), now, cost);
-      assert(taken.outcome == outcome && twin == *this);
-      assert(taken.changed == (outcome.admitted && cost > 0));
-      assert(!taken.changed || taken.idle_from == idle_from(allowance));
+      ChargeOutcome one_step;
+      TimePoint idle;
+      const bool changed = algorithms::take(allowance, twin.head, now, cost, one_step, idle);
+      assert(one_step == outcome && twin == *this);
+      assert(changed == (outcome.admitted && cost > 0));
+      assert(!changed || idle == idle_from(allowance));
     }
     return outcome;
   }

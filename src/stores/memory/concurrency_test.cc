@@ -126,8 +126,9 @@ TEST(ConcurrentCalls, SweepingPrefetchingAndCopyingGoOnBesideThem) {
     for (int i = 0; i < 5'000; ++i) {
       const TimePoint now = kStart + Duration(elapsed.fetch_add(997) + 997);
       const BucketKey key = spread_key(random() % 500);
-      store.prefetch({&key, 1});
-      const ChargeOutcome outcome = ask(store, Action::take, now, charge_of(key, allowance, 2));
+      const Charge charge = charge_of(key, allowance, 2);
+      store.prefetch({&charge, 1});
+      const ChargeOutcome outcome = ask(store, Action::take, now, charge);
       ASSERT_EQ(outcome.status, Code::ok);
       ASSERT_EQ(outcome.retry_after.count() > 0, !outcome.admitted);
     }

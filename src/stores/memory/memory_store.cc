@@ -40,7 +40,8 @@ class MemoryStore::LockedShards {
 };
 
 MemoryStore::MemoryStore(const MemoryOptions& options)
-    : budget_(options.max_bytes), shards_(std::make_unique<Shard[]>(kShards)) {
+    : budget_(options.max_bytes), lanes_(options.max_bytes), shards_(std::make_unique<Shard[]>(kShards)) {
+  for (std::size_t i = 0; i < kShards; ++i) shards_[i].use_lane(lanes_, i);
   // A bound too small for the shards themselves leaves room for no bucket.
   if (!budget_.reserve(kShards * sizeof(Shard)))
     (void)budget_.reserve(options.max_bytes, MemoryBudget::Purpose::shrink);
@@ -67,14 +68,14 @@ bool MemoryStore::take_at_home(StoreCall& call) {
   const Algorithm algorithm = charge.allowance->algorithm;
   if (charge.count_denied || algorithms::keeps_tail(algorithm)) return false;
   Shard& shard = shard_of(charge.key);
-  shard.prefetch(charge.key);  // on its way while the lock is taken
   const std::lock_guard hold(shard.lock());
   if (shard.floor_us() > micros(call.now)) return false;
   Slot* const slot = shard.find(charge.key);
   if (slot == nullptr || !slot->holds(algorithm)) return false;
-  const algorithms::Taken taken = algorithms::take(*charge.allowance, slot->words(), call.now, charge.cost);
-  if (taken.changed) shard.set_idle_from(*slot, micros(taken.idle_from));
-  call.outcomes[0] = taken.outcome;
+  TimePoint idle_from;
+  if (algorithms::take(*charge.allowance, slot->head(), call.now, charge.cost, call.outcomes[0], idle_from)) {
+    shard.set_idle_from(*slot, micros(idle_from));
+  }
   return true;
 }
 
@@ -108,8 +109,8 @@ void MemoryStore::count_refused(const StoreCall& call) {
   }
 }
 
-void MemoryStore::prefetch(std::span<const BucketKey> keys) {
-  for (const BucketKey& key : keys) shard_of(key).prefetch(key);
+void MemoryStore::prefetch(std::span<const Charge> charges) {
+  for (const Charge& charge : charges) shard_of(charge.key).prefetch(charge.key);
 }
 
 std::size_t MemoryStore::sweep(TimePoint now, std::size_t slots) {

@@ -39,7 +39,7 @@ struct MemoryStats {
 
 class MemoryStore final : public Store {
  public:
-  static constexpr std::size_t kShards = 1024;
+  static constexpr std::size_t kShards = SlotLanes::kLanes;
 
   // max_bytes includes the shards' own 128 KiB; the snapshot's path is for whoever calls save_snapshot().
   explicit MemoryStore(const MemoryOptions& options = {});
@@ -48,7 +48,7 @@ class MemoryStore final : public Store {
   MemoryStore& operator=(const MemoryStore&) = delete;
 
   bool begin(StoreCall& call) override;
-  void prefetch(std::span<const BucketKey> keys) override;
+  void prefetch(std::span<const Charge> charges) override;
   bool immediate() const override { return true; }
   std::string_view name() const override { return "memory"; }
 
@@ -79,6 +79,7 @@ class MemoryStore final : public Store {
   class LockedShards;
 
   MemoryBudget budget_;
+  SlotLanes lanes_;
   const std::unique_ptr<Shard[]> shards_;
   std::atomic<std::size_t> sweeping_{0};  // the shard at which the next sweep goes on
   std::atomic<std::int64_t> relieved_us_{std::numeric_limits<std::int64_t>::min() / 2};

@@ -140,13 +140,13 @@ TEST(MemoryStore, AnswersAsTheReferenceModelsWhenBucketsShareShards) {
 TEST(MemoryStore, PrefetchingTouchesNothing) {
   MemoryStore store;
   const Allowance allowance = allowance_of(Algorithm::gcra, 10, seconds(10));
-  std::vector<BucketKey> keys;
-  for (std::uint64_t i = 0; i < 100; ++i) keys.push_back(spread_key(i));
-  store.prefetch(keys);
+  std::vector<Charge> charges;
+  for (std::uint64_t i = 0; i < 100; ++i) charges.push_back(charge_of(spread_key(i), allowance));
+  store.prefetch(charges);
   EXPECT_EQ(store.stats().keys, 0u);
-  for (const BucketKey& key : keys) ask(store, Action::take, kStart, charge_of(key, allowance));
-  store.prefetch(keys);
-  for (const BucketKey& key : keys) EXPECT_EQ(ask(store, Action::take, kStart, charge_of(key, allowance)).remaining, 8);
+  for (const Charge& charge : charges) ask(store, Action::take, kStart, charge);
+  store.prefetch(charges);
+  for (const Charge& charge : charges) EXPECT_EQ(ask(store, Action::take, kStart, charge).remaining, 8);
 }
 
 }  // namespace

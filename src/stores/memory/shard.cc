@@ -1,7 +1,5 @@
 #include "stores/memory/shard.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -12,30 +10,12 @@ namespace {
 bool comfortable(std::size_t size, std::size_t capacity) { return size * 5 <= capacity * 4; }
 bool possible(std::size_t size, std::size_t capacity) { return size * 10 <= capacity * 9; }
 
-// Large arrays get pages of their own: these come zeroed, go back to the system at once, and leave no holes in the
-// heap for every capacity that a shard has grown through. (A heap that trims itself stops everyone for milliseconds.)
-constexpr std::size_t kMappedBytes = std::size_t{48} << 10;
-constexpr std::size_t kPage = 4096;
+std::size_t heap_array_bytes(std::size_t capacity) { return heap_bytes(capacity * sizeof(Slot)); }
 
-std::size_t array_bytes(std::size_t capacity) {
-  const std::size_t bytes = capacity * sizeof(Slot);
-  return bytes < kMappedBytes ? heap_bytes(bytes) : (bytes + kPage - 1) / kPage * kPage;
-}
-
-Slot* allocate_array(std::size_t capacity) {
-  const std::size_t bytes = capacity * sizeof(Slot);
-  if (bytes < kMappedBytes) return static_cast<Slot*>(std::calloc(capacity, sizeof(Slot)));
-  void* const pages =
-      ::mmap(nullptr, array_bytes(capacity), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return pages == MAP_FAILED ? nullptr : static_cast<Slot*>(pages);
-}
-
-void release_array(Slot* array, std::size_t capacity) {
-  if (capacity * sizeof(Slot) < kMappedBytes) {
-    std::free(array);
-  } else {
-    ::munmap(array, array_bytes(capacity));
-  }
+// Rounded up, but what grows by a little grows by one layer only: others may need no more than that.
+std::size_t layers_for(std::size_t capacity, std::size_t now) {
+  const std::size_t enough = (capacity + SlotLanes::kSlots - 1) / SlotLanes::kSlots;
+  return now == 0 || enough <= now + 1 ? enough : std::max(capacity / SlotLanes::kSlots, now + 1);
 }
 
 std::size_t block_bytes(std::size_t tail_words) {
@@ -44,30 +24,13 @@ std::size_t block_bytes(std::size_t tail_words) {
 
 }  // namespace
 
-void Slot::set_idle_from(std::int64_t us) {
-  const std::int64_t kept = std::clamp(us, kEarliestIdle, kLatestIdle);
-  state_ = kept * 16 + (state_ & 15);
-}
-
-Slot* Shard::find(const BucketKey& key) {
-  const std::size_t capacity = this->capacity();
-  if (capacity == 0) return nullptr;
-  Slot* const slots = this->slots();
-  // Ends: an array is never full.
-  for (std::size_t i = home(key, capacity); !slots[i].empty(); i = i + 1 == capacity ? 0 : i + 1) {
-    if (slots[i].key_ == key) return &slots[i];
-  }
-  return nullptr;
-}
-
 Slot* Shard::insert(const BucketKey& key, Algorithm algorithm, std::int64_t now_us, MemoryBudget& budget) {
   // Each newcomer pays for looking at two others: a shard that gains buckets also finds those it can forget.
   sweep(now_us, kSweptPerInsert, budget);
   if (!room_for_one(now_us, budget)) return nullptr;
-  const std::size_t capacity = this->capacity();
-  Slot* const slots = this->slots();
-  std::size_t i = home(key, capacity);
-  while (!slots[i].empty()) i = i + 1 == capacity ? 0 : i + 1;
+  const Array slots = array();
+  std::size_t i = home(key, slots.capacity);
+  while (!slots[i].empty()) i = slots.after(i);
   slots[i] = Slot{};
   slots[i].key_ = key;
   slots[i].state_ = Slot::tag(algorithm);
@@ -80,8 +43,8 @@ bool Shard::room_for_one(std::int64_t now_us, MemoryBudget& budget) {
   const std::size_t wanted = size() + 1;
   const std::size_t capacity = this->capacity();
   if (comfortable(wanted, capacity)) return true;
-  const std::size_t larger = capacity + std::max(capacity / 4, kFirstCapacity);
-  if (rehash(larger, MemoryBudget::Purpose::grow, budget)) return true;
+  if (rehash(capacity + std::max(capacity / kGrowthShare, kFirstCapacity), MemoryBudget::Purpose::grow, budget))
+    return true;
   if (possible(wanted, capacity)) return true;
   std::size_t forgotten = walk(now_us, capacity, 1, budget).forgotten;
   if (forgotten == 0) forgotten = walk(now_us, capacity, 1, budget).forgotten;  // what the cursor had passed
@@ -91,24 +54,24 @@ bool Shard::room_for_one(std::int64_t now_us, MemoryBudget& budget) {
 
 void Shard::erase(Slot& slot, MemoryBudget& budget) {
   free_block(slot, budget);
-  Slot* const slots = this->slots();
-  const std::size_t capacity = this->capacity();
-  auto distance = [capacity](std::size_t from, std::size_t to) {
-    return to >= from ? to - from : to + capacity - from;
+  const Array slots = array();
+  auto distance = [&slots](std::size_t from, std::size_t to) {
+    return to >= from ? to - from : to + slots.capacity - from;
   };
-  std::size_t hole = static_cast<std::size_t>(&slot - slots);
+  std::size_t hole = home(slot.key_, slots.capacity);
+  while (&slots[hole] != &slot) hole = slots.after(hole);
   std::size_t i = hole;
   while (true) {
-    i = i + 1 == capacity ? 0 : i + 1;
+    i = slots.after(i);
     if (slots[i].empty()) break;
     // A slot may move back into the hole unless that would put it before its home.
-    if (distance(home(slots[i].key_, capacity), i) < distance(hole, i)) continue;
+    if (distance(home(slots[i].key_, slots.capacity), i) < distance(hole, i)) continue;
     slots[hole] = slots[i];
     // A move from the array's beginning to its end carries it past the cursor, where the current walk would miss it.
     walk_min_us_ = std::min(walk_min_us_, slots[hole].idle_from_us());
     hole = i;
   }
-  slots[hole].state_ = 0;
+  slots[hole] = Slot{};
   size_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -144,16 +107,6 @@ void Shard::free_block(Slot& slot, MemoryBudget& budget) {
   slot.state_ &= ~std::int64_t{8};
 }
 
-void Shard::note_idle_from(std::int64_t us) {
-  no_idle_before_us_ = std::min(no_idle_before_us_, us);
-  walk_min_us_ = std::min(walk_min_us_, us);
-}
-
-void Shard::set_idle_from(Slot& slot, std::int64_t us) {
-  slot.set_idle_from(us);
-  note_idle_from(slot.idle_from_us());
-}
-
 Shard::Sweep Shard::sweep(std::int64_t now_us, std::size_t slots, MemoryBudget& budget) {
   const Sweep result = walk(now_us, slots, slots, budget);
   if (result.forgotten > 0) swept_.fetch_add(result.forgotten, std::memory_order_relaxed);
@@ -172,7 +125,7 @@ Shard::Sweep Shard::walk(std::int64_t now_us, std::size_t slots, std::size_t eno
     cursor_ = capacity();
     walk_min_us_ = kNever;
   }
-  Slot* const array = this->slots();
+  const Array array = this->array();
   while (result.examined < slots && result.forgotten < enough && cursor_ > 0) {
     ++result.examined;
     Slot& slot = array[--cursor_];
@@ -198,43 +151,103 @@ void Shard::shrink(MemoryBudget& budget) {
   const std::size_t capacity = this->capacity();
   if (capacity == 0 || size * 4 > capacity) return;
   if (size == 0) {
-    free_array(budget);
+    const Array old = array();
+    set_array({});
+    free_array(old, budget);
   } else if (capacity > 2 * kFirstCapacity) {
     // When memory is short this fails and the shard stays as it is; a later sweep tries again.
     (void)rehash(size + size / 2 + kFirstCapacity / 2, MemoryBudget::Purpose::shrink, budget);
   }
 }
 
+void Shard::use_lane(SlotLanes& lanes, std::size_t index) {
+  lanes_ = &lanes;
+  lane_ = reinterpret_cast<std::uintptr_t>(lanes.lane(index));
+}
+
+void Shard::set_array(const Array& array) {
+  base_.store(array.base, std::memory_order_relaxed);
+  step_.store(static_cast<std::uint32_t>(array.step), std::memory_order_relaxed);
+  capacity_.store(static_cast<std::uint32_t>(array.capacity), std::memory_order_relaxed);
+  cursor_ = 0;
+}
+
+void Shard::Array::put(const Slot& slot) const {
+  std::size_t i = home(slot.key_, capacity);
+  while (!(*this)[i].empty()) i = after(i);
+  (*this)[i] = slot;
+}
+
+void Shard::Array::zero() const {
+  for (std::size_t i = 0; i < capacity; i += SlotLanes::kSlots) {
+    std::fill_n(&(*this)[i], std::min(capacity - i, SlotLanes::kSlots), Slot{});
+  }
+}
+
+// Moves the buckets to an array of about `capacity`. False: no memory for it, and nothing has changed.
 bool Shard::rehash(std::size_t capacity, MemoryBudget::Purpose purpose, MemoryBudget& budget) {
-  if (capacity > std::numeric_limits<std::uint32_t>::max()) return false;
-  if (!budget.reserve(array_bytes(capacity), purpose)) return false;
-  Slot* const fresh = allocate_array(capacity);
-  if (fresh == nullptr) {
-    budget.release(array_bytes(capacity));
-    return false;
+  if (capacity > std::numeric_limits<std::uint32_t>::max() / 2) return false;
+  const Array old = array();
+  Array fresh;
+  if (lanes_ != nullptr && capacity >= SlotLanes::kSlots) {
+    const std::size_t layers = layers_for(capacity, old.layers());
+    if (old.in_lane()) return resize_in_lane(layers, purpose, budget);
+    if (lanes_->open(0, layers, purpose, budget)) {
+      fresh = {lane_, SlotLanes::kLayerBytes, layers * SlotLanes::kSlots};
+    }
   }
-  Slot* const old = slots();
-  const std::size_t old_capacity = this->capacity();
-  for (std::size_t from = 0; from < old_capacity; ++from) {
-    if (old[from].empty()) continue;
-    std::size_t i = home(old[from].key_, capacity);
-    while (!fresh[i].empty()) i = i + 1 == capacity ? 0 : i + 1;
-    fresh[i] = old[from];
+  // A shard whose lane cannot grow has the heap, as far as the budget goes.
+  if (fresh.capacity == 0 && !make_heap_array(capacity, purpose, budget, fresh)) return false;
+  for (std::size_t from = 0; from < old.capacity; ++from) {
+    if (!old[from].empty()) fresh.put(old[from]);
   }
-  free_array(budget);
-  slots_.store(fresh, std::memory_order_relaxed);
-  capacity_.store(static_cast<std::uint32_t>(capacity), std::memory_order_relaxed);
+  set_array(fresh);
+  free_array(old, budget);
   return true;
 }
 
-void Shard::free_array(MemoryBudget& budget) {
-  if (capacity() > 0) {
-    release_array(slots(), capacity());
-    budget.release(array_bytes(capacity()));
+bool Shard::make_heap_array(std::size_t capacity, MemoryBudget::Purpose purpose, MemoryBudget& budget, Array& fresh) {
+  if (!budget.reserve(heap_array_bytes(capacity), purpose)) return false;
+  void* const slots = std::calloc(capacity, sizeof(Slot));
+  if (slots == nullptr) {
+    budget.release(heap_array_bytes(capacity));
+    return false;
   }
-  slots_.store(nullptr, std::memory_order_relaxed);
-  capacity_.store(0, std::memory_order_relaxed);
-  cursor_ = 0;
+  fresh = {reinterpret_cast<std::uintptr_t>(slots), SlotLanes::kPieceBytes, capacity};
+  return true;
+}
+
+// The array stays where it is and every bucket finds a new place in it, by way of a copy.
+bool Shard::resize_in_lane(std::size_t layers, MemoryBudget::Purpose purpose, MemoryBudget& budget) {
+  const Array old = array();
+  Array copy;
+  if (!make_heap_array(std::max(size(), kFirstCapacity), purpose, budget, copy)) return false;
+  if (layers > old.layers() && !lanes_->open(old.layers(), layers, purpose, budget)) {
+    free_array(copy, budget);
+    return false;
+  }
+  std::size_t copied = 0;
+  for (std::size_t i = 0; i < old.capacity; ++i) {
+    if (!old[i].empty()) copy[copied++] = old[i];
+  }
+  old.zero();
+  const Array fresh{lane_, SlotLanes::kLayerBytes, layers * SlotLanes::kSlots};
+  for (std::size_t i = 0; i < copied; ++i) fresh.put(copy[i]);
+  set_array(fresh);
+  if (layers < old.layers()) lanes_->close(layers, old.layers(), budget);
+  free_array(copy, budget);
+  return true;
+}
+
+void Shard::free_array(const Array& array, MemoryBudget& budget) {
+  if (array.capacity == 0) return;
+  if (array.in_lane()) {
+    array.zero();
+    lanes_->close(0, array.layers(), budget);
+  } else {
+    std::free(&array[0]);
+    budget.release(heap_array_bytes(array.capacity));
+  }
 }
 
 bool Shard::restore(const BucketImage& image, std::int64_t now_us, MemoryBudget& budget) {
@@ -254,8 +267,8 @@ bool Shard::restore(const BucketImage& image, std::int64_t now_us, MemoryBudget&
 }
 
 void Shard::copy_to(ShardCopy& copy) {
-  Slot* const array = slots();
-  for (std::size_t i = 0; i < capacity(); ++i) {
+  const Array array = this->array();
+  for (std::size_t i = 0; i < array.capacity; ++i) {
     if (array[i].empty()) continue;
     const algorithms::BucketWords words = array[i].words();
     ShardCopy::Bucket bucket{array[i].key_, array[i].algorithm(), array[i].idle_from_us(), {}, words.tail.size()};
@@ -266,11 +279,12 @@ void Shard::copy_to(ShardCopy& copy) {
 }
 
 void Shard::close(MemoryBudget& budget) {
-  Slot* const array = slots();
-  for (std::size_t i = 0; i < capacity(); ++i) {
+  const Array array = this->array();
+  for (std::size_t i = 0; i < array.capacity; ++i) {
     if (!array[i].empty()) free_block(array[i], budget);
   }
-  free_array(budget);
+  set_array({});
+  free_array(array, budget);
   size_.store(0, std::memory_order_relaxed);
   no_idle_before_us_ = kNever;
 }
@@ -278,16 +292,6 @@ void Shard::close(MemoryBudget& budget) {
 ShardCounters Shard::counters() const {
   return {swept_.load(std::memory_order_relaxed), evicted_.load(std::memory_order_relaxed),
           refused_.load(std::memory_order_relaxed)};
-}
-
-void Shard::prefetch(const BucketKey& key) const {
-  // Another thread may be replacing the array. A capacity that does not fit the pointer makes a useless address,
-  // and prefetching a useless address does nothing; it is never dereferenced.
-  const std::size_t capacity = this->capacity();
-  const auto base = reinterpret_cast<std::uintptr_t>(slots());
-  const std::uintptr_t address = base + home(key, capacity) * sizeof(Slot);
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
-  __builtin_prefetch(reinterpret_cast<const void*>(address + sizeof(Slot)), 1);
 }
 
 }  // namespace weir::stores

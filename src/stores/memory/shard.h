@@ -2,7 +2,10 @@
 //
 // Open addressing with linear probing over 48-byte slots; deletion shifts back, so there are no tombstones. Keys are
 // keyed hashes already (nobody outside can choose them to collide), so a key's home is simply `low` scaled to the
-// capacity, which may be any number: arrays grow by a quarter and stay well filled.
+// capacity, which may be any number: arrays grow by an eighth and stay well filled.
+//
+// A small array stands on the heap; one of SlotLanes::kSlots or more in the shard's lane (slot_lanes.h), in pieces of
+// the same size whose addresses are a fixed step apart.
 //
 // A bucket with a tail keeps head and tail together in one heap block that the slot points to.
 //
@@ -17,6 +20,7 @@
 // next insert(), erase() or sweep(), or until the lock is released. Memory belongs to the shard; close() gives it back.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +30,7 @@
 
 #include "algorithms/bucket.h"
 #include "stores/memory/memory_budget.h"
+#include "stores/memory/slot_lanes.h"
 #include "stores/memory/spin_lock.h"
 #include "weir/store.h"
 
@@ -45,8 +50,10 @@ class Slot {
   std::int64_t idle_from_us() const { return state_ >> 4; }
   bool idle(std::int64_t now_us) const { return idle_from_us() <= now_us; }
 
+  // Precondition: the algorithm keeps no tail.
+  algorithms::Head head() { return algorithms::Head(head_); }
   algorithms::BucketWords words() {
-    if (!has_block()) return {std::span<std::int64_t, algorithms::kHeadWords>(head_), {}};
+    if (!has_block()) return {head(), {}};
     std::int64_t* const block = this->block();
     return {std::span<std::int64_t, algorithms::kHeadWords>(block, algorithms::kHeadWords),
             std::span<std::int64_t>(block + algorithms::kHeadWords, tail_words())};
@@ -59,13 +66,16 @@ class Slot {
   bool has_block() const { return (state_ & 8) != 0; }
   std::int64_t* block() const { return reinterpret_cast<std::int64_t*>(head_[0]); }
   std::size_t tail_words() const { return static_cast<std::size_t>(head_[1]); }
-  void set_idle_from(std::int64_t us);
+  void set_idle_from(std::int64_t us) {
+    const std::int64_t kept = std::clamp(us, kEarliestIdle, kLatestIdle);
+    state_ = kept * 16 + (state_ & 15);
+  }
 
   BucketKey key_;
   std::int64_t head_[algorithms::kHeadWords];  // or, with a block: its address and the length of its tail
   std::int64_t state_;
 };
-static_assert(sizeof(Slot) == 48);
+static_assert(sizeof(Slot) == SlotLanes::kSlotBytes);
 
 // One bucket outside of a shard. `tail` refers to words that somebody else keeps.
 struct BucketImage {
@@ -100,7 +110,18 @@ class alignas(64) Shard {
  public:
   SpinLock& lock() { return lock_; }
 
-  Slot* find(const BucketKey& key);
+  // Lets the shard have the lane `index` for its larger arrays. To be called before anything else.
+  void use_lane(SlotLanes& lanes, std::size_t index);
+
+  Slot* find(const BucketKey& key) {
+    const Array slots = array();
+    if (slots.capacity == 0) return nullptr;
+    // Ends: an array is never full.
+    for (std::size_t i = home(key, slots.capacity); !slots[i].empty(); i = slots.after(i)) {
+      if (slots[i].key_ == key) return &slots[i];
+    }
+    return nullptr;
+  }
 
   // A fresh bucket. The key must not be there. Makes room by growing, at the bound by forgetting an idle bucket; null
   // when neither is possible. The new slot is pinned.
@@ -114,7 +135,11 @@ class alignas(64) Shard {
   [[nodiscard]] bool grow_tail(Slot& slot, std::size_t words, MemoryBudget& budget);
 
   // To be called after each change of a bucket's words.
-  void set_idle_from(Slot& slot, std::int64_t us);
+  void set_idle_from(Slot& slot, std::int64_t us) {
+    slot.set_idle_from(us);
+    no_idle_before_us_ = std::min(no_idle_before_us_, slot.idle_from_us());
+    walk_min_us_ = std::min(walk_min_us_, slot.idle_from_us());
+  }
   // A pinned slot is never idle, until set_idle_from() says when it is.
   void pin(Slot& slot) { slot.set_idle_from(Slot::kLatestIdle); }
 
@@ -137,7 +162,14 @@ class alignas(64) Shard {
 
   // The following need no lock.
   void count_refused() { refused_.fetch_add(1, std::memory_order_relaxed); }
-  void prefetch(const BucketKey& key) const;
+  void prefetch(const BucketKey& key) const {
+    // Another thread may be replacing the array. A capacity that does not fit the pointer makes a useless address,
+    // and prefetching a useless address does nothing; it is never dereferenced.
+    const Array slots = array();
+    const std::uintptr_t address = slots.address(home(key, slots.capacity));
+    __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
+    __builtin_prefetch(reinterpret_cast<const void*>(address + sizeof(Slot)), 1);
+  }
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
   ShardCounters counters() const;
 
@@ -145,31 +177,59 @@ class alignas(64) Shard {
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   static constexpr std::size_t kFirstCapacity = 8;
   static constexpr std::size_t kSweptPerInsert = 2;
+  static constexpr std::size_t kGrowthShare = 8;  // an array grows by an eighth
 
   static std::size_t home(const BucketKey& key, std::size_t capacity) {
     return static_cast<std::size_t>(((key.low >> 32) * capacity) >> 32);  // capacity fits in 32 bits
   }
-  Slot* slots() const { return slots_.load(std::memory_order_relaxed); }
+
+  // Where the slots are. Good for as long as the shard's array is.
+  struct Array {
+    std::uintptr_t base = 0;
+    std::size_t step = SlotLanes::kPieceBytes;  // from one piece to the next
+    std::size_t capacity = 0;
+
+    std::uintptr_t address(std::size_t i) const {
+      return base + i / SlotLanes::kSlots * step + i % SlotLanes::kSlots * sizeof(Slot);
+    }
+    Slot& operator[](std::size_t i) const { return *reinterpret_cast<Slot*>(address(i)); }
+    std::size_t after(std::size_t i) const { return i + 1 == capacity ? 0 : i + 1; }
+    bool in_lane() const { return step != SlotLanes::kPieceBytes; }
+    std::size_t layers() const { return in_lane() ? capacity / SlotLanes::kSlots : 0; }
+    void put(const Slot& slot) const;
+    void zero() const;
+  };
+  Array array() const {
+    return {base_.load(std::memory_order_relaxed), step_.load(std::memory_order_relaxed), capacity()};
+  }
+  void set_array(const Array& array);
   std::size_t capacity() const { return capacity_.load(std::memory_order_relaxed); }
 
   Sweep walk(std::int64_t now_us, std::size_t slots, std::size_t enough, MemoryBudget& budget);
   bool room_for_one(std::int64_t now_us, MemoryBudget& budget);
   bool rehash(std::size_t capacity, MemoryBudget::Purpose purpose, MemoryBudget& budget);
-  void free_array(MemoryBudget& budget);
+  bool resize_in_lane(std::size_t layers, MemoryBudget::Purpose purpose, MemoryBudget& budget);
+  bool move_to(const Array& fresh, MemoryBudget& budget);
+  bool make_heap_array(std::size_t capacity, MemoryBudget::Purpose purpose, MemoryBudget& budget, Array& fresh);
+  void free_array(const Array& array, MemoryBudget& budget);
   void free_block(Slot& slot, MemoryBudget& budget);
-  void note_idle_from(std::int64_t us);
 
   SpinLock lock_;
   // Atomic only so that prefetch() and size() may read them without the lock; written under it.
   std::atomic<std::uint32_t> size_{0};
   std::atomic<std::uint32_t> capacity_{0};
-  std::atomic<Slot*> slots_{nullptr};
+  std::atomic<std::uint32_t> step_{SlotLanes::kPieceBytes};
+  std::atomic<std::uintptr_t> base_{0};
 
   // Guarded by lock_.
   std::int64_t floor_us_ = std::numeric_limits<std::int64_t>::min();
   std::int64_t no_idle_before_us_ = kNever;
   std::size_t cursor_ = 0;             // the current walk has yet to look at the slots before it
   std::int64_t walk_min_us_ = kNever;  // earliest idle moment among what the current walk has passed or missed
+
+  // Constant after use_lane().
+  SlotLanes* lanes_ = nullptr;  // null: everything on the heap
+  std::uintptr_t lane_ = 0;
 
   std::atomic<std::uint64_t> swept_{0};
   std::atomic<std::uint64_t> evicted_{0};

@@ -10,8 +10,12 @@ namespace {
 
 constexpr std::int64_t kFar = std::int64_t{1} << 50;
 
-class ShardTest : public testing::Test {
+// On the heap, and in a lane.
+class ShardTest : public testing::TestWithParam<bool> {
  protected:
+  ShardTest() {
+    if (GetParam()) shard_.use_lane(lanes_, 5);
+  }
   ~ShardTest() override {
     shard_.close(budget_);
     EXPECT_EQ(budget_.used(), 0u) << "every byte that was reserved must be released";
@@ -23,12 +27,15 @@ class ShardTest : public testing::Test {
     return slot;
   }
 
-  MemoryBudget budget_{std::size_t{64} << 20};
+  MemoryBudget budget_{std::size_t{1} << 30};
+  SlotLanes lanes_{std::size_t{1} << 30};
   Shard shard_;
 };
+INSTANTIATE_TEST_SUITE_P(Memory, ShardTest, testing::Bool(),
+                         [](const auto& tested) { return tested.param ? "lane" : "heap"; });
 
 // Keys from a few homes only, some at the very end of the array, so that runs of slots are long and wrap around.
-TEST_F(ShardTest, FindsExactlyWhatIsThereAmongCollidingKeys) {
+TEST_P(ShardTest, FindsExactlyWhatIsThereAmongCollidingKeys) {
   std::mt19937_64 random(1);
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t> expected;
   auto random_key = [&] {
@@ -56,7 +63,7 @@ TEST_F(ShardTest, FindsExactlyWhatIsThereAmongCollidingKeys) {
   }
 }
 
-TEST_F(ShardTest, TheZeroKeyIsAKeyLikeAnyOther) {
+TEST_P(ShardTest, TheZeroKeyIsAKeyLikeAnyOther) {
   EXPECT_EQ(shard_.find({0, 0}), nullptr);
   insert({0, 0});
   EXPECT_NE(shard_.find({0, 0}), nullptr);
@@ -65,7 +72,7 @@ TEST_F(ShardTest, TheZeroKeyIsAKeyLikeAnyOther) {
   EXPECT_EQ(shard_.find({0, 0}), nullptr);
 }
 
-TEST_F(ShardTest, KeepsAlgorithmAndIdleMomentAtTheirExtremes) {
+TEST_P(ShardTest, KeepsAlgorithmAndIdleMomentAtTheirExtremes) {
   Slot& slot = *insert({1, 1});
   for (const std::int64_t us : {std::int64_t{0}, std::int64_t{-5}, kFar, Slot::kLatestIdle, Slot::kEarliestIdle}) {
     shard_.set_idle_from(slot, us);
@@ -79,7 +86,7 @@ TEST_F(ShardTest, KeepsAlgorithmAndIdleMomentAtTheirExtremes) {
   EXPECT_EQ(slot.idle_from_us(), Slot::kEarliestIdle);
 }
 
-TEST_F(ShardTest, AGrowingTailKeepsItsWordsAndTheHead) {
+TEST_P(ShardTest, AGrowingTailKeepsItsWordsAndTheHead) {
   Slot& slot = *insert({1, 1});
   slot.words().head[0] = 11;
   slot.words().head[2] = 33;
@@ -99,7 +106,7 @@ TEST_F(ShardTest, AGrowingTailKeepsItsWordsAndTheHead) {
   EXPECT_EQ(slot.words().tail.size(), 500u);
 }
 
-TEST_F(ShardTest, ATailThatTheBudgetForbidsChangesNothing) {
+TEST_P(ShardTest, ATailThatTheBudgetForbidsChangesNothing) {
   Slot& slot = *insert({1, 1});
   slot.words().head[0] = 11;
   ASSERT_TRUE(shard_.grow_tail(slot, 4, budget_));
@@ -110,7 +117,7 @@ TEST_F(ShardTest, ATailThatTheBudgetForbidsChangesNothing) {
   EXPECT_EQ(slot.words().tail.size(), 4u);
 }
 
-TEST_F(ShardTest, RenewingFreesTheTailAndZeroesTheWords) {
+TEST_P(ShardTest, RenewingFreesTheTailAndZeroesTheWords) {
   Slot& slot = *insert({1, 1});
   const std::size_t without_tail = budget_.used();
   ASSERT_TRUE(shard_.grow_tail(slot, 100, budget_));
@@ -122,7 +129,7 @@ TEST_F(ShardTest, RenewingFreesTheTailAndZeroesTheWords) {
   EXPECT_EQ(slot.words().head[1], 0);
 }
 
-TEST_F(ShardTest, SweepingForgetsTheIdleAndKeepsTheRest) {
+TEST_P(ShardTest, SweepingForgetsTheIdleAndKeepsTheRest) {
   for (std::uint64_t i = 0; i < 100; ++i) insert({i, i << 57}, i % 2 == 0 ? 1'000 : 2'000);
   EXPECT_EQ(shard_.sweep(999, 1'000, budget_).forgotten, 0u);
   const Shard::Sweep swept = shard_.sweep(1'000, 1'000, budget_);
@@ -133,7 +140,7 @@ TEST_F(ShardTest, SweepingForgetsTheIdleAndKeepsTheRest) {
   EXPECT_EQ(shard_.sweep(2'000, 1'000, budget_).forgotten, 50u);
 }
 
-TEST_F(ShardTest, ASweepLooksAtNoMoreSlotsThanAllowedAndGoesOnWhereItStopped) {
+TEST_P(ShardTest, ASweepLooksAtNoMoreSlotsThanAllowedAndGoesOnWhereItStopped) {
   for (std::uint64_t i = 0; i < 100; ++i) insert({i, i << 57}, 1'000);
   std::size_t forgotten = 0;
   for (int i = 0; i < 100 && shard_.size() > 0; ++i) {
@@ -145,7 +152,7 @@ TEST_F(ShardTest, ASweepLooksAtNoMoreSlotsThanAllowedAndGoesOnWhereItStopped) {
 }
 
 // The lower bound that makes "nothing is idle" cheap must never hide something idle, whatever has moved meanwhile.
-TEST_F(ShardTest, NeverOverlooksAnIdleBucketForGood) {
+TEST_P(ShardTest, NeverOverlooksAnIdleBucketForGood) {
   std::mt19937_64 random(7);
   std::int64_t now = 0;
   for (int round = 0; round < 3'000; ++round) {
@@ -170,7 +177,7 @@ TEST_F(ShardTest, NeverOverlooksAnIdleBucketForGood) {
   }
 }
 
-TEST_F(ShardTest, APinnedSlotIsNeverForgotten) {
+TEST_P(ShardTest, APinnedSlotIsNeverForgotten) {
   Slot* const slot = shard_.insert({1, 1}, Algorithm::gcra, 0, budget_);
   insert({2, 1}, 10);
   shard_.sweep(kFar, 1'000, budget_);
@@ -178,16 +185,40 @@ TEST_F(ShardTest, APinnedSlotIsNeverForgotten) {
   EXPECT_EQ(shard_.find({1, 1}), slot);
 }
 
-TEST_F(ShardTest, GivesMemoryBackWhenMostSlotsAreEmpty) {
-  for (std::uint64_t i = 0; i < 10'000; ++i) insert({i, i * 0x9E3779B97F4A7C15}, i < 100 ? kFar : 10);
+TEST_P(ShardTest, GivesMemoryBackWhenMostSlotsAreEmpty) {
+  for (std::uint64_t i = 0; i < 2'000; ++i) insert({i, i * 0x9E3779B97F4A7C15}, i < 20 ? kFar : 10);
   const std::size_t full = budget_.used();
   shard_.sweep(10, 100'000, budget_);
   shard_.shrink(budget_);
   EXPECT_LT(budget_.used(), full / 50);
-  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_NE(shard_.find({i, i * 0x9E3779B97F4A7C15}), nullptr);
+  for (std::uint64_t i = 0; i < 20; ++i) EXPECT_NE(shard_.find({i, i * 0x9E3779B97F4A7C15}), nullptr);
   shard_.sweep(kFar, 100'000, budget_);
   shard_.shrink(budget_);
   EXPECT_EQ(budget_.used(), 0u);
+}
+
+TEST_P(ShardTest, KeepsEveryBucketWhileItGrowsAndShrinks) {
+  std::map<std::uint64_t, std::int64_t> expected;
+  const auto key_of = [](std::uint64_t i) { return BucketKey{i, i * 0x9E3779B97F4A7C15}; };
+  std::uint64_t next = 0;
+  for (int tide = 0; tide < 4; ++tide) {
+    for (int i = 0; i < 700; ++i, ++next) {
+      Slot* const slot = insert(key_of(next));
+      ASSERT_NE(slot, nullptr);
+      slot->words().head[2] = expected[next] = static_cast<std::int64_t>(next * 31 + 1);
+    }
+    while (expected.size() > static_cast<std::size_t>(30 + 40 * tide)) {
+      shard_.erase(*shard_.find(key_of(expected.begin()->first)), budget_);
+      expected.erase(expected.begin());
+    }
+    shard_.shrink(budget_);
+    ASSERT_EQ(shard_.size(), expected.size());
+    for (const auto& [i, word] : expected) {
+      Slot* const slot = shard_.find(key_of(i));
+      ASSERT_NE(slot, nullptr);
+      ASSERT_EQ(slot->words().head[2], word);
+    }
+  }
 }
 
 TEST(FullShard, LetsNewcomersReplaceTheIdleButNothingElse) {
