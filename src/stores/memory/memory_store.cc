@@ -17,6 +17,9 @@ constexpr std::size_t kSweepStretch = 256;
 constexpr std::size_t kReliefSlots = 8'192;
 constexpr Duration kReliefInterval = std::chrono::milliseconds(1);
 
+// Up to so many buckets are taken from without a Transaction.
+constexpr std::size_t kFewCharges = 16;
+
 }  // namespace
 
 class MemoryStore::LockedShards {
@@ -60,23 +63,60 @@ bool MemoryStore::begin(StoreCall& call) {
   return true;
 }
 
-// Nearly every call: a take from one bucket that is there and keeps no tail. False: nothing has changed, and the
-// general way must be gone.
+// Nearly every call: a take from buckets that are there and keep no tail. False: nothing has changed, and the general
+// way must be gone.
 bool MemoryStore::take_at_home(StoreCall& call) {
-  if (call.charges.size() != 1 || call.action != Action::take) return false;
-  const Charge& charge = call.charges[0];
-  const Algorithm algorithm = charge.allowance->algorithm;
-  if (charge.count_denied || algorithms::keeps_tail(algorithm)) return false;
-  Shard& shard = shard_of(charge.key);
-  const std::lock_guard hold(shard.lock());
-  if (shard.floor_us() > micros(call.now)) return false;
-  Slot* const slot = shard.find(charge.key);
-  if (slot == nullptr || !slot->holds(algorithm)) return false;
-  TimePoint idle_from;
-  if (algorithms::take(*charge.allowance, slot->head(), call.now, charge.cost, call.outcomes[0], idle_from)) {
-    shard.set_idle_from(*slot, micros(idle_from));
+  if (call.action != Action::take) return false;
+  for (const Charge& charge : call.charges) {
+    if (charge.count_denied || algorithms::keeps_tail(charge.allowance->algorithm)) return false;
+  }
+  if (call.charges.size() == 1) {
+    Shard& shard = shard_of(call.charges[0].key);
+    const std::lock_guard hold(shard.lock());
+    Slot* const slot = find_at_home(shard, call.charges[0], call.now);
+    if (slot == nullptr) return false;
+    take_from(shard, *slot, call.charges[0], call.now, call.outcomes[0]);
+    return true;
+  }
+  return call.charges.size() <= kFewCharges && take_together(call);
+}
+
+// The same for several: each takes at once, and all are put back as they were when one that binds denies. Nobody sees
+// it, because all shards are locked.
+bool MemoryStore::take_together(StoreCall& call) {
+  const LockedShards hold(*this, call.charges);
+  Slot* slots[kFewCharges];
+  const std::size_t count = call.charges.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    slots[i] = find_at_home(shard_of(call.charges[i].key), call.charges[i], call.now);
+    if (slots[i] == nullptr) return false;
+  }
+  Slot before[kFewCharges];
+  for (std::size_t i = 0; i < count; ++i) {
+    const Charge& charge = call.charges[i];
+    before[i] = *slots[i];
+    take_from(shard_of(charge.key), *slots[i], charge, call.now, call.outcomes[i]);
+    if (call.outcomes[i].admitted || !charge.binding) continue;
+    while (i > 0) {
+      --i;
+      *slots[i] = before[i];
+    }
+    return false;
   }
   return true;
+}
+
+Slot* MemoryStore::find_at_home(Shard& shard, const Charge& charge, TimePoint now) {
+  if (shard.floor_us() > micros(now)) return nullptr;
+  Slot* const slot = shard.find(charge.key);
+  return slot != nullptr && slot->holds(charge.allowance->algorithm) ? slot : nullptr;
+}
+
+void MemoryStore::take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome) {
+  TimePoint idle_from;
+  if (algorithms::take(*charge.allowance, slot.head(), now, charge.cost, outcome, idle_from)) {
+    shard.set_idle_from(slot, micros(idle_from));
+  }
 }
 
 // False: no room for a binding charge, and nothing has changed.

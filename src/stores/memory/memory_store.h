@@ -71,6 +71,9 @@ class MemoryStore final : public Store {
   static_assert(kShards == std::size_t{1} << (64 - 54));
 
   bool take_at_home(StoreCall& call);
+  bool take_together(StoreCall& call);
+  static Slot* find_at_home(Shard& shard, const Charge& charge, TimePoint now);
+  static void take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome);
   bool attempt(StoreCall& call);
   bool relieve(TimePoint now);
   void count_refused(const StoreCall& call);
