@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# clang-tidy over the sources of the rooms, with the checks of .clang-tidy.
+# clang-tidy over what changed since the last run (scripts/clang_tidy.py); arguments name files or folders.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset release >/dev/null
-git ls-files 'src/*.cc' | grep -v '_test\.cc$' | xargs -P "$(nproc)" -n 4 clang-tidy-14 -p build --quiet
+cmake --build build --parallel "$(nproc)" --target weir_program >/dev/null
+exec /usr/bin/python3 scripts/clang_tidy.py "$@"

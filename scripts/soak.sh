@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# The suites that race threads and fill memory, over and over, for SOAK_MINUTES (30), under ThreadSanitizer in turn.
+# For SOAK_MINUTES (30): half of it a real server under load (tests/soak/soak.py says what must hold), half of it the
+# suites that race threads and fill memory, over and over, in turn under ThreadSanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${SOAK_MINUTES:-30}
-cmake --preset release >/dev/null && cmake --build build --parallel "$(nproc)" --target memory_tests engine_tests memory_contract_tests
+cmake --preset release >/dev/null && cmake --build build --parallel "$(nproc)" --target weir_program memory_tests engine_tests memory_contract_tests
 cmake --preset tsan >/dev/null && cmake --build build/tsan --parallel "$(nproc)" --target memory_tests engine_tests
-end=$((SECONDS + minutes * 60))
+/usr/bin/python3 tests/soak/soak.py build/bin/weir "$(/usr/bin/python3 -c "print($minutes / 2)")"
+end=$((SECONDS + minutes * 30))
 rounds=0
-while [ "$SECONDS" -lt "$end" ]; do
+while [ "$rounds" -eq 0 ] || [ "$SECONDS" -lt "$end" ]; do
   for program in build/bin/memory_tests build/bin/memory_contract_tests build/bin/engine_tests build/tsan/bin/memory_tests build/tsan/bin/engine_tests; do
     "$program" --gtest_shuffle --gtest_brief=1
   done
   rounds=$((rounds + 1))
-  echo "round $rounds done"
+  echo "suites, round $rounds: passed"
 done
 echo "$rounds passed, 0 failed"
