@@ -3,7 +3,8 @@
 
 One redis-server on core 0, the load on core 1, taking turns, so that a machine whose speed drifts slows both alike.
 `redis_script` prints the script and the call that a decision sends; redis-benchmark repeats that call on random keys.
-`redis_load` makes decisions: rules, keys, charge, one script call, verdict. Run it through bench/run.py.
+`redis_load` makes decisions: rules, keys, charge, one script call, verdict. Each shape of load is compared with the
+same clients and depth under redis-benchmark. Run it through bench/run.py.
 """
 import json
 import re
@@ -17,6 +18,8 @@ KEYS = 10_000  # as in redis_load.cc
 DECISIONS = 100_000
 CLIENTS = 64
 DEPTH = 16
+# Clients and how many calls each has under way: redis-benchmark opens a connection for each, a node of Weir shares one.
+SHAPES = {"64_clients": (CLIENTS, 1), "64_clients_16_deep": (CLIENTS, DEPTH), "1_client_64_deep": (1, CLIENTS)}
 FLOOD_PERCENT = 90
 # The bench wants rates, not failure policies: no call may be given up because a core is busy with something else.
 DEADLINE = "10s"
@@ -68,10 +71,10 @@ def raw_call(run, redis):
     return words[:3] + [key[:-len("__rand_int__")] + "__rand_int__"] + words[4:]
 
 
-def raw_round(run, redis, call):
+def raw_round(run, redis, call, clients, depth):
     """Calls per second, and microseconds of Redis's CPU for each."""
     before = redis.cpu()
-    done = subprocess.run(["redis-benchmark", "-p", str(redis.server.port), "-c", str(CLIENTS), "-P", str(DEPTH), "-n", str(DECISIONS),
+    done = subprocess.run(["redis-benchmark", "-p", str(redis.server.port), "-c", str(clients), "-P", str(depth), "-n", str(DECISIONS),
                            "-r", str(KEYS), "-q", *call], preexec_fn=run.pin(1), capture_output=True, text=True)
     used = redis.cpu() - before
     rates = re.findall(r"([\d.]+) requests per second", done.stdout)
@@ -111,25 +114,22 @@ def bench_redis(args):
     redis = Redis(run)
     try:
         call = raw_call(run, redis)
-        # As many decisions in flight as clients, on one connection and on two; and as many as redis-benchmark has.
-        shapes = {"exact": (CLIENTS, 1), "exact_2_connections": (CLIENTS, 2), "exact_1024_in_flight": (CLIENTS * DEPTH, 1)}
-        raw, samples = [], {name: [] for name in shapes}
-        raw_round(run, redis, call)
+        raw, samples = {name: [] for name in SHAPES}, {name: [] for name in SHAPES}
+        raw_round(run, redis, call, CLIENTS, DEPTH)
         load_round(run, redis, CLIENTS)
         for _ in range(args.rounds):
-            raw.append(raw_round(run, redis, call))
-            for name, (in_flight, connections) in shapes.items():
-                samples[name].append(load_round(run, redis, in_flight, connections))
+            for name, (clients, depth) in SHAPES.items():
+                raw[name].append(raw_round(run, redis, call, clients, depth))
+                samples[name].append(load_round(run, redis, clients * depth))
         flood = {prefilter: load_round(run, redis, CLIENTS, 1, FLOOD_PERCENT, prefilter) for prefilter in ("off", "on")}
     finally:
         redis.stop()
-    raw_rate, raw_us = (statistics.median(values) for values in zip(*raw))
-
-    results = [row("redis.raw_evalsha", "/s", raw_rate), row("redis.raw_evalsha_cpu", "us", raw_us, digits=2)]
+    results = []
     for name, reports in samples.items():
+        raw_rate, raw_us = (statistics.median(values) for values in zip(*raw[name]))
         rate, used = (statistics.median(report[member] for report in reports) for member in ("rate", "redis_us"))
         results += [row(f"redis.{name}", "/s", rate, raw_rate), row(f"redis.{name}_cpu", "us", used, raw_us, digits=2)]
-    calls = statistics.median(report["redis_calls"] for report in samples["exact"])
+    calls = statistics.median(report["redis_calls"] for report in samples["64_clients"])
     cut = 1 - flood["on"]["redis_calls"] / flood["off"]["redis_calls"]
     return results + [
         row("redis.calls_per_decision", "", calls / DECISIONS, digits=3),

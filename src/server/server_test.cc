@@ -287,6 +287,34 @@ TEST_F(ServerTest, StartsWithoutRedisAndAnswersByPolicy) {
   EXPECT_THAT(log_.text(), Not(HasSubstr("secret")));
 }
 
+// Requests wait on both loops for a Redis that takes connections and says nothing, and the server goes away.
+TEST_F(ServerTest, EndsInGoodOrderWhileRedisOwesAnswers) {
+  const int mute = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(mute, reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(mute, 64), 0);
+  ASSERT_EQ(::getsockname(mute, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  config_.store = "redis://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "?deadline=60s&connect_timeout=60s";
+  config_.hash_key_file = folder_ / "key";
+  config_.drain_timeout = std::chrono::milliseconds(0);
+  start();
+  std::vector<std::unique_ptr<Caller>> callers;
+  const std::string body = "{\"attributes\":{\"tenant\":\"acme\"}}";
+  for (int i = 0; i < 32; ++i) {
+    callers.push_back(std::make_unique<Caller>(server_->address("http")));
+    callers.back()->send("POST /v1/check HTTP/1.1\r\nHost: weir\r\nContent-Length: " + std::to_string(body.size()) +
+                         "\r\n\r\n" + body);
+  }
+  await_metric("weir_store_calls_total 32\n");
+  server_->drain();
+  server_.reset();
+  for (const auto& caller : callers) EXPECT_THAT(caller->rest(), Not(HasSubstr("200 OK")));
+  ::close(mute);
+}
+
 // R53: what Lua's doubles cannot count exactly is refused, at the start and later.
 TEST_F(ServerTest, RulesBeyondTheBoundsOfRedisAreRefused) {
   config_.store = "redis://127.0.0.1:1";

@@ -59,10 +59,7 @@ void Connection::connect() {
 void Connection::on_open() {
   wire_->start_reading();
   std::string hello = greeting_.commands;
-  if (!hello.empty()) {
-    writing_ = true;
-    wire_->write(hello);
-  }
+  if (!hello.empty()) writing_ = !wire_->write(hello);
   if (greeting_.replies.empty()) {
     state_ = State::ready;
     retry_delay_ = kFirstRetry;
@@ -74,13 +71,14 @@ void Connection::on_open() {
 void Connection::finish(ReplyHandler& handler, SteadyTime deadline, std::uint8_t skipped) {
   pending_.push_back({&handler, deadline, skipped});
   watch(deadline);
-  if (ready() && !writing_) turn_.ask();
+  if (!ready() || writing_) return;
+  if (queued_.size() >= kEagerBytes) return flush();
+  turn_.ask();
 }
 
 void Connection::flush() {
   if (!ready() || writing_ || queued_.empty()) return;
-  writing_ = true;
-  wire_->write(queued_);
+  writing_ = !wire_->write(queued_);
 }
 
 void Connection::on_written() {

@@ -1,9 +1,10 @@
 // Connection: keeps one connection to one server alive and lets many commands share it.
 //
-// What is queued in one turn of the loop leaves in one system call. Answers come in the order of the commands, so a
-// connection on which one is overdue is closed at once: everything waiting on it fails, and nothing can ever be given
-// the answer of another. Then it connects again, after a delay that doubles up to a bound, and greets the server (log
-// in, choose the database, load scripts) before any command.
+// What is queued in one turn of the loop leaves in one system call, or in pieces of kEagerBytes if it is more: the
+// server then begins with the first while we write the next. Answers come in the order of the commands, so a connection
+// on which one is overdue is closed at once: everything waiting on it fails, and nothing can ever be given the answer
+// of another. Then it connects again, after a delay that doubles up to a bound, and greets the server (log in, choose
+// the database, load scripts) before any command.
 //
 // Belongs to one loop. Handlers are borrowed and called exactly once for each command, never from inside finish().
 #pragma once
@@ -55,6 +56,7 @@ class ConnectionOwner {
 class Connection final : private WireEvents {
  public:
   static constexpr std::size_t kMaxQueuedBytes = std::size_t{16} << 20;
+  static constexpr std::size_t kEagerBytes = 8192;  // some thirty decisions
   static constexpr std::chrono::milliseconds kFirstRetry{20};
   static constexpr std::chrono::milliseconds kLongestRetry{1000};
 

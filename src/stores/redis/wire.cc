@@ -140,18 +140,24 @@ class StreamWire : public SocketWire {
                             });
   }
 
-  void write(std::string& bytes) final {
+  bool write(std::string& bytes) final {
     leaving_.clear();
     leaving_.swap(bytes);
-    asio::async_write(stream_, asio::buffer(leaving_),
+    const std::size_t sent = write_now(leaving_);
+    if (sent == leaving_.size()) return true;
+    asio::async_write(stream_, asio::buffer(leaving_) + sent,
                       [self = shared_from_this(), this](const error_code& error, std::size_t) {
                         if (events_ == nullptr) return;
                         if (error) return fail(error);
                         events_->on_written();
                       });
+    return false;
   }
 
  protected:
+  // As much as can leave without waiting. An error is left for the next write to find.
+  virtual std::size_t write_now(const std::string&) { return 0; }
+
   Stream stream_;
 
  private:
@@ -165,7 +171,17 @@ class PlainWire final : public StreamWire<Socket> {
 
  private:
   Socket& socket() override { return stream_; }
-  void start_stream() override { events_->on_open(); }
+  void start_stream() override {
+    error_code ignored;  // then every write takes the other way
+    stream_.non_blocking(true, ignored);
+    events_->on_open();
+  }
+  // A round through the loop for each write would cost as much as the write.
+  std::size_t write_now(const std::string& bytes) override {
+    if (!stream_.non_blocking()) return 0;
+    error_code ignored;
+    return stream_.write_some(asio::buffer(bytes), ignored);
+  }
 };
 
 class TlsWire final : public StreamWire<asio::ssl::stream<Socket>> {

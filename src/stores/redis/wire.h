@@ -39,8 +39,9 @@ class Wire {
   virtual void open(const Address& address) = 0;
   // After on_open(): every arrival is reported by on_read().
   virtual void start_reading() = 0;
-  // Takes the text and leaves an empty one with room in its place. One write may be under way: wait for on_written().
-  virtual void write(std::string& bytes) = 0;
+  // Takes the text and leaves an empty one with room in its place. True: the system has all of it already. False: it is
+  // under way; wait for on_written() before the next. Reports nothing before it returns.
+  [[nodiscard]] virtual bool write(std::string& bytes) = 0;
   virtual void close() = 0;
 };
 
