@@ -264,3 +264,16 @@ def test_a_question_as_traefik_asks_it_is_answered(tmp_path):
 def test_the_gateways_are_installed():
     """Without them the tests above could only be skipped, and nobody would notice."""
     assert shutil.which("nginx", path="/usr/sbin:/usr/bin") and shutil.which("caddy")
+
+
+def test_headers_that_are_too_large_for_weir_do_not_make_the_gateway_fail_open(gateway):
+    """Weir refuses them with 431 and closes; a gateway that took this for Weir being away would let the request through."""
+    gateway.start_weir()
+    gateway.start()
+    large = {f"X_Large_{i}": "x" * 6000 for i in range(4)}
+    for _ in range(20):
+        assert gateway.ask("/large", X_Api_Key="alice", **large)[0] in (400, 431, 500)
+    many = {f"X_Many_{i}": "x" for i in range(150)}
+    for _ in range(20):
+        assert gateway.ask("/many", X_Api_Key="alice", **many)[0] in (400, 431, 500)
+    assert App.seen == []
