@@ -155,6 +155,18 @@ void collect_http(const std::vector<StatusCount>& counts, std::vector<MetricFami
   if (!responses.metric.empty()) out.push_back(std::move(responses));
 }
 
+void collect_callers(const Facts& facts, std::vector<MetricFamily>& out) {
+  MetricFamily refused = family(MetricType::Counter, "weir_refused_callers_total",
+                                "Requests of gateways that were refused before any rule was asked.");
+  for (const RefusalCount& each : facts.refused_callers) {
+    refused.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"reason", each.reason}}));
+  }
+  if (!refused.metric.empty()) out.push_back(std::move(refused));
+  FactWriter(out).gauge("weir_identity_current",
+                        "1 if the keys and revocations in force are those on disk, 0 if a file there is refused.",
+                        facts.identity_current ? 1 : 0);
+}
+
 void collect_connections(const Facts& facts, FactWriter& write) {
   write.gauge("weir_connections", "Open connections, on all listeners.", static_cast<double>(facts.connections_open));
   write.counter("weir_connections_accepted_total", "Connections accepted.", facts.connections_accepted);
@@ -227,6 +239,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_fallbacks(facts.fallbacks, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);
   collect_http(facts.http_responses, out);
+  collect_callers(facts, out);
   collect_connections(facts, write);
   write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
                 facts.log_lines_suppressed);

@@ -58,6 +58,12 @@ struct StatusCount {
   std::uint64_t count = 0;
 };
 
+// Requests of gateways that reached no rule, by why: "malformed", "unauthenticated", "revoked_key".
+struct RefusalCount {
+  std::string_view reason;
+  std::uint64_t count = 0;
+};
+
 // The state of the process besides its decisions.
 struct Facts {
   std::string version;
@@ -83,6 +89,9 @@ struct Facts {
   std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
 
   std::vector<StatusCount> http_responses;
+
+  std::vector<RefusalCount> refused_callers;
+  bool identity_current = true;  // false: a file of keys on disk is refused and older keys are in force
 
   std::uint64_t connections_open = 0;  // on all listeners
   std::uint64_t connections_accepted = 0;

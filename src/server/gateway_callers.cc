@@ -35,6 +35,7 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest&
   }
   const auto refusal = identity_->identify_forwarded(inbound, clock_.now(), attributes_);
   if (refusal) {
+    keeper_.count(refusal->kind);
     log_.debug("caller_refused", "refused before any rule was asked", {{"cause", refusal->cause}});
     return answer_to(*refusal);
   }

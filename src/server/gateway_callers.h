@@ -17,14 +17,13 @@ namespace weir::server {
 
 class GatewayCallers final : public http::CallerReader {
  public:
-  GatewayCallers(const IdentityKeeper& keeper, Clock& clock, observe::Log& log)
-      : keeper_(keeper), clock_(clock), log_(log) {}
+  GatewayCallers(IdentityKeeper& keeper, Clock& clock, observe::Log& log) : keeper_(keeper), clock_(clock), log_(log) {}
 
   std::optional<http::CallerRefusal> read(const http::HttpRequest& request, const frontends::Peer& peer,
                                           http::Caller& caller) override;
 
  private:
-  const IdentityKeeper& keeper_;
+  IdentityKeeper& keeper_;
   Clock& clock_;
   observe::Log& log_;
   std::uint64_t version_ = 0;

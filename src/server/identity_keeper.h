@@ -1,10 +1,11 @@
 // IdentityKeeper: who is asking, as configured, and read anew when a file of keys changes. Files that do not hold up
 // are logged and refused; the last good ones stay in force.
 //
-// load() before anything else; reload(), current() and version() from any thread; poll() from one thread. Borrows the
-// configuration and the log.
+// It also counts whom identity refused. load() before anything else; poll() from one thread; the rest from any. Borrows
+// the configuration and the log.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,12 @@ class IdentityKeeper {
   std::shared_ptr<const identity::Identity> current() const;
   // Changes whenever current() does: one load tells that nothing has.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  void count(identity::Refusal::Kind kind) {
+    refused_[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+  }
+  std::uint64_t refused(identity::Refusal::Kind kind) const {
+    return refused_[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
+  }
   // What is wrong with the files, if the last reload failed.
   std::string last_error() const;
 
@@ -44,6 +51,7 @@ class IdentityKeeper {
   observe::Log& log_;
   std::vector<rules::FileWatch> watches_;
   std::atomic<std::uint64_t> version_{0};
+  std::array<std::atomic<std::uint64_t>, 3> refused_{};  // by kind
 
   mutable std::mutex mutex_;
   std::shared_ptr<const identity::Identity> current_;  // guarded by mutex_

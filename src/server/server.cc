@@ -382,6 +382,11 @@ observe::Facts Server::Parts::facts() const {
     for (const auto& status : statuses) sum += status->of_class(i + 1);
     facts.http_responses.push_back({kClasses[i], sum});
   }
+  using Kind = identity::Refusal::Kind;
+  facts.refused_callers = {{"malformed", identity.refused(Kind::malformed)},
+                           {"unauthenticated", identity.refused(Kind::unauthenticated)},
+                           {"revoked_key", identity.refused(Kind::blocked)}};
+  facts.identity_current = identity.last_error().empty();
   const frontends::Counters connections = loops.total();
   facts.connections_open = connections.open;
   facts.connections_accepted = connections.accepted;

@@ -173,7 +173,9 @@ def test_a_revoked_key_is_refused_at_once_and_the_list_is_followed(serve, tmp_pa
     server.await_event("identity_rejected")
     assert status(server, {"X-Api-Key": "sk_fine"}) == 401, "the last good list stays"
     assert "a line is longer" in json.loads(server.call("/readyz", listener=server.admin)[1])["identity"]["error"]
-    assert "sk_" not in server.log_path.read_text()
+    metrics = server.metrics()
+    assert 'weir_refused_callers_total{reason="revoked_key"} 3' in metrics and "weir_identity_current 0" in metrics
+    assert "sk_" not in server.log_path.read_text() + metrics
 
 
 def test_claims_of_a_verified_token_become_attributes(serve, tmp_path):

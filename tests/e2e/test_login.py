@@ -121,7 +121,7 @@ def test_grpc_tells_no_more(server):
 def test_haproxy_tells_no_more(server, tmp_path):
     public, app = free_port(), server.http  # any application will do: it answers 404
     text = (GATEWAYS / "haproxy" / "spoe.conf").read_text()
-    text = re.sub(r"(args .*)", r"\1 action=str(login) account=req.hdr(x-account)", text, count=1)
+    text = re.sub(r"(args .*)", r"\1 action=str(login) account=req.hdr(x-account) ip_subnet=src,ipmask(24,48)", text, count=1)
     (tmp_path / "spoe.conf").write_text(text)
     environment = dict(os.environ, WEIR_PUBLIC_BIND=f"127.0.0.1:{public}", WEIR_APP=app,
                        WEIR_SPOP=server.await_event("listening")["spop"], WEIR_SPOE_CONF=str(tmp_path / "spoe.conf"))
