@@ -174,6 +174,28 @@ def test_the_image_is_built_by_make_and_runs_as_nobody_special():
                 assert (ROOT / source).exists(), source
 
 
+def package_of(library):
+    """The Debian package that a library belongs to, asked by the name under which dpkg may know it."""
+    for path in (library, "/usr" + library, os.path.realpath(library), os.path.realpath(library).removeprefix("/usr")):
+        found = subprocess.run(["dpkg", "-S", path], capture_output=True, text=True)
+        if found.returncode == 0:
+            return found.stdout.split(":")[0]
+    raise AssertionError(f"{library} is no package's")
+
+
+# No daemon is needed to know that the image would start: what the program loads, the last stage installs.
+@pytest.mark.skipif(shutil.which("dpkg") is None, reason="not a Debian")
+def test_the_image_has_every_library_that_the_program_needs():
+    stage = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ").split("FROM debian:12\n")[1]
+    installed = set(re.search(r"apt-get install(.*?)&&", stage, re.DOTALL).group(1).split())
+    always = {"libc6", "libgcc-s1", "libstdc++6"}
+    loaded = re.findall(r"=> (/\S+)", subprocess.run(["ldd", WEIR], capture_output=True, text=True, check=True).stdout)
+    needed = {package_of(library) for library in loaded}
+    assert len(needed) > 5 and needed <= installed | always, needed - installed - always
+    unused = {name for name in installed if name.startswith("lib")} - needed
+    assert not unused, f"installed for nothing: {unused}"
+
+
 def test_the_configuration_is_the_programs_own_and_starts_it(tmp_path):
     shown = weir("serve", "--print-config")
     assert shown.returncode == 0 and shown.stdout == (DEPLOY / "weir.yaml").read_text(), "weir serve --print-config > deploy/weir.yaml"
