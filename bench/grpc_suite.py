@@ -7,7 +7,7 @@ import sys
 import tempfile
 
 # (name, connections, streams on each)
-SHAPES = [("4x32", 4, 32), ("16x1", 16, 1)]
+SHAPES = [("multiplexed", 4, 32), ("single", 16, 1)]
 
 
 def varint(value):
@@ -75,7 +75,7 @@ def bench_grpc(run, rounds, seconds):
                         samples[server.name].append(used)
             value, floor, rival = (statistics.median(samples[n]) for n in ("weir", "floor", "grpcpp"))
             results += [
-                {"name": f"grpc.should_rate_limit.{shape}", "unit": "us", "value": round(value, 2), "floor": round(floor, 2),
+                {"name": f"grpc.{shape}", "unit": "us", "value": round(value, 2), "floor": round(floor, 2),
                  "ratio": round(value / floor, 3), "times_less_than_grpcpp": round(rival / value, 2)},
                 {"name": f"grpc.floor.{shape}", "unit": "us", "value": round(floor, 2)},
                 {"name": f"grpc.grpcpp_constant.{shape}", "unit": "us", "value": round(rival, 2), "floor": round(floor, 2),
