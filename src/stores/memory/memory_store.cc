@@ -13,6 +13,9 @@ namespace {
 // How many slots a sweep looks at before it lets others have the shard: a few microseconds.
 constexpr std::size_t kSweepStretch = 256;
 
+// How much memory a sweep gives back at most.
+constexpr std::size_t kLayersPerSweep = 2;
+
 // What a call that finds no room may do about it, and how often.
 constexpr std::size_t kReliefSlots = 8'192;
 constexpr Duration kReliefInterval = std::chrono::milliseconds(1);
@@ -59,6 +62,7 @@ bool MemoryStore::begin(StoreCall& call) {
   call.atomic = true;
   if (take_at_home(call)) return true;
   if (!attempt(call) && relieve(call.now)) attempt(call);
+  lanes_.turn_into_huge_pages();
   if (call.action == Action::take) count_refused(call);
   return true;
 }
@@ -169,6 +173,8 @@ std::size_t MemoryStore::sweep(TimePoint now, std::size_t slots) {
     ++finished;
   }
   sweeping_.store(index, std::memory_order_relaxed);
+  lanes_.trim(kLayersPerSweep, budget_);
+  lanes_.turn_into_huge_pages();
   return forgotten;
 }
 
@@ -177,6 +183,7 @@ void MemoryStore::clear() {
     const std::lock_guard hold(shards_[i].lock());
     shards_[i].close(budget_);
   }
+  lanes_.trim(std::numeric_limits<std::size_t>::max(), budget_);
 }
 
 MemoryStats MemoryStore::stats() const {

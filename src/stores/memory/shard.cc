@@ -234,7 +234,7 @@ bool Shard::resize_in_lane(std::size_t layers, MemoryBudget::Purpose purpose, Me
   const Array fresh{lane_, SlotLanes::kLayerBytes, layers * SlotLanes::kSlots};
   for (std::size_t i = 0; i < copied; ++i) fresh.put(copy[i]);
   set_array(fresh);
-  if (layers < old.layers()) lanes_->close(layers, old.layers(), budget);
+  if (layers < old.layers()) lanes_->close(layers, old.layers());
   free_array(copy, budget);
   return true;
 }
@@ -243,7 +243,7 @@ void Shard::free_array(const Array& array, MemoryBudget& budget) {
   if (array.capacity == 0) return;
   if (array.in_lane()) {
     array.zero();
-    lanes_->close(0, array.layers(), budget);
+    lanes_->close(0, array.layers());
   } else {
     std::free(&array[0]);
     budget.release(heap_array_bytes(array.capacity));
