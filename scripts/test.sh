@@ -55,11 +55,12 @@ ctest_in release build
 # The tests that race threads, again under ThreadSanitizer; those that parse and compute, under ASan and UBSan;
 # each parser is fuzzed for a moment, beginning with every input that once broke one.
 if build tsan memory_tests engine_tests; then
-  ctest_in tsan build/tsan -R '^(MemoryStore|StoreContract|Engine|Snapshot|RulesCache)|Concurren'
+  ctest_in tsan build/tsan -R '^(MemoryStore|StoreContract|Engine|Snapshot|RulesCache|SlotLanes)|Concurren'
 else
   failed=$((failed + 1))
 fi
-if build asan algorithms_tests identity_tests rules_tests transport_tests http_tests redis_standalone_tests fuzz_targets; then
+if build asan algorithms_tests identity_tests caller_tests rules_tests memory_tests engine_tests transport_tests http_tests \
+  redis_standalone_tests fuzz_targets; then
   for target in $(basename -s .cc -a tests/fuzz/*_fuzz.cc); do
     step "$target" env SECONDS_EACH=2 scripts/fuzz.sh --check "$target"
   done

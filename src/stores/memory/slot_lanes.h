@@ -44,8 +44,8 @@ class SlotLanes {
   SlotLanes(const SlotLanes&) = delete;
   SlotLanes& operator=(const SlotLanes&) = delete;
 
-  // The piece of layer 0; the piece of the next layer is kLayerBytes further.
-  std::byte* lane(std::size_t index) const { return base_ + index * kPieceBytes; }
+  // The piece of layer 0; the piece of the next layer is kLayerBytes further. Null when there is no room for a layer.
+  std::byte* lane(std::size_t index) const { return base_ == nullptr ? nullptr : base_ + index * kPieceBytes; }
 
   // One more user for the layers from `first` up to, not including, `end`. False, and nothing changed: the budget, the
   // addresses or the system have no room for them.

@@ -74,6 +74,7 @@ TEST_F(SlotLanesTest, WhatStandsInALayerStaysWhileItIsTurnedIntoHugePages) {
 TEST(SlotLanes, AStoreTooSmallForALayerHasNone) {
   MemoryBudget budget(SlotLanes::kLayerBytes - 1);
   SlotLanes lanes(SlotLanes::kLayerBytes - 1);
+  EXPECT_EQ(lanes.lane(7), nullptr);
   EXPECT_FALSE(lanes.open(0, 1, kGrow, budget));
   EXPECT_EQ(budget.used(), 0u);
 }
