@@ -244,6 +244,9 @@ class SnapshotReading {
       }
       if (record.algorithm >= kAlgorithmCount) return damaged(path_, "an algorithm that does not exist");
       if (record.tail_words > kMaxTailWords) return damaged(path_, "a bucket that is too long");
+      if (record.tail_words > 0 && !algorithms::keeps_tail(static_cast<Algorithm>(record.algorithm))) {
+        return damaged(path_, "a tail where its algorithm keeps none");
+      }
       tail_.resize(record.tail_words);
       if (!reader_.get(tail_.data(), tail_.size() * sizeof(std::int64_t))) return cut_short();
       use(image_of(record));

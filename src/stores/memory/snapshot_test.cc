@@ -190,6 +190,28 @@ TEST_F(SnapshotTest, WhatIsNotASnapshotIsRefused) {
   EXPECT_EQ(load_snapshot(store, path_, kKeyId, kStart).failure().code, Code::data_loss);
 }
 
+// Found by the fuzzer: the checksum was right, and the tail's address was later overwritten by a charge.
+TEST_F(SnapshotTest, ATailWhereTheAlgorithmKeepsNoneIsRefused) {
+  MemoryStore store;
+  const Allowance allowance = allowance_of(Algorithm::sliding_log, 10, seconds(10));
+  ASSERT_TRUE(ask(store, Action::take, kStart, charge_of(spread_key(1), allowance, 1)).admitted);
+  ASSERT_TRUE(save_snapshot(store, path_, kKeyId).ok());
+  std::string bytes = contents();
+  constexpr std::size_t kAlgorithmAt = 32 + 16;
+  ASSERT_EQ(bytes[kAlgorithmAt], static_cast<char>(Algorithm::sliding_log));
+  bytes[kAlgorithmAt] = static_cast<char>(Algorithm::token_bucket);
+  Crc64 sum;
+  sum.update(std::as_bytes(std::span(bytes).first(bytes.size() - 8)));
+  const std::uint64_t right = sum.value();
+  std::memcpy(bytes.data() + bytes.size() - 8, &right, sizeof(right));
+  write(bytes);
+  MemoryStore after;
+  const Result<LoadReport> loaded = load_snapshot(after, path_, kKeyId, kStart);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.failure().code, Code::data_loss);
+  EXPECT_NE(loaded.failure().message.find("keeps none"), std::string::npos);
+}
+
 TEST_F(SnapshotTest, ASnapshotOfAnotherVersionIsRefused) {
   MemoryStore store;
   ASSERT_TRUE(save_snapshot(store, path_, kKeyId).ok());
