@@ -30,6 +30,13 @@ struct Condition {
   std::vector<std::string> patterns;
 };
 
+// One entry of a rule's descriptor: the attribute at this place has this name, and this value if there is one. A value
+// that ends in `*` stands for every value with that beginning.
+struct DescriptorEntry {
+  std::string key;
+  std::optional<std::string> value = {};
+};
+
 // What a plan or an override puts in the place of the rule's own numbers. What is absent stays.
 struct AllowanceChange {
   bool unlimited = false;
@@ -91,6 +98,12 @@ struct Rule {
   std::string id;
   std::vector<Condition> match;  // all must hold; none: every request
   std::vector<std::string> per;  // none: one bucket for all
+  // The request's attributes, all of them and in this order, as Envoy's descriptors are looked up: at each place an
+  // equal value is preferred to a beginning (in the order of the rules), and that to a key alone. Of all rules with a
+  // descriptor only the one that is reached applies; one whose mode is off keeps its place. Empty: no such demand.
+  std::vector<DescriptorEntry> descriptor;
+  // Ids of rules that do not count where this one applies to another descriptor of the same call from Envoy.
+  std::vector<std::string> replaces;
   AllowanceSpec allowance;
   bool unlimited = false;
   CostModel cost;

@@ -31,6 +31,7 @@ void assemble(CLI::App& program, Session& session) {
   rules->require_subcommand(1);
   add_rules_validate(*rules, session);
   add_rules_explain(*rules, session);
+  add_rules_import(*rules, session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);

@@ -123,7 +123,8 @@ TEST_F(ProgramTest, BenchMeasuresInProcess) {
 
 TEST_F(ProgramTest, EveryVerbHelpsWithExamples) {
   const std::vector<std::vector<std::string>> verbs = {
-      {"serve"}, {"check"}, {"rules", "validate"}, {"rules", "explain"}, {"bench"}, {"version"}, {"completion"}};
+      {"serve"},           {"check"}, {"rules", "validate"}, {"rules", "explain"},
+      {"rules", "import"}, {"bench"}, {"version"},           {"completion"}};
   for (std::vector<std::string> verb : verbs) {
     verb.push_back("--help");
     EXPECT_EQ(run(verb), kExitAllowed) << verb[0];

@@ -17,6 +17,7 @@ using rules::RuleExplanation;
 
 struct Options {
   std::string path;
+  std::string format = "weir";
   std::vector<std::string> words;
   std::int64_t cost = 1;
   bool json = false;
@@ -98,7 +99,8 @@ int explain(const Options& options, const Terminal& terminal) {
     return kExitBadInput;
   }
   rules::RuleBook book;
-  if (const Status loaded = book.load(options.path); !loaded.ok()) {
+  if (const Status loaded = book.load(options.path, {}, rules::format_from_name(options.format).value());
+      !loaded.ok()) {
     terminal.err << loaded.failure().message << '\n';
     return kExitBadInput;
   }
@@ -123,12 +125,16 @@ void add_rules_explain(CLI::App& parent, Session& session) {
   verb->add_option("--cost", options->cost, "What the request says it costs")
       ->check(CLI::Range(std::int64_t{0}, kMaxUnits))
       ->capture_default_str();
+  verb->add_option("--format", options->format, "What the rules are written in: weir, envoy or limitador")
+      ->check(CLI::IsMember({"weir", "envoy", "limitador"}))
+      ->capture_default_str();
   verb->add_flag("--json", options->json, "For machines: {\"rules\":[…]}");
   verb->footer(
       "Exit codes: 0 explained, 2 bad input or rules that do not hold up.\n\n"
       "Examples:\n"
       "  weir rules explain rules.yaml tenant=acme api_key=k1 action=search\n"
-      "  weir rules explain rules.d/ tenant=acme plan=free method=POST --cost 3 --json");
+      "  weir rules explain rules.d/ tenant=acme plan=free method=POST --cost 3 --json\n"
+      "  weir rules explain --format envoy config/ domain=edge remote_address=192.0.2.7");
   verb->callback(
       [&session, options] { session.action = [&session, options] { return explain(*options, session.terminal); }; });
 }

@@ -8,7 +8,7 @@
 #include "observe/json_text.h"
 #include "rules/rule_set.h"
 #include "rules/rule_warnings.h"
-#include "rules/rules_file.h"
+#include "rules/rules_format.h"
 #include "rules/slot_notes.h"
 
 namespace weir::cli {
@@ -16,6 +16,7 @@ namespace {
 
 struct Options {
   std::string path;
+  std::string format = "weir";
   bool json = false;
   bool cluster = false;
 };
@@ -51,18 +52,21 @@ int report_faults(const Failure& failure, const Options& options, const Terminal
 }
 
 int validate(const Options& options, const Terminal& terminal) {
-  const Result<Rules> rules = rules::read_rules_file(options.path);
-  if (!rules.ok()) return report_faults(rules.failure(), options, terminal);
+  const Result<rules::ForeignRules> read =
+      rules::read_rules(options.path, rules::format_from_name(options.format).value());
+  if (!read.ok()) return report_faults(read.failure(), options, terminal);
+  const Rules& rules = read.value().rules;
   rules::RuleNames names;
-  const Result<std::shared_ptr<const rules::RuleSet>> compiled = rules::RuleSet::compile(rules.value(), names);
+  const Result<std::shared_ptr<const rules::RuleSet>> compiled = rules::RuleSet::compile(rules, names);
   if (!compiled.ok()) return report_faults(compiled.failure(), options, terminal);
 
   ProcessClock clock;
-  std::vector<std::string> warnings = rules::rule_warnings(rules.value(), clock.now());
+  std::vector<std::string> warnings = rules::rule_warnings(rules, clock.now());
+  warnings.insert(warnings.end(), read.value().notes.begin(), read.value().notes.end());
   if (options.cluster) {
-    for (std::string& note : rules::slot_notes(rules.value())) warnings.push_back(std::move(note));
+    for (std::string& note : rules::slot_notes(rules)) warnings.push_back(std::move(note));
   }
-  const std::size_t count = rules.value().rules.size();
+  const std::size_t count = rules.rules.size();
   if (options.json) {
     std::string json = "{\"valid\":true,\"rules\":" + std::to_string(count) + ",\"warnings\":";
     append_list(json, warnings);
@@ -84,6 +88,9 @@ void add_rules_validate(CLI::App& parent, Session& session) {
   CLI::App* verb = parent.add_subcommand("validate", "Check a rules file, or a folder of them");
   const auto options = std::make_shared<Options>();
   verb->add_option("path", options->path, "The rules file, or a folder of them")->required();
+  verb->add_option("--format", options->format, "What the rules are written in: weir, envoy or limitador")
+      ->check(CLI::IsMember({"weir", "envoy", "limitador"}))
+      ->capture_default_str();
   verb->add_flag("--json", options->json, "For machines: {\"valid\":…}");
   verb->add_flag("--cluster", options->cluster,
                  "Also name the rules that can meet in one decision and span slots of a Redis Cluster");
@@ -93,7 +100,8 @@ void add_rules_validate(CLI::App& parent, Session& session) {
       "Examples:\n"
       "  weir rules validate rules.yaml\n"
       "  weir rules validate rules.d/ --json\n"
-      "  weir rules validate rules.yaml --cluster");
+      "  weir rules validate rules.yaml --cluster\n"
+      "  weir rules validate config/ --format envoy");
   verb->callback(
       [&session, options] { session.action = [&session, options] { return validate(*options, session.terminal); }; });
 }

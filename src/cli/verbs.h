@@ -21,6 +21,7 @@ void add_serve(CLI::App& parent, Session& session);
 void add_check(CLI::App& parent, Session& session);
 void add_rules_validate(CLI::App& parent, Session& session);
 void add_rules_explain(CLI::App& parent, Session& session);
+void add_rules_import(CLI::App& parent, Session& session);
 void add_bench(CLI::App& parent, Session& session);
 void add_version(CLI::App& parent, Session& session);
 void add_completion(CLI::App& parent, Session& session);

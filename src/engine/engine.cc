@@ -79,6 +79,9 @@ void Engine::refund(const Request& request, Completion done) { run(Action::refun
 Decision Engine::reset(const Request& request) { return run(Action::reset, request); }
 Status Engine::replace(const Rules& rules) { return rules_.book().replace(rules); }
 Status Engine::reload() { return rules_.book().reload(); }
+void Engine::find_replaced(std::span<const Request> requests, std::span<bool> replaced) {
+  rules_.current().set->find_replaced(requests, replaced);
+}
 
 // One check. This is the path that every front end and every store shares. The decision is made in place, where the
 // caller has it.

@@ -35,6 +35,9 @@ class Engine final : public Limiter {
   Status replace(const Rules& rules) override;
   Status reload() override;
 
+  // Marks the requests of one call from Envoy whose rule is replaced by that of another (RuleSet::find_replaced).
+  void find_replaced(std::span<const Request> requests, std::span<bool> replaced);
+
   // Requests refused without asking the store.
   std::uint64_t prefilter_hits() const { return prefilter_ == nullptr ? 0 : prefilter_->hits(); }
   // Requests refused by a rule's local_limit.

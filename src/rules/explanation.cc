@@ -39,6 +39,9 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
     return told;
   };
   if (rule.mode == Mode::off) return no("mode: off");
+  if (!rule.source.descriptor.empty() && descriptors_.find(view.request.attributes) != index) {
+    return no("descriptor: the request's attributes, in their order, do not lead to this rule");
+  }
   for (const CompiledCondition& condition : parts.conditions) {
     if (condition.holds(view)) continue;
     const std::string name(names_.name_of(condition.name()));

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "rules/rule_check.h"
-#include "rules/rules_file.h"
 
 namespace weir::rules {
 namespace {
@@ -29,29 +28,37 @@ Status check_allowances(const Rule& rule, const AllowanceCheck& supported) {
   return success();
 }
 
+Result<Rules> only_rules(Result<ForeignRules> read) {
+  if (!read.ok()) return read.failure();
+  return std::move(read).value().rules;
+}
+
 }  // namespace
 
 RuleBook::RuleBook(AllowanceCheck supported)
     : supported_(std::move(supported)), current_(RuleSet::compile({}, names_).value()) {}
 
-Status RuleBook::load(const std::filesystem::path& path, TimePoint now) {
+Status RuleBook::load(const std::filesystem::path& path, TimePoint now, RulesFormat format) {
   const std::lock_guard loading(loading_);
   {
     const std::lock_guard lock(mutex_);
     path_ = path;
+    format_ = format;
   }
-  return install(read_rules_file(path), now);
+  return install(only_rules(read_rules(path, format)), now);
 }
 
 Status RuleBook::reload(TimePoint now) {
   const std::lock_guard loading(loading_);
   std::filesystem::path path;
+  RulesFormat format;
   {
     const std::lock_guard lock(mutex_);
     path = path_;
+    format = format_;
   }
   if (path.empty()) return Failure{Code::failed_precondition, "these rules were not loaded from a file"};
-  return install(read_rules_file(path), now);
+  return install(only_rules(read_rules(path, format)), now);
 }
 
 Status RuleBook::replace(const Rules& rules, TimePoint now) {

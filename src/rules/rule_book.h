@@ -14,6 +14,7 @@
 
 #include "rules/rule_names.h"
 #include "rules/rule_set.h"
+#include "rules/rules_format.h"
 #include "weir/allowance.h"
 #include "weir/result.h"
 #include "weir/rule.h"
@@ -31,7 +32,7 @@ class RuleBook {
 
   // Reads a file or folder, which reload() then reads again. The path is remembered even if the load fails.
   // `now` is only told again by last_success().
-  Status load(const std::filesystem::path& path, TimePoint now = {});
+  Status load(const std::filesystem::path& path, TimePoint now = {}, RulesFormat format = RulesFormat::weir);
   // Failure failed_precondition when nothing was ever loaded from a path.
   Status reload(TimePoint now = {});
   Status replace(const Rules& rules, TimePoint now = {});
@@ -62,6 +63,7 @@ class RuleBook {
   mutable std::mutex mutex_;                // never held while files are read
   std::shared_ptr<const RuleSet> current_;  // guarded by mutex_, like all below
   std::filesystem::path path_;
+  RulesFormat format_ = RulesFormat::weir;
   std::string last_error_;
   TimePoint last_success_{};
   std::uint64_t successes_ = 0;

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "rules/conditions.h"
+#include "rules/descriptor_tree.h"
 #include "rules/fault_list.h"
 #include "rules/name_table.h"
 #include "rules/utf8.h"
@@ -28,6 +29,7 @@ class RuleChecker {
     }
     check_conditions({"match"}, rule_.match);
     check_per();
+    check_descriptor();
     check_allowance({}, {});
     check_cost();
     check_plans();
@@ -77,6 +79,35 @@ class RuleChecker {
           rule_.per.begin() + static_cast<std::ptrdiff_t>(i)) {
         add({"per", FieldStep(i)}, "names " + in_quotes(rule_.per[i]) + " a second time");
       }
+    }
+  }
+
+  void check_descriptor() {
+    if (rule_.descriptor.size() > kMaxAttributes) {
+      add({"descriptor"}, "has " + std::to_string(rule_.descriptor.size()) + " entries, expected at most " +
+                              std::to_string(kMaxAttributes));
+      return;
+    }
+    for (std::size_t i = 0; i < rule_.descriptor.size(); ++i) {
+      const DescriptorEntry& entry = rule_.descriptor[i];
+      check_name({"descriptor", FieldStep(i)}, entry.key);
+      if (entry.value) check_value({"descriptor", FieldStep(i)}, *entry.value);
+    }
+    // What a descriptor does not carry can be neither counted by nor asked for.
+    const auto carried = [this](const std::string& name) {
+      return rule_.descriptor.empty() || std::any_of(rule_.descriptor.begin(), rule_.descriptor.end(),
+                                                     [&](const DescriptorEntry& entry) { return entry.key == name; });
+    };
+    for (std::size_t i = 0; i < rule_.per.size(); ++i) {
+      if (!carried(rule_.per[i]))
+        add({"per", FieldStep(i)}, "names " + in_quotes(rule_.per[i]) + ", which the descriptor has not");
+    }
+    if (rule_.replaces.size() > kMaxReplaces) {
+      add({"replaces"},
+          "has " + std::to_string(rule_.replaces.size()) + " rules, expected at most " + std::to_string(kMaxReplaces));
+    }
+    if (!rule_.replaces.empty() && rule_.descriptor.empty()) {
+      add({"replaces"}, "is given, expected a descriptor beside it");
     }
   }
 
@@ -286,6 +317,25 @@ std::vector<std::string> check_totals(const Rules& rules) {
   return faults;
 }
 
+std::vector<std::string> check_neighbours(const Rules& rules) {
+  std::vector<std::string> faults;
+  DescriptorTree tree;
+  std::unordered_set<std::string_view> ids;
+  for (const Rule& rule : rules.rules) ids.insert(rule.id);
+  for (const Rule& rule : rules.rules) {
+    const std::string start = "rule " + rule.id + ": ";
+    if (!rule.descriptor.empty()) {
+      const Status added = tree.add(rule.descriptor, 0);
+      if (!added.ok()) faults.push_back(start + "descriptor: " + added.failure().message);
+    }
+    for (const std::string& id : rule.replaces) {
+      if (!ids.contains(id)) faults.push_back(start + "replaces: no rule has the id " + in_quotes(id));
+      if (id == rule.id) faults.push_back(start + "replaces: names the rule itself");
+    }
+  }
+  return faults;
+}
+
 Status check_rules(const Rules& rules) {
   FaultList faults;
   std::unordered_set<std::string_view> ids;
@@ -297,6 +347,7 @@ Status check_rules(const Rules& rules) {
     }
   }
   for (std::string& fault : check_totals(rules)) faults.add(std::move(fault));
+  for (std::string& fault : check_neighbours(rules)) faults.add(std::move(fault));
   if (!faults.empty()) return faults.failure();
   return success();
 }

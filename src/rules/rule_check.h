@@ -19,6 +19,7 @@ inline constexpr std::size_t kMaxPlans = 1'000;        // per rule
 inline constexpr std::size_t kMaxOverrides = 100'000;  // per rule set
 inline constexpr std::size_t kMaxCostEntries = 1'000;  // per rule
 inline constexpr std::size_t kMaxReason = 256;         // bytes
+inline constexpr std::size_t kMaxReplaces = 1'000;     // per rule
 
 // One step of the way to a field: a name, or a place in a list.
 struct FieldStep {
@@ -54,7 +55,10 @@ bool is_unlimited(const Rule& rule, const AllowanceChange& change);
 // What is wrong with their number and that of their overrides, expressions and attributes, as "rules: has …".
 std::vector<std::string> check_totals(const Rules& rules);
 
-// Everything: check_rule of each rule as "rule ID: field: what", ids used twice, and check_totals.
+// What is wrong between rules, as "rule ID: field: what": descriptors used twice, replaces that lead nowhere.
+std::vector<std::string> check_neighbours(const Rules& rules);
+
+// Everything: check_rule of each rule as "rule ID: field: what", ids used twice, check_totals and check_neighbours.
 Status check_rules(const Rules& rules);
 
 }  // namespace weir::rules

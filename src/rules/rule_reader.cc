@@ -11,6 +11,8 @@ constexpr std::string_view kLaterAlgorithms[] = {"concurrency", "quota"};
 constexpr std::string_view kRuleFields[] = {"id",
                                             "match",
                                             "per",
+                                            "descriptor",
+                                            "replaces",
                                             "algorithm",
                                             "limit",
                                             "window",
@@ -98,6 +100,10 @@ Rule RuleReader::read() {
   return rule;
 }
 
+void RuleReader::refine(Rule& rule, std::span<const std::string_view> allowed) {
+  if (KnownFields(file_, faults_).check(node_, path_, allowed)) read_fields(rule);
+}
+
 void RuleReader::read_defaults() {
   const auto known = std::span(kRuleFields).subspan(1);  // not the id
   Rule scratch;
@@ -147,7 +153,9 @@ void RuleReader::take_choice(std::string_view name, T& into, const std::pair<std
 void RuleReader::read_fields(Rule& rule) {
   take("id", rule.id, read_text);
   if (const Field at = field("match")) rule.match = read_conditions(at);
-  if (const Field at = field("per")) read_per(at, rule.per);
+  if (const Field at = field("per")) read_names(at, rule.per, "a list of attribute names");
+  if (const Field at = field("descriptor")) read_descriptor(at, rule.descriptor);
+  if (const Field at = field("replaces")) read_names(at, rule.replaces, "a list of rule ids");
   read_algorithm(rule);
   read_allowance(rule);
   if (const Field at = field("cost")) read_cost(at, rule.cost);
@@ -205,15 +213,33 @@ std::optional<std::string> RuleReader::text_of(const Field& at) {
   return std::nullopt;
 }
 
-void RuleReader::read_per(const Field& at, std::vector<std::string>& per) {
+void RuleReader::read_names(const Field& at, std::vector<std::string>& names, std::string_view expected) {
   if (at.node->is_scalar()) {
-    per.push_back(at.node->text());
+    names.push_back(at.node->text());
     return;
   }
-  if (!at.node->is_sequence()) return fault(at, "is " + describe(*at.node) + ", expected a list of attribute names");
+  if (!at.node->is_sequence()) return fault(at, "is " + describe(*at.node) + ", expected " + std::string(expected));
   for (std::size_t i = 0; i < at.node->size(); ++i) {
     const auto name = text_of({&at.node->item(i), at.path + "[" + std::to_string(i) + "]"});
-    if (name) per.push_back(*name);
+    if (name) names.push_back(*name);
+  }
+}
+
+void RuleReader::read_descriptor(const Field& at, std::vector<DescriptorEntry>& descriptor) {
+  constexpr std::string_view kExpected = ", expected a list of entries such as {domain: shop}";
+  if (!at.node->is_sequence()) return fault(at, "is " + describe(*at.node) + std::string(kExpected));
+  for (std::size_t i = 0; i < at.node->size(); ++i) {
+    const YamlNode& item = at.node->item(i);
+    const Field entry{&item, at.path + "[" + std::to_string(i) + "]"};
+    if (!item.is_map() || item.size() != 1) {
+      fault(entry, "is " + describe(item) + ", expected one attribute and its value, such as {domain: shop}");
+      continue;
+    }
+    DescriptorEntry made{item.key(0).text()};
+    if (item.value(0).kind() != YamlNode::Kind::null) {
+      made.value = text_of({&item.value(0), entry.path + "." + made.key});
+    }
+    descriptor.push_back(std::move(made));
   }
 }
 

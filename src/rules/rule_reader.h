@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ class RuleReader {
 
   // What could be read; faults are in the list.
   Rule read();
+  // Reads into a rule that has its other fields from elsewhere; only the fields named may stand here. Does not check
+  // the rule as a whole.
+  void refine(Rule& rule, std::span<const std::string_view> allowed);
   // Checks the fields of `defaults` as if they stood in a rule.
   void read_defaults();
 
@@ -49,7 +53,8 @@ class RuleReader {
   void read_fields(Rule& rule);
   void read_algorithm(Rule& rule);
   void read_allowance(Rule& rule);
-  void read_per(const Field& at, std::vector<std::string>& per);
+  void read_names(const Field& at, std::vector<std::string>& names, std::string_view expected);
+  void read_descriptor(const Field& at, std::vector<DescriptorEntry>& descriptor);
   void read_cost(const Field& at, CostModel& cost);
   void read_local_limit(const Field& at, std::optional<LocalLimit>& limit);
   void read_plans(const Field& at, std::vector<Plan>& plans);

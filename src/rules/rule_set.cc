@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <unordered_map>
 
 #include "rules/rollout.h"
 #include "rules/rule_check.h"
@@ -39,14 +40,25 @@ void RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names,
   matcher_->match(request, now, names, matches);
 }
 
+void RuleSet::find_replaced(std::span<const Request> requests, std::span<bool> replaced) const {
+  matcher_->find_replaced(requests, replaced);
+}
+
 RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules) : rules_(rules) {
   Selectivity selectivity;
   for (const CompiledRule& rule : rules) selectivity.count(rule.source.match);
   std::vector<ValueIndex::Filing> filings;
   parts_.reserve(rules.size());
   for (std::uint32_t i = 0; i < rules.size(); ++i) {
-    const Condition* filed = selectivity.best(rules[i].source.match);
+    const bool by_descriptor = !rules[i].source.descriptor.empty();
+    const Condition* filed = by_descriptor ? nullptr : selectivity.best(rules[i].source.match);
     parts_.push_back(compile(rules[i], filed));
+    if (by_descriptor) {
+      const Status added = descriptors_.add(rules[i].source.descriptor, i);
+      assert(added.ok());
+      static_cast<void>(added);
+      continue;
+    }
     if (rules[i].mode == Mode::off) continue;
     if (filed == nullptr) {
       always_.push_back(i);
@@ -57,6 +69,7 @@ RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules) : rules_(rules) {
   }
   index_ = ValueIndex(std::move(filings));
   for (Parts& parts : parts_) parts.own = plain_allowance(parts);
+  compile_replaces();
 }
 
 // Only when all names are known: beyond 64 of them their bits tell less than they seem to.
@@ -64,6 +77,29 @@ const Allowance* RuleSet::Matcher::plain_allowance(const Parts& parts) const {
   const bool plain = names_.size() <= 64 && parts.conditions_to_try == 0 && parts.rollout == 100 &&
                      parts.cost.is_the_requests() && parts.choice.simple();
   return plain ? parts.choice.own() : nullptr;
+}
+
+void RuleSet::Matcher::compile_replaces() {
+  if (std::none_of(rules_.begin(), rules_.end(), [](const auto& rule) { return !rule.source.replaces.empty(); }))
+    return;
+  std::unordered_map<std::string_view, std::uint32_t> by_id;
+  for (std::uint32_t i = 0; i < rules_.size(); ++i) by_id.emplace(rules_[i].source.id, i);
+  for (const CompiledRule& rule : rules_) {
+    std::vector<std::uint32_t>& replaced = replaces_.emplace_back();
+    for (const std::string& id : rule.source.replaces) replaced.push_back(by_id.at(id));
+  }
+}
+
+void RuleSet::Matcher::find_replaced(std::span<const Request> requests, std::span<bool> replaced) const {
+  if (replaces_.empty()) return;
+  std::vector<std::optional<std::uint32_t>> reached;
+  for (const Request& request : requests) reached.push_back(descriptors_.find(request.attributes));
+  for (const std::optional<std::uint32_t>& rule : reached) {
+    if (!rule) continue;
+    for (const std::uint32_t gone : replaces_[*rule]) {
+      for (std::size_t i = 0; i < reached.size(); ++i) replaced[i] = replaced[i] || reached[i] == gone;
+    }
+  }
 }
 
 RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Condition* filed) {
@@ -127,6 +163,10 @@ void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedName
   for (std::size_t i = 0; i < view.size(); ++i) {
     if (!index_.may_mention(view.ids[i])) continue;
     for (const std::uint32_t rule : index_.find(view.ids[i], view.value(i))) consider(rule, view, now, matches);
+  }
+  if (!descriptors_.empty()) {
+    const std::optional<std::uint32_t> rule = descriptors_.find(request.attributes);
+    if (rule && rules_[*rule].mode != Mode::off) consider(*rule, view, now, matches);
   }
 }
 

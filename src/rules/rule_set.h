@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,10 @@ class RuleSet {
   // Resolves the names and appends the rules that apply, in the order of the file. Rules in mode off never apply.
   // Precondition: at most kMaxAttributes attributes; `matches` holds nothing of another rule set.
   void match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const;
+
+  // Marks the requests of one call that count for nothing, because a rule that another of them leads to replaces theirs
+  // (Rule::replaces). Precondition: as many marks as requests, all false.
+  void find_replaced(std::span<const Request> requests, std::span<bool> replaced) const;
 
   // Why each rule applies or does not. Looks at every rule: for people, not for the hot path.
   Explanation explain(const Request& request, TimePoint now) const;

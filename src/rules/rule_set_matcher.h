@@ -8,6 +8,7 @@
 #include "rules/allowance_choice.h"
 #include "rules/compiled_cost.h"
 #include "rules/conditions.h"
+#include "rules/descriptor_tree.h"
 #include "rules/name_table.h"
 #include "rules/request_view.h"
 #include "rules/rule_set.h"
@@ -23,6 +24,7 @@ class RuleSet::Matcher {
   void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
   RuleExplanation explain(std::size_t rule, const RequestView& view, TimePoint now) const;
   RequestView resolve(const Request& request, ResolvedNames& resolved) const;
+  void find_replaced(std::span<const Request> requests, std::span<bool> replaced) const;
 
  private:
   // One rule's parts. The condition that the rule is filed under comes last: who finds the rule through the index
@@ -39,6 +41,7 @@ class RuleSet::Matcher {
 
   Parts compile(CompiledRule& rule, const Condition* filed);
   const Allowance* plain_allowance(const Parts& parts) const;
+  void compile_replaces();
   bool carries_subject(const CompiledRule& rule, const RequestView& view) const;
   void consider(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
   void look_closer(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
@@ -47,9 +50,11 @@ class RuleSet::Matcher {
 
   const std::vector<CompiledRule>& rules_;
   NameTable names_;
-  std::vector<Parts> parts_;           // by place in rules_
-  ValueIndex index_;                   // of the rules that have an equality and are not off
-  std::vector<std::uint32_t> always_;  // the others that are not off
+  std::vector<Parts> parts_;                          // by place in rules_
+  ValueIndex index_;                                  // of the rules that have an equality and are not off
+  std::vector<std::uint32_t> always_;                 // the others that are not off
+  DescriptorTree descriptors_;                        // of the rules that have one, which are in neither of the above
+  std::vector<std::vector<std::uint32_t>> replaces_;  // by place in rules_; empty when no rule replaces another
 };
 
 }  // namespace weir::rules

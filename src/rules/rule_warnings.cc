@@ -10,7 +10,7 @@ class Warnings {
   Warnings(const Rule& rule, std::vector<std::string>& lines) : rule_(rule), lines_(lines) {}
 
   void run(TimePoint now) {
-    if (rule_.per.empty()) {
+    if (rule_.per.empty() && rule_.descriptor.empty()) {
       add("per", rule_.rollout > 0 && rule_.rollout < 100
                      ? "is empty: one bucket for everybody, which the rollout takes as a whole or not at all"
                      : "is empty: one bucket for everybody");

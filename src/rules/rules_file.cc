@@ -16,6 +16,8 @@ constexpr std::string_view kTopFields[] = {"version", "rules", "defaults", "glob
 // Reads one or several files into one set of rules.
 class RulesReader {
  public:
+  explicit RulesReader(FaultList& faults) : faults_(faults) {}
+
   void add(const YamlDocument& document) {
     const YamlNode& root = document.root();
     const std::string& file = document.file_name();
@@ -33,10 +35,12 @@ class RulesReader {
     }
     read_rules(file, root, defaults);
   }
-  void add_fault(std::string line) { faults_.add(std::move(line)); }
 
   Result<Rules> finish(const std::string& name) && {
     for (const std::string& fault : check_totals(rules_)) faults_.add(name + ":1:1: " + fault);
+    if (faults_.empty()) {
+      for (const std::string& fault : check_neighbours(rules_)) faults_.add(name + ":1:1: " + fault);
+    }
     if (!faults_.empty()) return faults_.failure();
     return std::move(rules_);
   }
@@ -91,7 +95,7 @@ class RulesReader {
   }
 
   Rules rules_;
-  FaultList faults_;
+  FaultList& faults_;
   std::unordered_map<std::string, std::string> first_place_;  // by id
 };
 
@@ -123,10 +127,10 @@ Result<std::vector<std::filesystem::path>> list_rules_files(const std::filesyste
   return files;
 }
 
-Result<Rules> read_rules_file(const std::filesystem::path& path) {
+Status read_documents(const std::filesystem::path& path, FaultList& faults,
+                      const std::function<void(const YamlDocument&)>& take) {
   const auto files = list_rules_files(path);
   if (!files.ok()) return files.failure();
-  RulesReader reader;
   std::size_t left = kMaxRulesFolderBytes;
   for (const std::filesystem::path& file : files.value()) {
     const Result<std::string> text = read_bounded_file(file, std::min(left, kMaxRulesFileBytes));
@@ -134,18 +138,27 @@ Result<Rules> read_rules_file(const std::filesystem::path& path) {
     left -= text.value().size();
     const Result<YamlDocument> document = YamlDocument::parse(text.value(), file.string());
     if (document.ok()) {
-      reader.add(document.value());
+      take(document.value());
     } else {
-      reader.add_fault(document.failure().message);
+      faults.add(document.failure().message);
     }
   }
+  return success();
+}
+
+Result<Rules> read_rules_file(const std::filesystem::path& path) {
+  FaultList faults;
+  RulesReader reader(faults);
+  const Status read = read_documents(path, faults, [&](const YamlDocument& document) { reader.add(document); });
+  if (!read.ok()) return read.failure();
   return std::move(reader).finish(path.string());
 }
 
 Result<Rules> parse_rules(std::string_view text, const std::string& file_name) {
   const Result<YamlDocument> document = YamlDocument::parse(text, file_name);
   if (!document.ok()) return document.failure();
-  RulesReader reader;
+  FaultList faults;
+  RulesReader reader(faults);
   reader.add(document.value());
   return std::move(reader).finish(file_name);
 }

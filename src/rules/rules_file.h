@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rules/fault_list.h"
 #include "rules/yaml_document.h"
 #include "weir/result.h"
 #include "weir/rule.h"
@@ -23,6 +25,10 @@ inline constexpr std::size_t kMaxRulesFiles = 1'000;
 // A file, or a folder: all its *.yaml and *.yml whose names do not begin with a dot, in the order of their names.
 // `defaults` apply to the file they stand in, `global_mode: shadow` in any file applies to all.
 Result<Rules> read_rules_file(const std::filesystem::path& path);
+
+// Gives each file of the path to `take`, in order. A file that is not YAML is a fault; one that cannot be read ends it.
+Status read_documents(const std::filesystem::path& path, FaultList& faults,
+                      const std::function<void(const YamlDocument&)>& take);
 
 // From text; `file_name` is what faults are reported under.
 Result<Rules> parse_rules(std::string_view text, const std::string& file_name);

@@ -169,9 +169,9 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules: [{id: a, limit: 1, window: 9999999d}]",
      "f.yaml:2:35: rules[0].window: is 9999999d, expected 1ms to 3660d"},
     {"version: 1\nrules:\n- %\n  brust: 2",
-     "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, algorithm, "
-     "limit, "
-     "window, burst, queue, buckets, cost, plans, overrides, mode, rollout, hash_tag, consistency, on_store_failure, "
+     "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, descriptor, "
+     "replaces, algorithm, limit, window, burst, queue, buckets, cost, plans, overrides, mode, rollout, hash_tag, "
+     "consistency, on_store_failure, "
      "local_share, static_limit, count_denied, hidden or local_limit"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
@@ -279,7 +279,8 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "f.yaml:4:20: rules[0].limit: is 0, expected 1 to 1000000000000, or unlimited\n"
             "f.yaml:5:44: rules[1].rollout: is 200, expected 0 to 100\n"
             "f.yaml:6:35: rules[2].burts: unknown field (did you mean burst?), expected one of id, match, per, "
-            "algorithm, limit, window, burst, queue, buckets, cost, plans, overrides, mode, rollout, hash_tag, "
+            "descriptor, replaces, algorithm, limit, window, burst, queue, buckets, cost, plans, overrides, mode, "
+            "rollout, hash_tag, "
             "consistency, on_store_failure, local_share, static_limit, count_denied, hidden or local_limit\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }

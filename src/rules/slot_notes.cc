@@ -29,6 +29,7 @@ bool only_texts(const Condition& condition) {
 // Two rules that want different texts of one attribute do not meet (unless a request repeats the name, which is rare
 // enough not to be warned about).
 bool exclude_each_other(const Rule& a, const Rule& b) {
+  if (!a.descriptor.empty() && !b.descriptor.empty()) return true;
   for (const Condition& left : a.match) {
     for (const Condition& right : b.match) {
       if (left.attribute != right.attribute || !only_texts(left) || !only_texts(right)) continue;

@@ -171,6 +171,7 @@ Status apply_entry(Config& config, const FileEntry& entry, const std::filesystem
     return bad(entry.place + ": " + top + ": is not supported by this version yet");
   }
   const ConfigField* field = field_named(entry.name);
+  if (field == nullptr && !entry.texts.empty() && !entry.list) field = field_named(entry.name + ".path");
   if (field == nullptr) {
     if (entry.texts.empty() && !entry.list && !entry.map && is_section(entry.name)) return success();
     if (is_section(entry.name)) return bad(entry.place + ": " + entry.name + ": is a value, expected a map");

@@ -3,6 +3,8 @@
 //
 //   listen: {http: 127.0.0.1:8080}    --listen-http 127.0.0.1:8080    WEIR_LISTEN_HTTP=127.0.0.1:8080
 //
+// A name that ends in `.path` may be written without it: `rules: rules.yaml`, --rules, WEIR_RULES.
+//
 // A flag wins over a variable, a variable over the file, the file over the default. Paths in the file are relative to
 // the file, all others to the working directory. A failure begins with the place of the fault: "weir.yaml:3:9:
 // listen.http: …", "--listen-http: …" or "WEIR_LISTEN_HTTP: …".
@@ -41,7 +43,8 @@ struct Config {
   std::vector<std::string> listen_proxy_protocol;
   std::filesystem::path resp_password_file;  // empty: no password
   std::string store;                         // may hold a password
-  std::filesystem::path rules;               // empty: the built-in quickstart rules
+  std::filesystem::path rules_path;          // empty: the built-in quickstart rules
+  std::string rules_format;
   std::int64_t memory_max_bytes = 0;
   std::filesystem::path memory_snapshot;  // empty: none
   Duration memory_snapshot_every{0};      // 0: only when the server stops

@@ -33,7 +33,12 @@ constexpr ConfigField kFields[] = {
     {"store", FieldKind::store, &Config::store, "memory",
      "Where buckets live: memory, or redis://[user:password@]host:port[/db], rediss:// (TLS), "
      "redis-sentinel://host,host/master, redis-cluster://host,host."},
-    {"rules", FieldKind::path, &Config::rules, "", "The rules file, or a folder of them. Empty: the quickstart rules."},
+    {"rules.path", FieldKind::path, &Config::rules_path, "",
+     "The rules file, or a folder of them. Empty: the quickstart rules. `rules: rules.yaml` says the same."},
+    {"rules.format", FieldKind::choice, &Config::rules_format, "weir",
+     "What the rules are written in: weir, or as they are the files of envoyproxy/ratelimit (envoy) or Limitador "
+     "(limitador).",
+     0, 0, "weir|envoy|limitador"},
     {"memory.max_bytes", FieldKind::size, &Config::memory_max_bytes, "256MiB",
      "Hard bound on the memory that buckets take.", kMiB, std::int64_t{1} << 42},
     {"memory.snapshot", FieldKind::path, &Config::memory_snapshot, "",
@@ -143,15 +148,27 @@ constexpr ConfigField kFields[] = {
 
 std::span<const ConfigField> config_fields() { return kFields; }
 
+namespace {
+
+// The name that flags and variables are made from: a section is also the short name of its path.
+std::string short_name(const ConfigField& field) {
+  constexpr std::string_view kPath = ".path";
+  std::string name(field.name);
+  if (name.ends_with(kPath)) name.resize(name.size() - kPath.size());
+  return name;
+}
+
+}  // namespace
+
 std::string flag_of(const ConfigField& field) {
-  std::string flag = "--" + std::string(field.name);
+  std::string flag = "--" + short_name(field);
   std::replace_if(
       flag.begin(), flag.end(), [](char c) { return c == '.' || c == '_'; }, '-');
   return flag;
 }
 
 std::string variable_of(const ConfigField& field) {
-  std::string variable = "WEIR_" + std::string(field.name);
+  std::string variable = "WEIR_" + short_name(field);
   for (char& c : variable) c = c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return variable;
 }

@@ -75,7 +75,7 @@ TEST_F(ConfigTest, DefaultsListenOnLoopbackOnly) {
   EXPECT_EQ(config.value().listen_admin, "127.0.0.1:9090");
   EXPECT_EQ(config.value().listen_grpc, "off");
   EXPECT_EQ(config.value().store, "memory");
-  EXPECT_TRUE(config.value().rules.empty());
+  EXPECT_TRUE(config.value().rules_path.empty());
   EXPECT_EQ(config.value().memory_max_bytes, 256 << 20);
   EXPECT_EQ(config.value().drain_timeout, std::chrono::seconds(10));
 }
@@ -112,10 +112,23 @@ TEST_F(ConfigTest, PathsInTheFileAreRelativeToItAndOthersAreNot) {
   const Result<Config> config =
       load("rules: rules.d\nmemory: {snapshot: /var/lib/weir/snapshot}\nlisten: {http: 'unix:s'}\n");
   ASSERT_TRUE(config.ok()) << config.failure().message;
-  EXPECT_EQ(config.value().rules, folder_ / "rules.d");
+  EXPECT_EQ(config.value().rules_path, folder_ / "rules.d");
   EXPECT_EQ(config.value().memory_snapshot, "/var/lib/weir/snapshot");
   EXPECT_EQ(config.value().hash_key_file, "key");
   EXPECT_EQ(config.value().listen_http, "unix:" + (folder_ / "s").string());
+}
+
+TEST_F(ConfigTest, RulesAreAPathOrAMapWithTheirFormat) {
+  EXPECT_EQ(load("rules: rules.d").value().rules_format, "weir");
+  const Result<Config> config = load("rules: {format: envoy, path: config}");
+  ASSERT_TRUE(config.ok()) << config.failure().message;
+  EXPECT_EQ(config.value().rules_format, "envoy");
+  EXPECT_EQ(config.value().rules_path, folder_ / "config");
+  EXPECT_THAT(load("rules: {format: kong}").failure().message, HasSubstr(":1:17: rules.format: is 'kong', expected"));
+  EXPECT_THAT(load("rules: [a, b]").failure().message, HasSubstr("rules: is a value, expected a map"));
+  variables_ = {{"WEIR_RULES", "here"}, {"WEIR_RULES_FORMAT", "limitador"}};
+  EXPECT_EQ(load("rules: rules.d").value().rules_path, "here");
+  EXPECT_EQ(load("rules: rules.d").value().rules_format, "limitador");
 }
 
 TEST_F(ConfigTest, ListsAreSequencesOrTextsWithCommas) {

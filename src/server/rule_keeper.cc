@@ -7,13 +7,18 @@
 
 namespace weir::server {
 
-RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::AllowanceCheck supported)
-    : path_(std::move(path)), clock_(clock), log_(log), book_(std::make_shared<rules::RuleBook>(std::move(supported))) {
+RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::AllowanceCheck supported,
+                       rules::RulesFormat format)
+    : path_(std::move(path)),
+      format_(format),
+      clock_(clock),
+      log_(log),
+      book_(std::make_shared<rules::RuleBook>(std::move(supported))) {
   if (!path_.empty()) watch_.emplace(path_);
 }
 
 Status RuleKeeper::load() {
-  if (!path_.empty()) return report(book_->load(path_, clock_.now()));
+  if (!path_.empty()) return report(book_->load(path_, clock_.now(), format_));
   const Result<Rules> rules = rules::parse_rules(quickstart_rules(), "quickstart");
   if (!rules.ok()) return rules.failure();
   return report(book_->replace(rules.value(), clock_.now()));

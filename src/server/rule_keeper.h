@@ -20,7 +20,8 @@ class RuleKeeper {
  public:
   // A file or a folder; an empty path means the quickstart rules, which never change.
   // `supported`: see RuleBook.
-  RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::AllowanceCheck supported = {});
+  RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::AllowanceCheck supported = {},
+             rules::RulesFormat format = rules::RulesFormat::weir);
 
   // A failure here is final: there is nothing good to fall back to.
   Status load();
@@ -34,6 +35,7 @@ class RuleKeeper {
   Status report(Status status);
 
   const std::filesystem::path path_;
+  const rules::RulesFormat format_;
   Clock& clock_;
   observe::Log& log_;
   const std::shared_ptr<rules::RuleBook> book_;

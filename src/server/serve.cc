@@ -28,7 +28,7 @@ sigset_t served_signals() {
 void greet(const Server& server, const Config& config, std::ostream& out) {
   out << "weir listens on " << server.address("http") << " (HTTP) and " << server.address("admin")
       << " (admin: /metrics)\n";
-  if (config.rules.empty() && server.address("http") != kOff) {
+  if (config.rules_path.empty() && server.address("http") != kOff) {
     out << "try it; the sixth within ten seconds is denied:\n\n  " << quickstart_command(server.address("http"))
         << "\n\n";
   }

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/rotating_limiter.h"
 #include "frontends/grpc/grpc_server.h"
+#include "frontends/grpc/rls_route.h"
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
 #include "frontends/http/status_counts.h"
@@ -70,6 +71,14 @@ rules::AllowanceCheck allowance_check(const Config& config) {
 
 std::shared_ptr<stores::MemoryStore> make_memory_store(std::size_t max_bytes) {
   return std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
+}
+
+grpc::RlsOptions rls_options(engine::Engine& engine) {
+  grpc::RlsOptions options;
+  options.find_replaced = [&engine](std::span<const Request> requests, std::span<bool> replaced) {
+    engine.find_replaced(requests, replaced);
+  };
+  return options;
 }
 
 frontends::Limits connection_limits(const Config& config) {
@@ -141,7 +150,7 @@ Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> proce
       log(to),
       keys(ring),
       started(clock->now()),
-      rules(config.rules, *clock, log, allowance_check(config)),
+      rules(config.rules_path, *clock, log, allowance_check(config), *rules::format_from_name(config.rules_format)),
       identity(config, keys, log),
       fallback(make_memory_store(kFallbackBytes)),
       store(uses_redis(config) ? fallback : make_memory_store(static_cast<std::size_t>(config.memory_max_bytes))),
@@ -247,13 +256,18 @@ Status Server::Parts::listen() {
   api.health = [this] { return health(false); };
   const auto http = [&, this](std::size_t loop) {
     api.callers = std::make_shared<GatewayCallers>(identity, *clock, log);
-    return http::http_protocols(http::make_api_router(limiter(loop), api), message_limits(config), statuses[loop]);
+    const std::shared_ptr<http::Router> router = http::make_api_router(limiter(loop), api);
+    grpc::add_rls_route(*router, limiter(loop), rls_options(*engines[loop]), api.check_body_bytes);
+    return http::http_protocols(router, message_limits(config), statuses[loop]);
   };
 
   grpc::GrpcOptions grpc_options;
   grpc_options.clock = clock;
   grpc_options.ready = [this] { return !draining.load(std::memory_order_relaxed); };
-  const auto grpc = [&, this](std::size_t loop) { return grpc::grpc_protocols(limiter(loop), grpc_options); };
+  const auto grpc = [grpc_options, this](std::size_t loop) mutable {
+    grpc_options.rls = rls_options(*engines[loop]);
+    return grpc::grpc_protocols(limiter(loop), grpc_options);
+  };
 
   const Result<std::string> password = read_resp_password(config);
   if (!password.ok()) return password.failure();

@@ -74,7 +74,7 @@ class ServerTest : public testing::Test {
     config_.listen_admin = "127.0.0.1:0";
     config_.loops = 2;
     write_rules(2);
-    config_.rules = folder_ / "rules.yaml";
+    config_.rules_path = folder_ / "rules.yaml";
   }
   void TearDown() override {
     server_.reset();
@@ -251,7 +251,7 @@ TEST_F(ServerTest, TokensGuardTheMetrics) {
 }
 
 TEST_F(ServerTest, TheQuickstartDeniesTheSixth) {
-  config_.rules.clear();
+  config_.rules_path.clear();
   start();
   const std::string body = R"({"attributes":{"tenant":"acme","api_key":"demo"}})";
   const auto ask = [&] { return status_of(call(server_->address("http"), "POST", "/v1/check", body)); };

@@ -12,7 +12,7 @@ class Services final : public ServiceTable {
  public:
   Services(Limiter& limiter, const GrpcOptions& options, std::shared_ptr<Clock> clock)
       : ServiceTable(std::move(clock), options.limits),
-        rls_(limiter, options.headers),
+        rls_(limiter, options.rls),
         limiter_(limiter),
         health_(options.ready) {
     add({RlsService::kShouldRateLimit, &rls_});

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "frontends/grpc/grpc_protocol.h"
+#include "frontends/grpc/rls_decider.h"
 #include "frontends/transport/protocol.h"
 #include "weir/limiter.h"
 #include "weir/time.h"
@@ -19,7 +20,7 @@ namespace weir::grpc {
 
 struct GrpcOptions {
   GrpcLimits limits;
-  bool headers = true;           // answer Envoy with RateLimit fields for the client
+  RlsOptions rls;                // how Envoy is answered
   std::shared_ptr<Clock> clock;  // for deadlines and floods; none: a ProcessClock of its own
   std::function<bool()> ready;   // what health says; called from every loop; none: always ready
 };

@@ -29,7 +29,9 @@ Wish wish_of(const RlsRequest& request, const RlsDescriptor& descriptor) {
 }
 
 // Needs another call than a check.
-bool is_special(const RlsDescriptor& descriptor) { return descriptor.has_override || descriptor.negative; }
+bool is_special(const RlsDescriptor& descriptor) {
+  return descriptor.has_override || descriptor.negative || descriptor.replaced;
+}
 
 Request make_request(const RlsRequest& request, const RlsDescriptor& descriptor, const Wish& wish) {
   Request made(request.attributes_of(descriptor), wish.cost);
@@ -163,8 +165,22 @@ struct RlsDecider::Pending {
   }
 };
 
-Status RlsDecider::decide(const RlsRequest& request, RlsAnswer& answer) {
+// A limit that came with the descriptor neither replaces nor is replaced: its request is left empty.
+void RlsDecider::mark_replaced(RlsRequest& request) {
+  if (!options_.find_replaced || request.descriptors.size() < 2) return;
+  requests_.clear();
+  for (const RlsDescriptor& descriptor : request.descriptors) {
+    requests_.push_back(descriptor.has_override ? Request() : Request(request.attributes_of(descriptor)));
+  }
+  bool replaced[kMaxDescriptors] = {};
+  assert(requests_.size() <= kMaxDescriptors);
+  options_.find_replaced(requests_, std::span(replaced).first(requests_.size()));
+  for (std::size_t i = 0; i < requests_.size(); ++i) request.descriptors[i].replaced = replaced[i];
+}
+
+Status RlsDecider::decide(RlsRequest& request, RlsAnswer& answer) {
   const std::size_t count = request.descriptors.size();
+  mark_replaced(request);
   if (decisions_.size() < count) decisions_.resize(count);
   const std::span<Decision> decisions = std::span(decisions_).first(count);
   // Several plain checks are one call; a batch of one costs more than a check.
@@ -185,6 +201,10 @@ Status RlsDecider::decide(const RlsRequest& request, RlsAnswer& answer) {
 
 bool RlsDecider::decide_one(const RlsRequest& request, const RlsDescriptor& descriptor, Decision& decision) {
   const Wish wish = wish_of(request, descriptor);
+  if (descriptor.replaced) {
+    decision = Decision();
+    return true;
+  }
   if (!descriptor.has_override) {
     const Request made = make_request(request, descriptor, wish);
     decision = wish.action == Action::refund ? limiter_.refund(made) : limiter_.check(made);
@@ -200,7 +220,8 @@ bool RlsDecider::decide_one(const RlsRequest& request, const RlsDescriptor& desc
   return outcome.status == Code::ok;
 }
 
-void RlsDecider::decide(const RlsRequest& request, Completion done) const {
+void RlsDecider::decide(RlsRequest& request, Completion done) {
+  mark_replaced(request);
   auto pending = std::make_shared<Pending>();
   pending->decider = this;
   pending->decisions.resize(request.descriptors.size());
@@ -216,6 +237,7 @@ void RlsDecider::begin(const RlsRequest& request, std::size_t index, const std::
     pending->decisions[index] = decision;
     pending->arrived();
   };
+  if (descriptor.replaced) return keep(Decision());
   if (!descriptor.has_override) {
     const Request made = make_request(request, descriptor, wish);
     return wish.action == Action::refund ? limiter_.refund(made, keep) : limiter_.check(made, keep);
@@ -234,7 +256,7 @@ void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) c
     answer.statuses.push_back(make_status(decision));
     answer.over_limit = answer.over_limit || !decision.allowed;
   }
-  const Decision* const told = headers_ ? most_restrictive(decisions) : nullptr;
+  const Decision* const told = options_.headers ? most_restrictive(decisions) : nullptr;
   if (told == nullptr) return;
   http::append_rate_limit_policy(answer.rate_limit_policy, *told);
   http::append_rate_limit(answer.rate_limit, *told);

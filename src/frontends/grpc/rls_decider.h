@@ -5,6 +5,7 @@
 //    OVER_LIMIT when one more hit would not pass, and what is left.
 //  - is_negative_hits gives hits back.
 //  - a `limit` in the descriptor bypasses the rules: a fixed window of its own, kept by domain and entries.
+//  - a descriptor whose rule another descriptor's rule replaces is OK and counts for nothing.
 //  - a rule whose store failed answers by its failure policy; an override has none, so a store that does not answer
 //    is a failure (unavailable), and the gateway's own policy decides.
 //
@@ -23,29 +24,37 @@
 
 namespace weir::grpc {
 
+// Marks the requests of one call whose rule is replaced by that of another. As many marks as requests, all false.
+using FindReplaced = std::function<void(std::span<const Request> requests, std::span<bool> replaced)>;
+
+struct RlsOptions {
+  bool headers = true;           // fill in RateLimit, RateLimit-Policy and Retry-After
+  FindReplaced find_replaced{};  // none: no rule replaces another
+};
+
 class RlsDecider {
  public:
   using Completion = std::function<void(const Result<RlsAnswer>&)>;
 
-  // `headers`: fill in RateLimit, RateLimit-Policy and Retry-After.
-  RlsDecider(Limiter& limiter, bool headers) : limiter_(limiter), headers_(headers) {}
+  RlsDecider(Limiter& limiter, RlsOptions options) : limiter_(limiter), options_(std::move(options)) {}
 
   // True when decide() with an answer may be called: it never waits.
   bool immediate() const { return limiter_.immediate(); }
-  // Precondition: immediate().
-  Status decide(const RlsRequest& request, RlsAnswer& answer);
+  // Precondition: immediate(). Marks what is replaced in the request.
+  Status decide(RlsRequest& request, RlsAnswer& answer);
   // For any limiter. `done` runs once, now or later, on whatever thread the limiter completes on.
-  void decide(const RlsRequest& request, Completion done) const;
+  void decide(RlsRequest& request, Completion done);
 
  private:
   struct Pending;
 
+  void mark_replaced(RlsRequest& request);
   bool decide_one(const RlsRequest& request, const RlsDescriptor& descriptor, Decision& decision);
   void begin(const RlsRequest& request, std::size_t index, const std::shared_ptr<Pending>& pending) const;
   void write(std::span<const Decision> decisions, RlsAnswer& answer) const;
 
   Limiter& limiter_;
-  const bool headers_;
+  const RlsOptions options_;
   std::vector<Request> requests_;
   std::vector<Decision> decisions_;
 };

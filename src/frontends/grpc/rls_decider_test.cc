@@ -34,7 +34,7 @@ class Rls : public testing::Test {
   }
   RlsAnswer decide() {
     EXPECT_TRUE(request.check().ok());
-    RlsDecider decider(limiter, true);
+    RlsDecider decider(limiter, options);
     RlsAnswer answer;
     EXPECT_TRUE(decider.decide(request, answer).ok());
     return answer;
@@ -46,6 +46,7 @@ class Rls : public testing::Test {
 
   ToyLimiter limiter;
   RlsRequest request;
+  RlsOptions options;
 };
 
 TEST_F(Rls, DomainAndEntriesAreTheAttributes) {
@@ -185,7 +186,7 @@ TEST_F(Rls, AnOverrideWhoseStoreFailsIsUnavailable) {
   descriptor.override_limit = 1;
   descriptor.override_unit = 1;
   limiter.charged.status = Code::unavailable;
-  RlsDecider decider(limiter, true);
+  RlsDecider decider(limiter, options);
   RlsAnswer answer;
   const Status status = decider.decide(request, answer);
   ASSERT_FALSE(status.ok());
@@ -213,6 +214,38 @@ TEST_F(Rls, BoundsAreChecked) {
   EXPECT_EQ(fault(), "rate limit domain must not be empty");
 }
 
+TEST_F(Rls, AReplacedDescriptorIsOkAndIsNotCounted) {
+  options.find_replaced = [](std::span<const Request> requests, std::span<bool> replaced) {
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      replaced[i] = !requests[i].attributes.empty() && requests[i].attributes[1].name == "plain";
+    }
+  };
+  add("plain", "1");
+  add("special", "2");
+  RlsDescriptor& own = add("plain", "3");
+  own.has_override = true;
+  own.override_limit = 1;
+  own.override_unit = 1;
+  for (const bool later : {false, true}) {
+    limiter.asked.clear();
+    limiter.later = later;
+    RlsAnswer answer;
+    RlsDecider decider(limiter, options);
+    if (later) {
+      decider.decide(request, [&](const Result<RlsAnswer>& given) { answer = given.value(); });
+      limiter.answer_all();
+    } else {
+      EXPECT_TRUE(decider.decide(request, answer).ok());
+    }
+    ASSERT_EQ(answer.statuses.size(), 3U);
+    EXPECT_FALSE(answer.statuses[0].has_limit);
+    EXPECT_EQ(answer.statuses[1].name, "per-user");
+    EXPECT_EQ(answer.statuses[2].name, "override") << "a limit of the caller's own is nobody's to replace";
+    ASSERT_EQ(limiter.asked.size(), 2U) << "the second and the override";
+    EXPECT_THAT(limiter.asked[0].attributes, ElementsAre(Pair("domain", "shop"), Pair("special", "2")));
+  }
+}
+
 TEST_F(Rls, AnswersThatComeLaterAreTheSame) {
   RlsDescriptor& descriptor = add("user", "ann");
   descriptor.has_override = true;
@@ -222,7 +255,7 @@ TEST_F(Rls, AnswersThatComeLaterAreTheSame) {
   add("c", "3");
   limiter.later = true;
   limiter.answers = {toy_decision("two", 10, 9, minutes(1)), toy_decision("three", 10, 0, minutes(1), false)};
-  const RlsDecider decider(limiter, true);
+  RlsDecider decider(limiter, options);
   int calls = 0;
   decider.decide(request, [&](const Result<RlsAnswer>& answer) {
     ++calls;

@@ -13,7 +13,7 @@ class RlsService final : public Service {
   static constexpr std::string_view kName = "envoy.service.ratelimit.v3.RateLimitService";
   static constexpr std::string_view kShouldRateLimit = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-  RlsService(Limiter& limiter, bool headers) : decider_(limiter, headers) {}
+  RlsService(Limiter& limiter, const RlsOptions& options) : decider_(limiter, options) {}
   void on_message(Call& call, int method, std::string_view message) override;
 
  private:

@@ -45,6 +45,12 @@ void LaterResponse::send(const Response& response) const {
   if (!link_->closed()) protocol_->finish(number_, response);
 }
 
+void LaterResponse::send_problem(int status, std::string_view detail) const {
+  std::string body;
+  append_problem(body, status, detail);
+  send({.status = status, .content_type = kProblemJson, .fields = {}, .body = body});
+}
+
 void LaterResponse::send_after(Duration delay, const Response& response) const {
   // The task runs only while the connection lives, and must not itself keep it alive: it has no need to hold the link.
   link_->after(delay, [protocol = protocol_, number = number_, status = response.status,

@@ -34,7 +34,9 @@ class LaterResponse {
 
   // Once, on the link's loop. Does nothing if the client has left.
   void send(const Response& response) const;
-  // The same after a delay.
+  // The same as application/problem+json.
+  void send_problem(int status, std::string_view detail) const;
+  // The same as send() after a delay.
   void send_after(Duration delay, const Response& response) const;
 
  private:

@@ -1,0 +1,86 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <ostream>
+#include <sstream>
+
+#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include "observe/json_text.h"
+#include "rules/rules_format.h"
+#include "rules/rules_text.h"
+
+namespace weir::cli {
+namespace {
+
+struct Options {
+  std::string from;
+  std::string path;
+  bool json = false;
+};
+
+void append_lines(std::string& json, const std::vector<std::string>& lines) {
+  json += '[';
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0) json += ',';
+    observe::append_json_string(json, lines[i]);
+  }
+  json += ']';
+}
+
+int report_faults(const Failure& failure, const Options& options, const Terminal& terminal) {
+  std::vector<std::string> faults;
+  std::istringstream in(failure.message);
+  for (std::string line; std::getline(in, line);) faults.push_back(line);
+  if (options.json) {
+    std::string json = "{\"imported\":false,\"errors\":";
+    append_lines(json, faults);
+    terminal.out << json << "}\n";
+  } else {
+    for (const std::string& fault : faults) terminal.err << shown(fault) << '\n';
+  }
+  return kExitBadInput;
+}
+
+int import(const Options& options, const Terminal& terminal) {
+  const Result<rules::ForeignRules> read =
+      rules::read_rules(options.path, rules::format_from_name(options.from).value());
+  if (!read.ok()) return report_faults(read.failure(), options, terminal);
+  const std::string text = rules::write_rules(read.value().rules);
+  if (options.json) {
+    std::string json = "{\"imported\":true,\"rules\":" + std::to_string(read.value().rules.rules.size());
+    json += ",\"notes\":";
+    append_lines(json, read.value().notes);
+    json += ",\"yaml\":";
+    observe::append_json_string(json, text);
+    terminal.out << json << "}\n";
+    return kExitAllowed;
+  }
+  terminal.out << text;
+  for (const std::string& note : read.value().notes) {
+    terminal.err << terminal.paint(Colour::yellow, "note") << "  " << shown(note) << '\n';
+  }
+  return kExitAllowed;
+}
+
+}  // namespace
+
+void add_rules_import(CLI::App& parent, Session& session) {
+  CLI::App* verb = parent.add_subcommand("import", "Print rules of another rate limiter as a rules file of ours");
+  const auto options = std::make_shared<Options>();
+  verb->add_option("--from", options->from, "What the files are written for: envoy (envoyproxy/ratelimit) or limitador")
+      ->required()
+      ->check(CLI::IsMember({"envoy", "limitador"}));
+  verb->add_option("path", options->path, "The file, or a folder of them")->required();
+  verb->add_flag("--json", options->json, "For machines: {\"imported\":…,\"rules\":…,\"notes\":[…],\"yaml\":…}");
+  verb->footer(
+      "The rules go to standard output; what the files ask for and does not happen here goes to standard error, one\n"
+      "note per line, and so do faults: file:line:column: field: what is wrong and what is expected.\n"
+      "Exit codes: 0 imported, 2 the files do not hold up.\n\n"
+      "Examples:\n"
+      "  weir rules import --from envoy config/ > rules.yaml\n"
+      "  weir rules import --from limitador limits.yaml --json");
+  verb->callback(
+      [&session, options] { session.action = [&session, options] { return import(*options, session.terminal); }; });
+}
+
+}  // namespace weir::cli
