@@ -6,6 +6,7 @@
 #include "server/config_file.h"
 #include "server/config_value.h"
 #include "server/redis_settings.h"
+#include "server/tls_keeper.h"
 #include "stores/redis/url.h"
 
 namespace weir::server {
@@ -263,6 +264,7 @@ Result<Config> load_config(const ConfigSources& sources) {
     return bad("listen.http: is off and so are all other listeners: nothing would listen");
   }
   if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
+  if (Status status = check_tls_settings(config); !status.ok()) return status.failure();
   if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {
     return bad("listen.admin: " + config.listen_admin + " is beyond loopback: set admin.tokens");
   }

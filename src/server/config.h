@@ -41,6 +41,12 @@ struct Config {
   std::string listen_resp;
   std::string listen_spop;
   std::vector<std::string> listen_proxy_protocol;
+  std::string listen_unix_mode;
+  std::filesystem::path tls_cert;  // empty: no listener speaks TLS
+  std::filesystem::path tls_key;
+  std::filesystem::path tls_client_ca;  // empty: clients need no certificate
+  std::vector<std::string> tls_listeners;
+  std::vector<std::string> tls_client_listeners;
   std::filesystem::path resp_password_file;  // empty: no password
   std::string store;                         // may hold a password
   std::filesystem::path rules_path;          // empty: the built-in quickstart rules

@@ -28,6 +28,20 @@ constexpr ConfigField kFields[] = {
     {"listen.proxy_protocol", FieldKind::list, &Config::listen_proxy_protocol, "",
      "Listeners, among http, grpc and resp, whose connections begin with a PROXY header (version 1 or 2): its address "
      "is then the client's. Only identity.trusted_proxies may connect to them."},
+    {"listen.unix_mode", FieldKind::choice, &Config::listen_unix_mode, "0600",
+     "Who may connect to a Unix socket: its owner (0600), its group too (0660), everybody (0666).", 0, 0,
+     "0600|0660|0666"},
+    {"tls.cert", FieldKind::path, &Config::tls_cert, "",
+     "The server's certificate and those that lead to its authority, PEM. Empty: nothing speaks TLS. SIGHUP reads "
+     "these "
+     "files again."},
+    {"tls.key", FieldKind::path, &Config::tls_key, "", "The certificate's private key, PEM."},
+    {"tls.client_ca", FieldKind::path, &Config::tls_client_ca, "",
+     "The authorities of which clients must show a certificate (mTLS), PEM. Empty: they need none."},
+    {"tls.listeners", FieldKind::list, &Config::tls_listeners, "http,grpc,resp,spop,admin",
+     "The listeners that speak TLS when there is a certificate."},
+    {"tls.client_listeners", FieldKind::list, &Config::tls_client_listeners, "http,grpc,resp,spop,admin",
+     "Of those, the ones that demand a client's certificate when there is a client_ca."},
     {"resp.password_file", FieldKind::path, &Config::resp_password_file, "",
      "File with the password that the Redis protocol asks for (AUTH). Empty: it asks for none."},
     {"store", FieldKind::store, &Config::store, "memory",

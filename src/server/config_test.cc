@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -103,8 +104,14 @@ TEST_F(ConfigTest, EveryFieldHasOneNameInAllThreePlaces) {
     EXPECT_THAT(flag_of(field), testing::MatchesRegex("--[a-z0-9-]+"));
     EXPECT_THAT(variable_of(field), testing::MatchesRegex("WEIR_[A-Z0-9_]+"));
   }
-  EXPECT_EQ(flag_of(config_fields()[9]), "--memory-max-bytes");
-  EXPECT_EQ(variable_of(config_fields()[9]), "WEIR_MEMORY_MAX_BYTES");
+  const auto named = [](std::string_view name) {
+    return *std::find_if(config_fields().begin(), config_fields().end(),
+                         [&](const auto& each) { return each.name == name; });
+  };
+  EXPECT_EQ(flag_of(named("memory.max_bytes")), "--memory-max-bytes");
+  EXPECT_EQ(variable_of(named("memory.max_bytes")), "WEIR_MEMORY_MAX_BYTES");
+  EXPECT_EQ(flag_of(named("rules.path")), "--rules");
+  EXPECT_EQ(variable_of(named("rules.format")), "WEIR_RULES_FORMAT");
 }
 
 TEST_F(ConfigTest, PathsInTheFileAreRelativeToItAndOthersAreNot) {

@@ -34,6 +34,7 @@
 #include "server/secrets.h"
 #include "server/shared_hash_key.h"
 #include "server/snapshot_keeper.h"
+#include "server/tls_keeper.h"
 #include "server/version.h"
 #include "stores/memory/memory_store.h"
 #include "stores/redis/exactness.h"
@@ -125,6 +126,7 @@ struct Server::Parts {
   const TimePoint started;
   RuleKeeper rules;
   IdentityKeeper identity;
+  TlsKeeper tls;
   const std::shared_ptr<stores::MemoryStore> fallback;
   const std::shared_ptr<stores::MemoryStore> store;  // the one in this process: with Redis, the fallback
   SnapshotKeeper snapshot;
@@ -152,6 +154,7 @@ Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> proce
       started(clock->now()),
       rules(config.rules_path, *clock, log, allowance_check(config), *rules::format_from_name(config.rules_format)),
       identity(config, keys, log),
+      tls(log),
       fallback(make_memory_store(kFallbackBytes)),
       store(uses_redis(config) ? fallback : make_memory_store(static_cast<std::size_t>(config.memory_max_bytes))),
       snapshot(*store, uses_redis(config) ? std::filesystem::path() : config.memory_snapshot, keys, log),
@@ -238,6 +241,8 @@ Status Server::Parts::listen_on(std::string_view name, const std::string& addres
   options.endpoint = endpoint.value();
   options.limits = connection_limits(config);
   options.protocols = std::move(protocols);
+  options.tls = tls.context_for(name);
+  options.local_mode = static_cast<unsigned>(std::stoul(config.listen_unix_mode, nullptr, 8));
   const auto& proxied = config.listen_proxy_protocol;
   if (std::find(proxied.begin(), proxied.end(), name) != proxied.end()) {
     options.preamble = proxy_preamble(identity, log);
@@ -249,6 +254,7 @@ Status Server::Parts::listen_on(std::string_view name, const std::string& addres
 }
 
 Status Server::Parts::listen() {
+  if (Status opened = tls.open(config); !opened.ok()) return opened;
   http::ApiOptions api;
   api.legacy_headers = config.http_legacy_headers;
   api.check_body_bytes = static_cast<std::size_t>(std::min(config.http_body_bytes, kMaxCheckBody));
@@ -450,8 +456,9 @@ const std::string& Server::address(std::string_view listener) const {
 }
 Status Server::reload() {
   const Status keys = parts_->identity.reload();
+  const Status certificates = parts_->tls.reload();
   Status rules = parts_->rules.reload();
-  return rules.ok() ? keys : rules;
+  return !rules.ok() ? rules : !keys.ok() ? keys : certificates;
 }
 
 void Server::drain() {

@@ -34,8 +34,8 @@ class Server {
   // not.
   const std::string& address(std::string_view listener) const;
 
-  // Reads the rules, keys and revocations again, as the server does by itself when a file changes. On failure, which is
-  // logged, those in force stay.
+  // Reads the rules, certificates, keys and revocations again, as the server does by itself when a file changes. On
+  // failure, which is logged, those in force stay.
   Status reload();
 
   // Stops accepting, lets connections finish within drain_timeout, writes the snapshot. Idempotent.

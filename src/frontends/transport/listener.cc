@@ -134,7 +134,7 @@ Result<Descriptor> bind_tcp(Endpoint& endpoint) {
   return made;
 }
 
-Result<Descriptor> bind_local(const Endpoint& endpoint) {
+Result<Descriptor> bind_local(const Endpoint& endpoint, unsigned mode) {
   const sockaddr_un address = local_address(endpoint);
   if (Status cleared = clear_stale_file(endpoint, address); !cleared.ok()) return cleared.failure();
   Descriptor made(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -142,6 +142,8 @@ Result<Descriptor> bind_local(const Endpoint& endpoint) {
   if (bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return system_failure(endpoint, "bind");
   }
+  // Before it listens: until then nobody can connect, whatever the umask left open.
+  if (chmod(endpoint.path.c_str(), static_cast<mode_t>(mode)) != 0) return system_failure(endpoint, "chmod");
   if (listen(made.get(), kBacklog) != 0) return system_failure(endpoint, "listen");
   return made;
 }

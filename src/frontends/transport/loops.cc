@@ -33,7 +33,7 @@ Result<Endpoint> Loops::listen(const ListenOptions& options) {
   }
 
   if (endpoint.kind == Endpoint::Kind::local) {
-    Result<Descriptor> socket = bind_local(endpoint);
+    Result<Descriptor> socket = bind_local(endpoint, options.local_mode);
     if (!socket.ok()) return socket.failure();
     Loop& first = *loops_.front();
     first.add_listener(std::make_shared<Listener>(first, loops_, service, std::move(socket).value(), endpoint.path));

@@ -33,6 +33,7 @@ struct ListenOptions {
   // Asked once for each loop: what the factory's protocols share needs no lock.
   std::function<ProtocolFactory(std::size_t loop)> protocols{};
   std::shared_ptr<const TlsContext> tls{};  // null: plain
+  unsigned local_mode = 0600;               // permissions of a Unix socket's file
   Preamble preamble{};                      // none: connections begin with their protocol
 };
 

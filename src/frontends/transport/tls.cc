@@ -32,20 +32,9 @@ int select_alpn(SSL*, const unsigned char** out, unsigned char* out_size, const 
   return SSL_TLSEXT_ERR_OK;
 }
 
-}  // namespace
+using OwnContext = std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)>;
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::create(const TlsOptions& options) {
-  std::shared_ptr<TlsContext> made(new TlsContext);
-  made->context_ = SSL_CTX_new(TLS_server_method());
-  if (made->context_ == nullptr) return openssl_failure("tls");
-  SSL_CTX* context = made->context_;
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-  // Answers do not depend on resumed sessions, and a session with a client certificate would need an id context.
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_num_tickets(context, 0);
-
+Status load_files(SSL_CTX* context, const TlsOptions& options) {
   if (SSL_CTX_use_certificate_chain_file(context, options.certificate_chain.c_str()) != 1) {
     return openssl_failure("certificate " + options.certificate_chain.string());
   }
@@ -55,27 +44,57 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::create(const TlsOptions& o
   if (SSL_CTX_check_private_key(context) != 1) {
     return openssl_failure("private key " + options.private_key.string() + " does not belong to the certificate");
   }
-  if (!options.client_ca.empty()) {
-    if (SSL_CTX_load_verify_locations(context, options.client_ca.c_str(), nullptr) != 1) {
-      return openssl_failure("client CA " + options.client_ca.string());
-    }
-    SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(options.client_ca.c_str()));
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  if (options.client_ca.empty()) return success();
+  if (SSL_CTX_load_verify_locations(context, options.client_ca.c_str(), nullptr) != 1) {
+    return openssl_failure("client CA " + options.client_ca.string());
   }
+  SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(options.client_ca.c_str()));
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return success();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TlsContext>> TlsContext::create(const TlsOptions& options) {
+  std::shared_ptr<TlsContext> made(new TlsContext(options));
   for (const std::string& name : options.alpn) {
     if (name.empty() || name.size() > kMaxAlpnName) return Failure{Code::invalid_argument, "alpn: bad name " + name};
     made->alpn_wire_ += static_cast<char>(name.size());
     made->alpn_wire_ += name;
   }
-  if (!made->alpn_wire_.empty()) SSL_CTX_set_alpn_select_cb(context, select_alpn, made.get());
-  return std::shared_ptr<const TlsContext>(std::move(made));
+  if (Status loaded = made->reload(); !loaded.ok()) return loaded.failure();
+  return made;
 }
 
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
 
+Status TlsContext::reload() {
+  OwnContext made(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  if (made == nullptr) return openssl_failure("tls");
+  SSL_CTX* const context = made.get();
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  // Answers do not depend on resumed sessions, and a session with a client certificate would need an id context.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context, 0);
+  if (Status status = load_files(context, options_); !status.ok()) return status;
+  if (!alpn_wire_.empty()) SSL_CTX_set_alpn_select_cb(context, select_alpn, this);
+
+  const std::lock_guard lock(mutex_);
+  SSL_CTX_free(context_);
+  context_ = made.release();
+  return success();
+}
+
+SSL* TlsContext::make_session() const {
+  const std::lock_guard lock(mutex_);
+  return SSL_new(context_);
+}
+
 TlsSession::TlsSession(std::shared_ptr<const TlsContext> context)
     : context_(std::move(context)),
-      session_(SSL_new(context_->native())),
+      session_(context_->make_session()),
       from_wire_(BIO_new(BIO_s_mem())),
       to_wire_(BIO_new(BIO_s_mem())) {
   if (session_ == nullptr || from_wire_ == nullptr || to_wire_ == nullptr) {

@@ -1,12 +1,13 @@
 // TLS between the socket and the protocol: bytes in, bytes out, no sockets of its own, so that one code path serves
 // plain and encrypted connections.
 //
-// A TlsContext is immutable and shared by all connections of a listener, on any thread. A TlsSession belongs to one
-// connection. TLS 1.2 and later; no renegotiation.
+// A TlsContext is shared by all connections of a listener, on any thread. reload() replaces its certificates for the
+// sessions that begin afterwards. A TlsSession belongs to one connection. TLS 1.2 and later; no renegotiation.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,19 +31,25 @@ struct TlsOptions {
 class TlsContext {
  public:
   // The failure names the file.
-  static Result<std::shared_ptr<const TlsContext>> create(const TlsOptions& options);
+  static Result<std::shared_ptr<TlsContext>> create(const TlsOptions& options);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  ssl_ctx_st* native() const { return context_; }
+  // Reads the files again. On failure nothing changes.
+  Status reload();
+
+  // A session of the server's side; null for want of memory. The caller frees it, before the context goes away.
+  ssl_st* make_session() const;
   const std::string& alpn_wire() const { return alpn_wire_; }
 
  private:
-  TlsContext() = default;
+  explicit TlsContext(const TlsOptions& options) : options_(options) {}
 
-  ssl_ctx_st* context_ = nullptr;
-  std::string alpn_wire_;  // length-prefixed names
+  const TlsOptions options_;
+  std::string alpn_wire_;  // length-prefixed names; constant after create()
+  mutable std::mutex mutex_;
+  ssl_ctx_st* context_ = nullptr;  // guarded by mutex_; sessions hold references of their own
 };
 
 class TlsSession {

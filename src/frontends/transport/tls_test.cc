@@ -39,6 +39,7 @@ class TlsTest : public testing::Test {
     options.private_key = server_.key;
     auto context = TlsContext::create(options);
     ASSERT_TRUE(context.ok()) << context.failure().message;
+    context_ = context.value();
     const auto factory = [](Link& link) { return std::make_unique<EchoProtocol>(link); };
     const Result<Endpoint> bound = loops_.listen({.endpoint = parse_endpoint("127.0.0.1:0").value(),
                                                   .limits = limits,
@@ -70,6 +71,7 @@ class TlsTest : public testing::Test {
   TestCertificate server_{testing::TempDir(), "weir_tls_server_" + std::to_string(getpid())};
   TestCertificate client_{testing::TempDir(), "weir_tls_client_" + std::to_string(getpid())};
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client_context_;
+  std::shared_ptr<TlsContext> context_;
   Loops loops_{1};
   Endpoint endpoint_;
 };
@@ -115,6 +117,41 @@ TEST_F(TlsTest, DemandsAClientCertificateThatTheAuthoritySigned) {
   ASSERT_EQ(SSL_use_PrivateKey_file(with.get(), client_.key.c_str(), SSL_FILETYPE_PEM), 1);
   ASSERT_EQ(SSL_connect(with.get()), 1);
   EXPECT_EQ(read(with.get(), 10), "alpn= tls\n");
+}
+
+TEST_F(TlsTest, AReloadIsForNewConnectionsAndABadFileChangesNothing) {
+  const auto subject = [](const Session& session) {
+    X509* const shown = SSL_get_peer_certificate(session.get());
+    char name[256] = "";
+    X509_NAME_oneline(X509_get_subject_name(shown), name, sizeof name);
+    X509_free(shown);
+    return std::string(name);
+  };
+  start({});
+  const TestClient old_socket(endpoint_);
+  const Session old_session = session_over(old_socket);
+  ASSERT_EQ(SSL_connect(old_session.get()), 1);
+  EXPECT_THAT(subject(old_session), HasSubstr("weir_tls_server_"));
+
+  std::filesystem::copy_file(client_.certificate, server_.certificate,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_FALSE(context_->reload().ok()) << "the key is still the old one";
+  {
+    const TestClient socket(endpoint_);
+    const Session session = session_over(socket);
+    ASSERT_EQ(SSL_connect(session.get()), 1);
+    EXPECT_THAT(subject(session), HasSubstr("weir_tls_server_"));
+  }
+  std::filesystem::copy_file(client_.key, server_.key, std::filesystem::copy_options::overwrite_existing);
+  ASSERT_TRUE(context_->reload().ok());
+  const TestClient socket(endpoint_);
+  const Session session = session_over(socket);
+  ASSERT_EQ(SSL_connect(session.get()), 1);
+  EXPECT_THAT(subject(session), HasSubstr("weir_tls_client_"));
+  // The old connection goes on.
+  EXPECT_EQ(read(old_session.get(), 10), "alpn= tls\n");
+  ASSERT_EQ(SSL_write(old_session.get(), "on", 2), 2);
+  EXPECT_EQ(read(old_session.get(), 2), "on");
 }
 
 TEST_F(TlsTest, ClosesOnBytesThatAreNotTls) {
