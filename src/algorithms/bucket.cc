@@ -8,6 +8,7 @@
 #include "algorithms/leaky_bucket.h"
 #include "algorithms/sliding_counter.h"
 #include "algorithms/sliding_log.h"
+#include "algorithms/take.h"
 #include "algorithms/token_bucket.h"
 
 namespace weir::algorithms {
@@ -56,13 +57,10 @@ void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::
   with_algorithm(allowance, [&](auto algorithm) { algorithm.charge(allowance, bucket, now, cost); });
 }
 
-bool take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
-          TimePoint& idle_from) {
+bool take_by_algorithm(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
+                       TimePoint& idle_from) {
   assert_cost(cost);
   assert(!keeps_tail(allowance.algorithm));
-  if (allowance.algorithm == Algorithm::token_bucket) {
-    return TokenBucket::take(allowance, head, now, cost, outcome, idle_from);
-  }
   return with_algorithm(allowance, [&](auto algorithm) {
     const BucketWords bucket{head, {}};
     outcome = algorithm.evaluate(allowance, bucket, now, cost);

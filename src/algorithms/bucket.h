@@ -47,10 +47,6 @@ std::size_t tail_words_needed(const Allowance& allowance, ConstBucketWords bucke
 // Precondition: evaluate() admitted the same arguments.
 void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
-// evaluate() into `outcome`, charge() if that admits, and idle_from(), in one step that costs less than the three.
-// False: nothing was charged, and idle_from means nothing. Precondition: the algorithm keeps no tail.
-bool take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
-          TimePoint& idle_from);
 constexpr bool keeps_tail(Algorithm algorithm) {
   return algorithm == Algorithm::bucketed_window || algorithm == Algorithm::sliding_log;
 }

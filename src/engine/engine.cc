@@ -103,6 +103,26 @@ Decision Engine::run(Action action, const Request& request) {
   return decision;
 }
 
+// Every decision passes here once. Peeks, refunds and resets decide nothing, so the observer does not hear of them.
+// Hidden rules are hidden from callers, not from the observer.
+inline void Engine::publish(const Check& check, Decision& decision, std::string_view source, Action action) {
+  decision.source = source;
+  if (observer_ != nullptr && action == Action::take) observer_->on_decision(decision);
+  if (check.may_have_hidden_rules()) [[unlikely]]
+    hide_rules(check, source_, decision);
+}
+
+// Precondition: describe_rules(check, decision).
+[[gnu::always_inline]] inline void Engine::finish(Check& check, StoreCall& call, Decision& decision) {
+  bool answered = call.status == Code::ok;
+  for (const ChargeOutcome& outcome : call.outcomes) answered &= outcome.status == Code::ok;
+  if (!answered) [[unlikely]]
+    return finish_failed(check, call, decision);
+  make_verdict(check, {}, decision);
+  decision.atomic = call.atomic;
+  publish(check, decision, source_, call.action);
+}
+
 void Engine::decide_now(Check& check, Action action, TimePoint now, Decision& decision) {
   if (check.charges().size() > kMaxCharges) [[unlikely]] {
     refuse_too_many_rules(check, decision);
@@ -200,17 +220,6 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
   }
 }
 
-// Precondition: describe_rules(check, decision).
-void Engine::finish(Check& check, StoreCall& call, Decision& decision) {
-  bool answered = call.status == Code::ok;
-  for (const ChargeOutcome& outcome : call.outcomes) answered &= outcome.status == Code::ok;
-  if (!answered) [[unlikely]]
-    return finish_failed(check, call, decision);
-  make_verdict(check, {}, decision);
-  decision.atomic = call.atomic;
-  publish(check, decision, source_, call.action);
-}
-
 // The store did not answer at all, or had no room for some buckets and so charged none. The rules concerned answer by
 // their policies; if those admit, the buckets that the store does hold are charged after all.
 void Engine::finish_failed(Check& check, StoreCall& call, Decision& decision) {
@@ -250,15 +259,6 @@ void Engine::finish_failed(Check& check, StoreCall& call, Decision& decision) {
   decision.degraded = true;
   decision.atomic = false;
   publish(check, decision, "fallback", call.action);
-}
-
-// Every decision passes here once. Peeks, refunds and resets decide nothing, so the observer does not hear of them.
-// Hidden rules are hidden from callers, not from the observer.
-void Engine::publish(const Check& check, Decision& decision, std::string_view source, Action action) {
-  decision.source = source;
-  if (observer_ != nullptr && action == Action::take) observer_->on_decision(decision);
-  if (check.may_have_hidden_rules()) [[unlikely]]
-    hide_rules(check, source_, decision);
 }
 
 void Engine::learn(const StoreCall& call) {

@@ -146,17 +146,6 @@ inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& v
   append_in_order(matches, {&rules_[index], parts.own, CompiledCost::of_request(view)});
 }
 
-RequestView RuleSet::Matcher::resolve(const Request& request, ResolvedNames& resolved) const {
-  assert(request.attributes.size() <= kMaxAttributes);
-  RequestView view{request, resolved.ids};
-  for (std::size_t i = 0; i < request.attributes.size(); ++i) {
-    const NameId id = names_.find(request.attributes[i].name);
-    resolved.ids[i] = id;
-    if (id != kUnknownName) view.carried |= name_bit(id);
-  }
-  return view;
-}
-
 void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const {
   const RequestView view = resolve(request, resolved);
   for (const std::uint32_t rule : always_) consider(rule, view, now, matches);

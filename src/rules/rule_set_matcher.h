@@ -1,6 +1,7 @@
 // RuleSet::Matcher: the compiled form of a rule set. Private to rule_set.cc and explanation.cc.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,7 +24,16 @@ class RuleSet::Matcher {
 
   void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
   RuleExplanation explain(std::size_t rule, const RequestView& view, TimePoint now) const;
-  RequestView resolve(const Request& request, ResolvedNames& resolved) const;
+  RequestView resolve(const Request& request, ResolvedNames& resolved) const {
+    assert(request.attributes.size() <= kMaxAttributes);
+    std::uint64_t carried = 0;
+    for (std::size_t i = 0; i < request.attributes.size(); ++i) {
+      const NameId id = names_.find(request.attributes[i].name);
+      resolved.ids[i] = id;
+      if (id != kUnknownName) carried |= name_bit(id);
+    }
+    return {request, resolved.ids, carried};
+  }
   void find_replaced(std::span<const Request> requests, std::span<bool> replaced) const;
 
  private:

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "algorithms/bucket.h"
+#include "algorithms/take.h"
 
 namespace weir::models {
 

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <mutex>
 
-#include "algorithms/bucket.h"
+#include "algorithms/take.h"
 #include "stores/memory/transaction.h"
 
 namespace weir::stores {
@@ -67,6 +67,20 @@ bool MemoryStore::begin(StoreCall& call) {
   return true;
 }
 
+[[gnu::always_inline]] inline Slot* MemoryStore::find_at_home(Shard& shard, const Charge& charge, TimePoint now) {
+  if (shard.floor_us() > micros(now)) return nullptr;
+  Slot* const slot = shard.find(charge.key);
+  return slot != nullptr && slot->holds(charge.allowance->algorithm) ? slot : nullptr;
+}
+
+[[gnu::always_inline]] inline void MemoryStore::take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now,
+                                                          ChargeOutcome& outcome) {
+  TimePoint idle_from;
+  if (algorithms::take(*charge.allowance, slot.head(), now, charge.cost, outcome, idle_from)) {
+    shard.set_idle_from(slot, micros(idle_from));
+  }
+}
+
 // Nearly every call: a take from buckets that are there and keep no tail. False: nothing has changed, and the general
 // way must be gone.
 bool MemoryStore::take_at_home(StoreCall& call) {
@@ -108,19 +122,6 @@ bool MemoryStore::take_together(StoreCall& call) {
     return false;
   }
   return true;
-}
-
-Slot* MemoryStore::find_at_home(Shard& shard, const Charge& charge, TimePoint now) {
-  if (shard.floor_us() > micros(now)) return nullptr;
-  Slot* const slot = shard.find(charge.key);
-  return slot != nullptr && slot->holds(charge.allowance->algorithm) ? slot : nullptr;
-}
-
-void MemoryStore::take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome) {
-  TimePoint idle_from;
-  if (algorithms::take(*charge.allowance, slot.head(), now, charge.cost, outcome, idle_from)) {
-    shard.set_idle_from(slot, micros(idle_from));
-  }
 }
 
 // False: no room for a binding charge, and nothing has changed.
