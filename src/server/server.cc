@@ -44,8 +44,8 @@ namespace {
 
 // What the failure policy `local` counts in while the store does not answer.
 constexpr std::size_t kFallbackBytes = std::size_t{16} << 20;
-// A body of /v1/check that is larger than this holds more than its bounds allow.
-constexpr std::int64_t kMaxCheckBody = 64 << 10;
+// The largest body where none is expected.
+constexpr std::int64_t kMaxIdleBody = 64 << 10;
 // Room in a connection's buffer beside headers and body.
 constexpr std::size_t kSpareInput = http::kMaxChunkOverhead + 4096;
 // How much of a rules error /readyz shows.
@@ -96,7 +96,7 @@ http::HttpLimits message_limits(const Config& config) {
   http::HttpLimits limits;
   limits.header_bytes = static_cast<std::size_t>(config.http_header_bytes);
   limits.request_line_bytes = std::min(limits.request_line_bytes, limits.header_bytes);
-  limits.body_bytes = static_cast<std::size_t>(std::min(config.http_body_bytes, kMaxCheckBody));
+  limits.body_bytes = static_cast<std::size_t>(std::min(config.http_body_bytes, kMaxIdleBody));
   return limits;
 }
 
@@ -257,7 +257,7 @@ Status Server::Parts::listen() {
   if (Status opened = tls.open(config); !opened.ok()) return opened;
   http::ApiOptions api;
   api.legacy_headers = config.http_legacy_headers;
-  api.check_body_bytes = static_cast<std::size_t>(std::min(config.http_body_bytes, kMaxCheckBody));
+  api.check_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
   api.batch_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
   api.health = [this] { return health(false); };
   const auto http = [&, this](std::size_t loop) {

@@ -266,6 +266,14 @@ TEST_F(ServerTest, BodiesOverTheBoundAreRefused) {
   EXPECT_EQ(status_of(call(server_->address("http"), "POST", "/v1/check/batch", std::string(1025, ' '))), 413);
 }
 
+TEST_F(ServerTest, ACheckAtTheBoundOfItsAttributesIsAnswered) {
+  start();
+  std::string body = R"({"attributes":{"tenant":")" + std::string(4096, 'v') + '"';
+  for (int i = 1; i < 64; ++i) body += ",\"a" + std::to_string(i) + "\":\"" + std::string(4096, 'v') + '"';
+  EXPECT_EQ(status_of(call(server_->address("http"), "POST", "/v1/check", body + "}}")), 200);
+  EXPECT_EQ(status_of(call(server_->address("http"), "POST", "/v1/refund", body + "}}")), 200);
+}
+
 // R50: with a hash key of its own a node starts without Redis, and its rules answer by their policies.
 TEST_F(ServerTest, StartsWithoutRedisAndAnswersByPolicy) {
   config_.store = "redis://:secret@127.0.0.1:1";
