@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "frontends/http/json_text.h"
 #include "weir/allowance.h"
 
 namespace weir::http {
@@ -17,6 +18,7 @@ struct CheckBody::Json {
   ondemand::parser parser;
   std::unique_ptr<char[]> text;  // the body, with the padding that simdjson wants behind it
   std::size_t capacity = 0;
+  const char* broken = nullptr;  // in `text`: the first byte of a body that is not UTF-8; mostly there is none
 
   simdjson::padded_string_view pad(std::string_view body) {
     const std::size_t needed = body.size() + simdjson::SIMDJSON_PADDING;
@@ -26,7 +28,23 @@ struct CheckBody::Json {
     }
     if (!body.empty()) std::memcpy(text.get(), body.data(), body.size());
     std::memset(text.get() + body.size(), ' ', simdjson::SIMDJSON_PADDING);
+    broken = nullptr;
     return simdjson::padded_string_view(text.get(), body.size(), capacity);
+  }
+
+  // Every byte of `text` that is not UTF-8 becomes a question mark: the body can then be read up to the member that has
+  // the first of them, and that member be named.
+  simdjson::padded_string_view mend(std::size_t size) {
+    for (std::size_t at = 0; at < size;) {
+      const bool ascii = static_cast<unsigned char>(text[at]) < 0x80;
+      const std::size_t length = ascii ? 1 : utf8_sequence({text.get() + at, size - at});
+      if (length == 0) {
+        if (broken == nullptr) broken = text.get() + at;
+        text[at] = '?';
+      }
+      at += std::max<std::size_t>(length, 1);
+    }
+    return simdjson::padded_string_view(text.get(), size, capacity);
   }
 };
 
@@ -110,7 +128,7 @@ unsigned member_of(std::string_view name, const Accepts& accepts) {
 class CheckBody::Reader {
  public:
   Reader(CheckBody& body, Accepts accepts, const std::string& where)
-      : body_(body), accepts_(accepts), where_(where), first_(body.attributes_.size()) {}
+      : body_(body), accepts_(accepts), where_(where), first_(body.attributes_.size()), broken_(body.json_->broken) {}
 
   Status read(ondemand::object object) {
     for (auto field : object) {
@@ -131,6 +149,14 @@ class CheckBody::Reader {
  private:
   Status fault(std::string_view member, std::string_view what) const {
     return bad(where_ + std::string(member) + ": " + std::string(what));
+  }
+
+  // Whether what has been read up to `end` has bytes that are not UTF-8.
+  bool broken_before(const char* end) const { return broken_ != nullptr && broken_ < end; }
+  bool broken_in(ondemand::value& value) const {
+    if (broken_ == nullptr) return false;
+    const std::string_view token = value.raw_json_token();
+    return broken_before(token.data() + token.size());
   }
 
   Status read_member(unsigned member, ondemand::value value) {
@@ -160,6 +186,7 @@ class CheckBody::Reader {
   }
 
   Status read_priority(ondemand::value value) {
+    if (broken_in(value)) return fault(kPriority, "is not valid UTF-8");
     if (read_string(value, priority_)) return fault(kPriority, "must be a string");
     if (priority_.empty() || priority_.size() > kMaxPriority) return fault(kPriority, "must have 1 to 32 bytes");
     if (priority_.find('\0') != std::string_view::npos) return fault(kPriority, "must not contain NUL");
@@ -174,6 +201,7 @@ class CheckBody::Reader {
       if (auto error = read_name(field, name)) return bad(json_fault(error));
       ondemand::value held;
       if (auto error = field.value().get(held)) return bad(json_fault(error));
+      if (broken_before(held.raw_json_token().data())) return attribute_fault(name, "the name is not valid UTF-8");
       if (Status status = check_name(name); !status.ok()) return status;
       ondemand::json_type type;
       if (auto error = held.type().get(type)) return bad(json_fault(error));
@@ -214,6 +242,7 @@ class CheckBody::Reader {
   }
 
   Status read_value(std::string_view name, ondemand::value held) {
+    if (broken_in(held)) return attribute_fault(name, "the value is not valid UTF-8");
     std::string_view value;
     if (auto error = read_string(held, value)) {
       if (error == simdjson::INCORRECT_TYPE) return attribute_fault(name, "must be a string or an array of strings");
@@ -249,6 +278,7 @@ class CheckBody::Reader {
   const Accepts accepts_;
   const std::string& where_;
   const std::size_t first_;  // this request's first attribute
+  const char* const broken_;
   unsigned seen_ = 0;
   Request request_;
   std::string_view priority_;
@@ -264,13 +294,16 @@ Status CheckBody::read(std::string_view body, Read read_document) {
   requests_.clear();
   wait_ms_ = 0;
   ondemand::document document;
-  if (auto error = json_->parser.iterate(json_->pad(body)).get(document)) return bad(json_fault(error));
+  auto fault = json_->parser.iterate(json_->pad(body)).get(document);
+  if (fault == simdjson::UTF8_ERROR) fault = json_->parser.iterate(json_->mend(body.size())).get(document);
+  if (fault) return bad(json_fault(fault));
   ondemand::object object;
   if (auto error = document.get_object().get(object)) {
     if (error == simdjson::INCORRECT_TYPE) return bad("the body must be a JSON object");
     return bad(json_fault(error));
   }
   if (Status status = read_document(object); !status.ok()) return status;
+  if (json_->broken != nullptr) return bad(json_fault(simdjson::UTF8_ERROR));
   // The only sign of the end that this simdjson gives.
   if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
     return bad("the body has more behind its JSON object");

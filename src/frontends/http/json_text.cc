@@ -25,7 +25,8 @@ void append_escaped(std::string& out, unsigned char c) {
   }
 }
 
-// The length of the well-formed UTF-8 sequence at the start of `text`, 0 if there is none.
+}  // namespace
+
 std::size_t utf8_sequence(std::string_view text) {
   const auto at = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
   const auto tail = [&](std::size_t i) { return (at(i) & 0xc0) == 0x80; };
@@ -43,8 +44,6 @@ std::size_t utf8_sequence(std::string_view text) {
   }
   return 0;
 }
-
-}  // namespace
 
 std::size_t plain_prefix(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;

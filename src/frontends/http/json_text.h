@@ -14,6 +14,9 @@ namespace weir::http {
 // but for quote and backslash.
 std::size_t plain_prefix(std::string_view text);
 
+// The length of the well-formed UTF-8 sequence of several bytes at the start of `text`, 0 if there is none.
+std::size_t utf8_sequence(std::string_view text);
+
 // Writes at the end of a string, into room that was made beforehand: no check and no call for each piece. `room` must
 // be enough for all that is written; finish() gives the rest back and must be called.
 class RoomWriter {
