@@ -6,6 +6,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
+#include "server/version.h"
 
 namespace weir::cli {
 namespace {
@@ -25,6 +26,7 @@ constexpr const char* kFooter =
 void assemble(CLI::App& program, Session& session) {
   program.require_subcommand(1);
   program.footer(kFooter);
+  program.set_version_flag("--version", "weir " + std::string(server::kVersion), "Print the version and exit");
   add_serve(program, session);
   add_check(program, session);
   CLI::App* rules = program.add_subcommand("rules", "Work with rules files");
@@ -37,12 +39,31 @@ void assemble(CLI::App& program, Session& session) {
   add_completion(program, session);
 }
 
+// The first word that stands in a verb's place and is none; empty if there is none. CLI11 would only say that a
+// subcommand is missing.
+std::string unknown_verb(const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App* parent = &program;
+  for (const std::string& word : words) {
+    const auto verbs = parent->get_subcommands([](const CLI::App*) { return true; });
+    if (word.starts_with('-') || verbs.empty()) return {};
+    const auto named =
+        std::find_if(verbs.begin(), verbs.end(), [&](const CLI::App* verb) { return verb->check_name(word); });
+    if (named == verbs.end()) return word;
+    parent = *named;
+  }
+  return {};
+}
+
 }  // namespace
 
 int run(std::vector<std::string> words, const Terminal& terminal) {
   CLI::App program("Weir: rate limiting and quota enforcement", "weir");
   Session session{terminal, {}};
   assemble(program, session);
+  if (const std::string unknown = unknown_verb(program, words); !unknown.empty()) {
+    terminal.err << "weir: '" << unknown << "' is not a verb; `weir --help` lists them\n";
+    return kExitBadInput;
+  }
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     program.parse(words);

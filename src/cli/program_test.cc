@@ -15,6 +15,7 @@ namespace weir::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
 namespace fs = std::filesystem;
@@ -53,6 +54,20 @@ TEST_F(ProgramTest, CheckDecidesLocally) {
   EXPECT_THAT(out_.str(), StartsWith("denied by per-tenant (cost_too_large), no wait can help"));
   EXPECT_EQ(run({"check", "user=joe", "--local", rules_}), kExitAllowed);
   EXPECT_THAT(out_.str(), StartsWith("allowed (no_rule)"));
+}
+
+TEST_F(ProgramTest, AWordThatIsNoVerbIsNamed) {
+  EXPECT_EQ(run({"chek", "tenant=acme"}), kExitBadInput);
+  EXPECT_THAT(err_.str(), HasSubstr("'chek' is not a verb"));
+  EXPECT_EQ(run({"rules", "chek", rules_}), kExitBadInput);
+  EXPECT_THAT(err_.str(), HasSubstr("'chek' is not a verb"));
+  EXPECT_EQ(run({"rules"}), kExitBadInput);
+  EXPECT_THAT(err_.str(), HasSubstr("subcommand is required"));
+}
+
+TEST_F(ProgramTest, TheVersionIsAlsoAFlag) {
+  EXPECT_EQ(run({"--version"}), kExitAllowed);
+  EXPECT_THAT(out_.str(), MatchesRegex("weir [0-9.]+\n"));
 }
 
 TEST_F(ProgramTest, CheckPrintsTheJsonOfTheApi) {

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <ostream>
+#include <utility>
 
 #include "observe/log.h"
 #include "server/quickstart.h"
@@ -26,8 +27,15 @@ sigset_t served_signals() {
 }
 
 void greet(const Server& server, const Config& config, std::ostream& out) {
-  out << "weir listens on " << server.address("http") << " (HTTP) and " << server.address("admin")
-      << " (admin: /metrics)\n";
+  // The other listeners are in the log's line beside this one.
+  constexpr std::pair<const char*, const char*> kShown[] = {{"http", " (HTTP)"}, {"admin", " (admin: /metrics)"}};
+  const char* before = "weir listens on ";
+  for (const auto& [name, purpose] : kShown) {
+    if (server.address(name) == kOff) continue;
+    out << before << server.address(name) << purpose;
+    before = " and ";
+  }
+  if (server.address("http") != kOff || server.address("admin") != kOff) out << '\n';
   if (config.rules_path.empty() && server.address("http") != kOff) {
     out << "try it; the sixth within ten seconds is denied:\n\n  " << quickstart_command(server.address("http"))
         << "\n\n";
