@@ -352,6 +352,9 @@ TEST_F(ApiTest, HoldsAnAdmittedAnswerForItsDelayAndKeepsTheOrder) {
   // A caller that does not wait long enough is told to wait itself.
   client.send(post("/v1/check", R"({"attributes":{"t":"slow"},"wait_ms":19})"));
   EXPECT_THAT(client.read_response(), HasSubstr("\"delay_ms\":20,"));
+  // A look has nothing to wait for, and tells what the wait would be.
+  client.send(post("/v1/check", R"({"attributes":{"t":"slow"},"wait_ms":500,"peek":true})"));
+  EXPECT_THAT(client.read_response(), HasSubstr("\"delay_ms\":20,"));
 }
 
 TEST_F(ApiTest, DrainAnswersWhatIsUnderWayAndSaysGoodbye) {

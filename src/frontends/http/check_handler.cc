@@ -21,7 +21,8 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
   if (const Status status = body_.read_check(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
-  const Wishes wishes{.deny_status = deny_status.value(), .wait_ms = body_.wait_ms()};
+  // A look has nothing to wait for.
+  const Wishes wishes{.deny_status = deny_status.value(), .wait_ms = body_.request().peek ? 0 : body_.wait_ms()};
   if (!limiter_.immediate()) return limiter_.check(body_.request(), completion(wishes, writer.defer()));
 
   const Decision decision = limiter_.check(body_.request());

@@ -81,7 +81,7 @@ void write_rule(RoomWriter& out, const RuleOutcome& rule) {
 // The deciding rule's part of the members.
 void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
   if (rule == nullptr) {
-    out.literal(R"(,"rule":null,"algorithm":null,"limit":0,"remaining":0)");
+    out.literal(R"(,"rule":null,"algorithm":null,"limit":null,"remaining":null)");
     return;
   }
   out.literal(R"(,"rule":)");

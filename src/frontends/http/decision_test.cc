@@ -83,7 +83,7 @@ TEST(DecisionJson, ANoRuleDecisionHasNoRule) {
   decision.cost = 1;
   decision.source = "memory";
   EXPECT_EQ(json(decision),
-            R"({"allowed":true,"reason":"no_rule","rule":null,"algorithm":null,"limit":0,"remaining":0,)"
+            R"({"allowed":true,"reason":"no_rule","rule":null,"algorithm":null,"limit":null,"remaining":null,)"
             R"("retry_after_ms":0,"reset_after_ms":0,"cost":1,"delay_ms":0,"degraded":false,"source":"memory",)"
             R"("shadow_denied":[],"rules":[]})");
 }
