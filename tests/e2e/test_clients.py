@@ -1,15 +1,14 @@
 """The client code of docs/clients.md, taken out of the page and run against a real server and a table of answers (R66)."""
 
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import types
 import urllib.error
 import urllib.request
 
+import node_packages
 import pytest
 from test_cli import QUIET, Server
 
@@ -115,15 +114,8 @@ def test_python_gets_through_a_real_server(python_client, server):
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
     """The TypeScript of the page, compiled strictly; npm keeps the compiler outside the tree."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("node and npm are not installed")
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "weir-tests" / f"typescript-{TYPESCRIPT}"
-    compiler = cache / "node_modules" / "typescript" / "bin" / "tsc"
-    if not compiler.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        words = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(cache), f"typescript@{TYPESCRIPT}"]
-        if subprocess.run(words, capture_output=True, timeout=240).returncode != 0:
-            pytest.skip("npm cannot install the compiler here (no network?)")
+    modules = node_packages.installed("typescript", {"typescript": TYPESCRIPT})
+    compiler = modules / "typescript" / "bin" / "tsc"
     folder = tmp_path_factory.mktemp("typescript")
     (folder / "client.ts").write_text(block("ts"))
     (folder / "package.json").write_text('{"type": "module"}')
