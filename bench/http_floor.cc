@@ -21,7 +21,8 @@ std::string constant_answer() {
       R"("shadow_denied":[],"rules":[{"rule":"search-per-key","algorithm":"token-bucket","mode":"enforce",)"
       R"("allowed":true,"limit":120,"remaining":119,"retry_after_ms":0,"reset_after_ms":500}]})";
   return "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
-         "\r\nCache-Control: no-store\r\nRateLimit-Policy: \"search-per-key\";q=120;w=60\r\n"
+         "\r\nCache-Control: no-store\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nRateLimit-Policy: "
+         "\"search-per-key\";q=120;w=60\r\n"
          "RateLimit: \"search-per-key\";r=119;t=1\r\n\r\n" +
          body;
 }

@@ -264,7 +264,7 @@ Status Server::Parts::listen() {
     api.callers = std::make_shared<GatewayCallers>(identity, *clock, log);
     const std::shared_ptr<http::Router> router = http::make_api_router(limiter(loop), api);
     grpc::add_rls_route(*router, limiter(loop), rls_options(*engines[loop]), api.check_body_bytes);
-    return http::http_protocols(router, message_limits(config), statuses[loop]);
+    return http::http_protocols(router, message_limits(config), clock, statuses[loop]);
   };
 
   grpc::GrpcOptions grpc_options;
@@ -290,7 +290,7 @@ Status Server::Parts::listen() {
   };
   const auto admin = [this](std::size_t) {
     return http::http_protocols(make_admin_router({*metrics, config.admin_tokens, [this] { return health(true); }}),
-                                message_limits(config));
+                                message_limits(config), clock);
   };
 
   if (Status done = listen_on("http", config.listen_http, http); !done.ok()) return done;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -141,6 +142,22 @@ TEST_F(ServerTest, TheAdminSurfaceIsApartFromTheApi) {
   EXPECT_EQ(status_of(call(server_->address("admin"), "POST", "/v1/check", "{}")), 404);
   EXPECT_EQ(status_of(call(server_->address("http"), "GET", "/readyz")), 200);
   EXPECT_EQ(status_of(call(server_->address("admin"), "GET", "/healthz")), 200);
+}
+
+TEST_F(ServerTest, AnswersOfBothHttpListenersAreDated) {
+  start();
+  for (const char* listener : {"http", "admin"}) {
+    for (const char* path : {"/healthz", "/nowhere"}) {
+      const std::int64_t before = micros(clock_->now()) / 1'000'000;
+      const std::string answer = call(server_->address(listener), "GET", path);
+      const std::size_t at = answer.find("\r\nDate: ");
+      ASSERT_NE(at, std::string::npos) << answer;
+      std::tm parts{};
+      ASSERT_NE(::strptime(answer.c_str() + at, "\r\nDate: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts), nullptr) << answer;
+      EXPECT_GE(::timegm(&parts), before);
+      EXPECT_LE(::timegm(&parts), micros(clock_->now()) / 1'000'000);
+    }
+  }
 }
 
 // R31: changed limits apply at once and buckets keep their state.

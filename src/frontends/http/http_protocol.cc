@@ -13,10 +13,16 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 }  // namespace
 
 HttpProtocol::HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits,
-                           std::shared_ptr<StatusCounts> counts)
-    : link_(link), router_(std::move(router)), limits_(limits), counts_(std::move(counts)), parser_(limits) {}
+                           std::shared_ptr<DateField> date, std::shared_ptr<StatusCounts> counts)
+    : link_(link),
+      router_(std::move(router)),
+      limits_(limits),
+      date_(std::move(date)),
+      counts_(std::move(counts)),
+      parser_(limits) {}
 
 std::size_t HttpProtocol::on_bytes(std::string_view bytes) {
+  look_at_clock();
   std::size_t used = 0;
   while (!ending_ && used < bytes.size() && !link_.congested()) {
     if (waiting_.size() >= kMaxInFlight) {
@@ -91,6 +97,7 @@ LaterResponse HttpProtocol::defer(const ResponseForm& form) {
 }
 
 void HttpProtocol::finish(std::uint64_t number, const Response& response) {
+  look_at_clock();
   assert(number >= first_number_ && number - first_number_ < waiting_.size());
   Waiting& slot = waiting_[static_cast<std::size_t>(number - first_number_)];
   assert(!slot.ready);
@@ -122,7 +129,7 @@ void HttpProtocol::release_ready() {
 
 void HttpProtocol::write(std::string& out, const Response& response, const ResponseForm& form) {
   if (counts_ != nullptr) counts_->count(response.status);
-  append_response(out, response, form);
+  append_response(out, response, form, date_ != nullptr ? date_->text() : std::string_view());
 }
 
 void HttpProtocol::end_after(bool keep_alive) {
@@ -131,7 +138,13 @@ void HttpProtocol::end_after(bool keep_alive) {
   link_.close();
 }
 
+// Whatever makes an answer comes through on_bytes(), finish() or on_timeout(), and they call this.
+void HttpProtocol::look_at_clock() {
+  if (date_ != nullptr) date_->refresh();
+}
+
 void HttpProtocol::on_timeout() {
+  look_at_clock();
   if (waiting_.empty() && parser_.begun()) refuse(408, "the request did not come to its end in time");
 }
 
@@ -148,9 +161,10 @@ void HttpProtocol::on_drain() {
 }
 
 frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits,
-                                          std::shared_ptr<StatusCounts> counts) {
-  return [router = std::move(router), limits, counts = std::move(counts)](frontends::Link& link) {
-    return std::make_unique<HttpProtocol>(link, router, limits, counts);
+                                          std::shared_ptr<Clock> clock, std::shared_ptr<StatusCounts> counts) {
+  const auto date = clock != nullptr ? std::make_shared<DateField>(std::move(clock)) : nullptr;
+  return [router = std::move(router), limits, date, counts = std::move(counts)](frontends::Link& link) {
+    return std::make_unique<HttpProtocol>(link, router, limits, date, counts);
   };
 }
 

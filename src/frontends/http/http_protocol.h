@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "frontends/http/date_field.h"
 #include "frontends/http/request_parser.h"
 #include "frontends/http/router.h"
 #include "frontends/http/status_counts.h"
@@ -21,9 +22,9 @@ inline constexpr std::size_t kMaxInFlight = 64;
 
 class HttpProtocol final : public frontends::Protocol {
  public:
-  // `counts` may be null.
+  // `date` and `counts` are the loop's and may be null; without a date the answers carry none.
   HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits,
-               std::shared_ptr<StatusCounts> counts = {});
+               std::shared_ptr<DateField> date, std::shared_ptr<StatusCounts> counts);
 
   std::size_t on_bytes(std::string_view bytes) override;
   bool idle() const override { return waiting_.empty() && !parser_.begun(); }
@@ -49,11 +50,13 @@ class HttpProtocol final : public frontends::Protocol {
   void refuse(int status, std::string_view detail);
   void release_ready();
   void end_after(bool keep_alive);
+  void look_at_clock();
   void write(std::string& out, const Response& response, const ResponseForm& form);
 
   frontends::Link& link_;
   const std::shared_ptr<const Router> router_;
   const HttpLimits limits_;
+  const std::shared_ptr<DateField> date_;
   const std::shared_ptr<StatusCounts> counts_;
   RequestParser parser_;
   const Route* route_ = nullptr;  // of the message under way
@@ -66,8 +69,9 @@ class HttpProtocol final : public frontends::Protocol {
   bool ending_ = false;  // no further message is read
 };
 
-// Protocols that share `router` and live on one loop, which counts its answers in `counts` if that is given.
+// Protocols that share `router` and live on one loop, which dates its answers by `clock` and counts them in `counts`,
+// if these are given.
 frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits = {},
-                                          std::shared_ptr<StatusCounts> counts = {});
+                                          std::shared_ptr<Clock> clock = {}, std::shared_ptr<StatusCounts> counts = {});
 
 }  // namespace weir::http

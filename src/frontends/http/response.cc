@@ -51,7 +51,7 @@ std::string_view status_phrase(int status) {
   }
 }
 
-void append_response(std::string& out, const Response& response, const ResponseForm& form) {
+void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date) {
   out += "HTTP/1.1 ";
   append_number(out, response.status);
   out += ' ';
@@ -63,6 +63,7 @@ void append_response(std::string& out, const Response& response, const ResponseF
   out += "\r\nContent-Length: ";
   append_number(out, static_cast<std::int64_t>(response.body.size()));
   out += "\r\nCache-Control: no-store\r\n";
+  out += date;
   out += response.fields;
   if (!form.keep_alive) {
     out += "Connection: close\r\n";

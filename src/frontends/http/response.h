@@ -28,6 +28,7 @@ struct ResponseForm {
 // "Too Many Requests" for 429.
 std::string_view status_phrase(int status);
 
-void append_response(std::string& out, const Response& response, const ResponseForm& form);
+// `date` is a whole field, as DateField has it, or empty.
+void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date = {});
 
 }  // namespace weir::http
