@@ -1,6 +1,7 @@
 #include "frontends/resp/check_command.h"
 
 #include <string>
+#include <utility>
 
 #include "frontends/resp/command_table.h"
 #include "frontends/resp/throttle.h"
@@ -12,6 +13,10 @@ constexpr std::size_t kAnswerFields = 9;
 
 Failure refuse(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
+Failure given_twice(std::string_view option) {
+  return refuse(std::string(option) + ": is given twice; an attribute of this name cannot be the first one");
+}
+
 void put(ReplyWriter& reply, std::string_view name, std::int64_t value) {
   reply.bulk(name);
   reply.integer(value);
@@ -21,14 +26,16 @@ void put(ReplyWriter& reply, std::string_view name, std::int64_t value) {
 
 Result<Request> CheckCommand::read(std::span<const std::string_view> words, bool peek_allowed) {
   Request request;
+  bool cost_given = false;
   std::size_t at = 1;
   for (; at < words.size(); ++at) {
     if (is_word(words[at], "cost") && at + 1 < words.size()) {
+      if (std::exchange(cost_given, true)) return given_twice("COST");
       const Result<std::int64_t> cost = read_integer("COST", words[++at], 0, kMaxUnits);
       if (!cost.ok()) return cost.failure();
       request.cost.units = cost.value();
     } else if (peek_allowed && is_word(words[at], "peek")) {
-      request.peek = true;
+      if (std::exchange(request.peek, true)) return given_twice("PEEK");
     } else {
       break;
     }

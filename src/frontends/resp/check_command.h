@@ -1,8 +1,8 @@
 // WEIR.CHECK [COST n] [PEEK] attribute value …  and  WEIR.REFUND [COST n] attribute value …
 //
-// Options come first, in any order and case; the first word that is none begins the attributes, so an attribute
-// called "cost" may stand anywhere but in the first place. The answer is a map (RESP3) or a flat array of names and
-// values (RESP2):
+// Options come first, in any order and case, each at most once; the first word that is none begins the attributes, so
+// an attribute called "cost" may stand anywhere but in the first place. The answer is a map (RESP3) or a flat array of
+// names and values (RESP2):
 //
 //   allowed 1|0 · reason · rule · limit · remaining · retry_after_ms · reset_after_ms · delay_ms · degraded 1|0
 //

@@ -124,6 +124,11 @@ TEST_F(RespProtocolTest, NamesWhatIsWrongWithACheck) {
   EXPECT_EQ(ask("WEIR.CHECK COST 1 PEEK"), "-ERR no attribute is given; expected attribute value …\r\n");
   EXPECT_EQ(ask("WEIR.CHECK COST -1 tenant acme"),
             "-ERR COST: is '-1', expected an integer from 0 to 1000000000000\r\n");
+  const std::string twice = ": is given twice; an attribute of this name cannot be the first one\r\n";
+  EXPECT_EQ(ask("WEIR.CHECK COST 2 COST 2 tenant acme"), "-ERR COST" + twice);
+  EXPECT_EQ(ask("WEIR.CHECK COST 2 PEEK cost 2 tenant acme"), "-ERR COST" + twice);
+  EXPECT_EQ(ask("WEIR.CHECK PEEK COST 2 peek tenant acme"), "-ERR PEEK" + twice);
+  EXPECT_EQ(ask("WEIR.REFUND COST 1 COST 1 tenant acme"), "-ERR COST" + twice);
   EXPECT_EQ(ask("WEIR.CHECK '' acme"), "-ERR attribute 1 has an empty name\r\n");
   EXPECT_EQ(ask("WEIR.CHECK tenant " + std::string(4097, 'a')),
             "-ERR the value of 'tenant' is longer than 4096 bytes\r\n");
