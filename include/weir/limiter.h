@@ -45,11 +45,14 @@ struct AdHocCharge {
   Action action = Action::take;
 };
 
-// Sees every decision of check() (not peeks, refunds and resets), on the thread that made it. Must not block or throw.
+// Sees every decision of check() and every ad-hoc charge (not peeks, refunds and resets), on the thread that made it.
+// Must not block or throw.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_decision(const Decision& decision) = 0;
+  // `space` is the charge's. A status that is not ok: the store did not answer.
+  virtual void on_charge(std::string_view /*space*/, const ChargeOutcome& /*outcome*/) {}
 };
 
 struct LimiterOptions {

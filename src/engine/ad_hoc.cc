@@ -12,7 +12,9 @@ using identity::SipHash;
 
 class AdHocCall final : public StoreCall {
  public:
-  AdHocCall(const AdHocCharge& from, const KeyEncoder& encoder, TimePoint time) : allowance_(*from.allowance) {
+  // `observer` may be null.
+  AdHocCall(const AdHocCharge& from, const KeyEncoder& encoder, TimePoint time, Observer* observer)
+      : observer_(observer), allowance_(*from.allowance) {
     SipHash hash = encoder.seed(from.space, from.allowance->algorithm);
     for (const std::string_view part : from.subject) KeyEncoder::add_value(hash, part);
     charge_.key = hash.finish();
@@ -28,18 +30,20 @@ class AdHocCall final : public StoreCall {
 
   void complete() override {
     const std::unique_ptr<AdHocCall> self(this);
-    done(result());
+    done(finish());
   }
 
-  ChargeOutcome result() const {
-    ChargeOutcome result = outcome_;
-    if (status != Code::ok) result.status = status;
-    return result;
+  // Once, when the store has answered.
+  const ChargeOutcome& finish() {
+    if (status != Code::ok) outcome_.status = status;
+    if (observer_ != nullptr && action == Action::take) observer_->on_charge(charge_.rule, outcome_);
+    return outcome_;
   }
 
   std::function<void(const ChargeOutcome&)> done;
 
  private:
+  Observer* const observer_;
   const Allowance allowance_;
   Charge charge_;
   ChargeOutcome outcome_;
@@ -62,9 +66,9 @@ ChargeOutcome refused() {
 ChargeOutcome Engine::charge(const AdHocCharge& charge) {
   if (!within_bounds(charge)) return refused();
   if (immediate_) {
-    AdHocCall call(charge, rules_.encoder(), clock_->now());
+    AdHocCall call(charge, rules_.encoder(), clock_->now(), observer_.get());
     ask_now(call);
-    return call.result();
+    return call.finish();
   }
   Waiter<ChargeOutcome> waiter;
   this->charge(charge, [&waiter](const ChargeOutcome& answer) { waiter.complete(answer); });
@@ -74,7 +78,7 @@ ChargeOutcome Engine::charge(const AdHocCharge& charge) {
 void Engine::charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) {
   if (!within_bounds(charge)) return done(refused());
   if (immediate_) return done(this->charge(charge));
-  auto call = std::make_unique<AdHocCall>(charge, rules_.encoder(), clock_->now());
+  auto call = std::make_unique<AdHocCall>(charge, rules_.encoder(), clock_->now(), observer_.get());
   call->done = std::move(done);
   AdHocCall* const pending = call.release();  // owns itself until complete()
   if (store_->begin(*pending)) pending->complete();

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "observe/charge_counters.h"
 #include "weir/limiter.h"
 
 namespace weir::observe {
@@ -47,12 +48,14 @@ class DecisionCounters final : public Observer {
 
   // On the owning loop only.
   void on_decision(const Decision& decision) override;
+  void on_charge(std::string_view space, const ChargeOutcome& outcome) override { charges_.count(space, outcome); }
 
   // From any thread. `rule` is an ordinal below kMaxRuleLabels, or kOtherRule.
   std::uint64_t checks(std::uint32_t rule, Algorithm algorithm, Outcome outcome) const;
   std::uint64_t near_limit(std::uint32_t rule) const;
   std::uint64_t decisions(Reason reason, bool allowed) const;
   std::uint64_t degraded() const { return degraded_.load(std::memory_order_relaxed); }
+  const ChargeCounters& charges() const { return charges_; }
 
  private:
   struct Row {
@@ -71,6 +74,7 @@ class DecisionCounters final : public Observer {
   std::array<std::atomic<Chunk*>, kChunks> chunks_{};  // owned; set once by the writer
   std::array<std::array<Counter, 2>, kReasonCount> decisions_{};
   Counter degraded_{0};
+  ChargeCounters charges_;
 };
 
 }  // namespace weir::observe

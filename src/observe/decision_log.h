@@ -8,8 +8,8 @@
 // first digits of its keyed hash: enough to tell subjects apart, nothing to find one by. How many lines a second may
 // pass is the bound of the Log that is given.
 //
-// An observer that passes every decision on to another. One for each event loop: not thread-safe. Borrows the log.
-// A server that samples nothing makes none, and so pays nothing.
+// An observer that passes everything on to another. Ad-hoc charges are not sampled. One for each event loop: not
+// thread-safe. Borrows the log. A server that samples nothing makes none, and so pays nothing.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@ class DecisionLog final : public Observer {
       : next_(std::move(next)), log_(log), sample_(sample), random_(seed) {}
 
   void on_decision(const Decision& decision) override;
+  void on_charge(std::string_view space, const ChargeOutcome& outcome) override { next_->on_charge(space, outcome); }
 
  private:
   bool drawn(std::int64_t share);

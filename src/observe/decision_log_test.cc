@@ -14,7 +14,9 @@ using testing::Not;
 class Counting final : public Observer {
  public:
   void on_decision(const Decision&) override { ++seen; }
+  void on_charge(std::string_view, const ChargeOutcome&) override { ++charges; }
   int seen = 0;
+  int charges = 0;
 };
 
 class DecisionLogTest : public testing::Test {
@@ -66,6 +68,13 @@ TEST_F(DecisionLogTest, AllowedAndDeniedHaveSharesOfTheirOwn) {
   EXPECT_EQ(lines_of({.allowed = kWholeShare, .denied = 0}, decision(false), 100).size(), 0u);
   EXPECT_EQ(lines_of({.allowed = kWholeShare, .denied = 0}, decision(true), 100).size(), 100u);
   EXPECT_EQ(next_->seen, 300) << "whatever is sampled, every decision is passed on";
+}
+
+TEST_F(DecisionLogTest, AdHocChargesArePassedOnAndNotSampled) {
+  DecisionLog observer(next_, log_, {.allowed = kWholeShare, .denied = kWholeShare}, 42);
+  observer.on_charge("cl.throttle", {});
+  EXPECT_EQ(next_->charges, 1);
+  EXPECT_EQ(sink_.lines().size(), 0u);
 }
 
 TEST_F(DecisionLogTest, AShareIsThatShare) {

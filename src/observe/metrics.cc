@@ -2,8 +2,10 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <array>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <utility>
 
 namespace weir::observe {
@@ -229,9 +231,36 @@ void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
                 sum([](const DecisionCounters& c) { return c.degraded(); }));
 }
 
+// A family of its own: a rule may have any id, that of a space too, and no two samples may have the same labels.
+void Metrics::collect_charges(std::vector<MetricFamily>& out) const {
+  std::map<std::string_view, std::array<std::uint64_t, kChargeResultCount>> sums;
+  const auto add = [&sums](const ChargeCounters& charges, std::size_t row) {
+    for (std::size_t r = 0; r < kChargeResultCount; ++r) {
+      const std::uint64_t count = charges.charges(row, static_cast<ChargeResult>(r));
+      if (count > 0) sums[charges.space(row)][r] += count;
+    }
+  };
+  for (const DecisionCounters* loop : loops_) {
+    for (std::size_t row = 0; row < loop->charges().rows_used(); ++row) add(loop->charges(), row);
+    add(loop->charges(), ChargeCounters::kOtherSpace);
+  }
+  MetricFamily charges = family(MetricType::Counter, "weir_ad_hoc_charges_total",
+                                "Charges whose limit came with the request, by where they came from and outcome.");
+  for (const auto& [space, counts] : sums) {
+    for (std::size_t r = 0; r < kChargeResultCount; ++r) {
+      if (counts[r] == 0) continue;
+      charges.metric.push_back(
+          sample(MetricType::Counter, static_cast<double>(counts[r]),
+                 {{"space", space}, {"outcome", charge_result_name(static_cast<ChargeResult>(r))}}));
+    }
+  }
+  if (!charges.metric.empty()) out.push_back(std::move(charges));
+}
+
 std::vector<MetricFamily> Metrics::Collect() const {
   std::vector<MetricFamily> out;
   collect_decisions(out);
+  collect_charges(out);
   const Facts facts = facts_();
   FactWriter write(out);
   collect_rules(facts, write);

@@ -1,8 +1,8 @@
 // Metrics: everything a scrape shows, summed over the loops at the moment it is asked for.
 //
 // The hot path counts into DecisionCounters; the rest of the process is asked through `Facts`, a plain value that the
-// server fills on each scrape. Labels are bounded: rules by kMaxRuleLabels (the rest is rule="other"), everything
-// else by an enumeration.
+// server fills on each scrape. Labels are bounded: rules by kMaxRuleLabels (the rest is rule="other"), spaces of
+// ad-hoc charges likewise, everything else by an enumeration.
 //
 // Thread-safe once built, if `facts` and `rule_id` are. Borrows the counters.
 #pragma once
@@ -115,6 +115,7 @@ class Metrics final : public prometheus::Collectable {
 
  private:
   void collect_decisions(std::vector<prometheus::MetricFamily>& out) const;
+  void collect_charges(std::vector<prometheus::MetricFamily>& out) const;
 
   const std::vector<const DecisionCounters*> loops_;
   const RuleId rule_id_;

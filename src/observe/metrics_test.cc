@@ -114,6 +114,39 @@ TEST_F(MetricsTest, RulesBeyondTheBoundShareOneLabel) {
               HasSubstr("weir_checks_total{rule=\"other\",algorithm=\"token-bucket\",outcome=\"allowed\"} 501\n"));
 }
 
+TEST_F(MetricsTest, SumsTheAdHocChargesBySpaceAndOutcome) {
+  ChargeOutcome denied;
+  denied.admitted = false;
+  ChargeOutcome large = denied;
+  large.too_large = true;
+  ChargeOutcome failed;
+  failed.status = Code::unavailable;
+  EXPECT_THAT(text(), Not(HasSubstr("weir_ad_hoc_charges_total")));
+  first_.on_charge("envoy.override", {});
+  for (DecisionCounters* each : {&first_, &second_}) {
+    each->on_charge("cl.throttle", {});
+    each->on_charge("cl.throttle", denied);
+    each->on_charge("cl.throttle", denied);
+  }
+  second_.on_charge("cl.throttle", large);
+  second_.on_charge("envoy.override", failed);
+  EXPECT_THAT(text(), HasSubstr("weir_ad_hoc_charges_total{space=\"cl.throttle\",outcome=\"allowed\"} 2\n"
+                                "weir_ad_hoc_charges_total{space=\"cl.throttle\",outcome=\"denied\"} 4\n"
+                                "weir_ad_hoc_charges_total{space=\"cl.throttle\",outcome=\"too_large\"} 1\n"
+                                "weir_ad_hoc_charges_total{space=\"envoy.override\",outcome=\"allowed\"} 1\n"
+                                "weir_ad_hoc_charges_total{space=\"envoy.override\",outcome=\"failed\"} 1\n"));
+}
+
+TEST_F(MetricsTest, SpacesBeyondTheBoundShareOneLabel) {
+  for (int i = 0; i < 100; ++i) first_.on_charge("space-" + std::to_string(i), {});
+  first_.on_charge("space-0", {});
+  const std::string scrape = text();
+  EXPECT_THAT(scrape, HasSubstr("{space=\"space-0\",outcome=\"allowed\"} 2\n"));
+  EXPECT_THAT(scrape, HasSubstr("{space=\"space-7\",outcome=\"allowed\"} 1\n"));
+  EXPECT_THAT(scrape, Not(HasSubstr("space-8")));
+  EXPECT_THAT(scrape, HasSubstr("{space=\"other\",outcome=\"allowed\"} 92\n"));
+}
+
 TEST_F(MetricsTest, ShowsTheStateOfTheProcess) {
   facts_.version = "1.2.3\"\n";
   facts_.started = from_micros(1'782'907'200'500'000);
@@ -134,6 +167,8 @@ TEST_F(MetricsTest, ShowsTheStateOfTheProcess) {
 // The rules that `promtool check metrics` applies: names, types, help, and no series twice.
 TEST_F(MetricsTest, FollowsThePrometheusConventions) {
   first_.on_decision(decision({outcome(0, true), outcome(1, false)}));
+  first_.on_charge("cl.throttle", {});
+  second_.on_charge("cl.throttle", {});
   std::istringstream lines(text());
   std::set<std::string> helped;
   std::set<std::string> typed;

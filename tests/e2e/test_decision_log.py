@@ -88,6 +88,17 @@ def raw(address, data):
     return answer
 
 
+def test_throttles_are_counted_and_not_sampled(start):
+    server = start("--log-decisions", "1", "--log-denials", "1")
+    for limited in ("0", "0", "1"):
+        assert redis_cli(server, "CL.THROTTLE", "user:42", "1", "1", "3600").stdout.splitlines()[0].strip("() integr") == limited
+    scrape = server.metrics()
+    assert 'weir_ad_hoc_charges_total{space="cl.throttle",outcome="allowed"} 2\n' in scrape
+    assert 'weir_ad_hoc_charges_total{space="cl.throttle",outcome="denied"} 1\n' in scrape
+    server.stop()
+    assert decisions(server) == []
+
+
 def test_planted_secrets_appear_in_no_log_metric_or_health_report(start, tmp_path):
     """Fault 31: as attributes, headers, broken bodies, tokens, passwords, on every listener, with every decision logged."""
     (tmp_path / "password").write_text(SECRET + "-resp\n")

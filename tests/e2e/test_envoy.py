@@ -99,6 +99,8 @@ def test_hits_overrides_and_refunds(server):
     assert codes(server, 2, "edge", one) == [200, 429]
     own = {**one, "limit": {"requestsPerUnit": 1, "unit": "YEAR"}}
     assert codes(server, 2, "edge", own) == [200, 429]
+    for outcome in ("allowed", "denied"):
+        assert f'weir_ad_hoc_charges_total{{space="envoy.override",outcome="{outcome}"}} 1\n' in server.metrics()
 
 
 def test_bad_bodies_are_400_with_envoys_words(server):
