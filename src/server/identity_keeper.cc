@@ -15,12 +15,16 @@ Status IdentityKeeper::load() {
   return put(identity::Identity::create(options.value()));
 }
 
-Status IdentityKeeper::reload() {
-  if (watches_.empty()) return success();
-  const Status done = put(current()->reloaded());
+Status IdentityKeeper::reload() { return watches_.empty() ? success() : read_again(/*asked=*/true); }
+
+Status IdentityKeeper::read_again(bool asked) {
+  // Before the files are read: if they change in between, the watch finds other contents and speaks.
+  const std::uint64_t seen = hash_of_contents(identity_files(config_));
+  Status done = put(current()->reloaded());
   if (done.ok()) {
+    told_.forget();
     log_.info("identity_loaded", "keys and revocations are read anew", {{"revoked", current()->revoked_count()}});
-  } else {
+  } else if (told_.is_news(done.failure().message, seen) || asked) {
     log_.error("identity_rejected", "keys or revocations do not hold up: the last good ones stay",
                {{"error", done.failure().message}});
   }
@@ -31,7 +35,7 @@ void IdentityKeeper::poll() {
   bool changed = false;
   for (rules::FileWatch& watch : watches_) changed |= watch.changed();
   // A failure is logged; the next change is the next attempt.
-  if (changed) static_cast<void>(reload());
+  if (changed) static_cast<void>(read_again(/*asked=*/false));
 }
 
 std::shared_ptr<const identity::Identity> IdentityKeeper::current() const {

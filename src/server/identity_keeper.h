@@ -1,5 +1,5 @@
 // IdentityKeeper: who is asking, as configured, and read anew when a file of keys changes. Files that do not hold up
-// are logged and refused; the last good ones stay in force.
+// are logged (told_refusal.h says when) and refused; the last good ones stay in force.
 //
 // It also counts whom identity refused. load() before anything else; poll() from one thread; the rest from any. Borrows
 // the configuration and the log.
@@ -17,6 +17,7 @@
 #include "observe/log.h"
 #include "rules/file_watch.h"
 #include "server/config.h"
+#include "server/told_refusal.h"
 #include "weir/result.h"
 
 namespace weir::server {
@@ -27,6 +28,7 @@ class IdentityKeeper {
 
   // A failure here is final: there is nothing good to fall back to.
   Status load();
+  // Whatever comes of it, the log has one line if there are files at all.
   Status reload();
   // Reloads if a file has changed since it was last looked at.
   void poll();
@@ -44,12 +46,14 @@ class IdentityKeeper {
   std::string last_error() const;
 
  private:
+  Status read_again(bool asked);
   Status put(const Result<std::shared_ptr<const identity::Identity>>& made);
 
   const Config& config_;
   const identity::KeyRing keys_;
   observe::Log& log_;
   std::vector<rules::FileWatch> watches_;
+  ToldRefusal told_;
   std::atomic<std::uint64_t> version_{0};
   std::array<std::atomic<std::uint64_t>, 3> refused_{};  // by kind
 

@@ -18,10 +18,16 @@ RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& l
 }
 
 Status RuleKeeper::load() {
-  if (!path_.empty()) return report(book_->load(path_, clock_.now(), format_));
-  const Result<Rules> rules = rules::parse_rules(quickstart_rules(), "quickstart");
-  if (!rules.ok()) return rules.failure();
-  return report(book_->replace(rules.value(), clock_.now()));
+  Status status = success();
+  if (!path_.empty()) {
+    status = book_->load(path_, clock_.now(), format_);
+  } else {
+    const Result<Rules> rules = rules::parse_rules(quickstart_rules(), "quickstart");
+    if (!rules.ok()) return rules.failure();
+    status = book_->replace(rules.value(), clock_.now());
+  }
+  status.ok() ? tell_loaded() : tell_refused(status.failure(), "rules do not hold up");
+  return status;
 }
 
 Status RuleKeeper::reload() {
@@ -29,22 +35,39 @@ Status RuleKeeper::reload() {
     log_.info("rules_unchanged", "the quickstart rules have no file to read again");
     return success();
   }
-  return report(book_->reload(clock_.now()));
+  return read_again(/*asked=*/true);
 }
 
 void RuleKeeper::poll() {
-  // A failure is logged and counted; the next change is the next attempt.
-  if (watch_ && watch_->changed()) static_cast<void>(reload());
+  // A failure is told and counted; the next change is the next attempt.
+  if (watch_ && watch_->changed()) static_cast<void>(read_again(/*asked=*/false));
 }
 
-Status RuleKeeper::report(Status status) {
-  const std::string from = path_.empty() ? "quickstart" : path_.string();
+Status RuleKeeper::read_again(bool asked) {
+  const std::uint64_t seen = contents();
+  Status status = book_->reload(clock_.now());
   if (status.ok()) {
-    log_.info("rules_loaded", "rules are in force", {{"rules", book_->current()->rules().size()}, {"path", from}});
-  } else {
-    log_.error("rules_rejected", "rules do not hold up", {{"path", from}, {"error", status.failure().message}});
+    tell_loaded();
+  } else if (told_.is_news(status.failure().message, seen) || asked) {
+    tell_refused(status.failure(), "rules do not hold up: the last good ones stay");
   }
   return status;
+}
+
+void RuleKeeper::tell_loaded() {
+  told_.forget();
+  log_.info("rules_loaded", "rules are in force",
+            {{"rules", book_->current()->rules().size()}, {"path", path_.empty() ? "quickstart" : path_.string()}});
+}
+
+void RuleKeeper::tell_refused(const Failure& failure, std::string_view message) {
+  log_.error("rules_rejected", message, {{"path", path_.string()}, {"error", failure.message}});
+}
+
+// Asked for before the files are read: if they change in between, the watch finds other contents and speaks.
+std::uint64_t RuleKeeper::contents() const {
+  const auto files = rules::list_rules_files(path_);
+  return files.ok() ? hash_of_contents(files.value()) : 0;
 }
 
 }  // namespace weir::server

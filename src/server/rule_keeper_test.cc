@@ -33,6 +33,12 @@ class RuleKeeperTest : public testing::Test {
     const auto rules = keeper.book()->current();
     return rules->rules().size() == 1 ? std::string(rules->rules()[0].name.id) : "other";
   }
+  int refusals() const {
+    const std::string text = log_.text();
+    int count = 0;
+    for (std::size_t at = 0; (at = text.find("\"event\":\"rules_rejected\"", at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
   // A change is taken up at the second look that sees it unchanged.
   void poll_twice(RuleKeeper& keeper) {
     keeper.poll();
@@ -89,6 +95,37 @@ TEST_F(RuleKeeperTest, BadRulesAreLoggedAndTheLastGoodOnesStay) {
   poll_twice(keeper);
   EXPECT_EQ(in_force(keeper), "good-again");
   EXPECT_EQ(keeper.book()->failures(), 3u);
+}
+
+TEST_F(RuleKeeperTest, TheWatchDoesNotRepeatWhatWasSaidAndARequestIsAlwaysAnswered) {
+  const fs::path file = folder_ / "rules.yaml";
+  const std::string bad = "version: 1\nrules:\n  - {id: bad, limt: 5}\n";
+  write(file, rules_with("good"));
+  RuleKeeper keeper(file, clock_, log_.log());
+  ASSERT_TRUE(keeper.load().ok());
+
+  write(file, bad);
+  EXPECT_FALSE(keeper.reload().ok());
+  EXPECT_EQ(refusals(), 1) << "SIGHUP is answered";
+  poll_twice(keeper);
+  EXPECT_EQ(refusals(), 1) << "and the watch, which sees the same edit, has nothing to add";
+  EXPECT_FALSE(keeper.reload().ok());
+  EXPECT_EQ(refusals(), 2) << "whoever asks again is answered again";
+  write(folder_ / "again", bad);
+  fs::rename(folder_ / "again", file);
+  poll_twice(keeper);
+  EXPECT_EQ(refusals(), 2) << "the same text once more is no news";
+  write(file, bad + "# another edit\n");
+  poll_twice(keeper);
+  EXPECT_EQ(refusals(), 3) << "other text is, with the same fault too";
+  EXPECT_EQ(keeper.book()->failures(), 5u) << "every attempt is counted";
+
+  write(file, rules_with("good-again"));
+  poll_twice(keeper);
+  write(file, bad + "# another edit\n");
+  poll_twice(keeper);
+  EXPECT_EQ(refusals(), 4) << "good rules in between make the old fault new";
+  EXPECT_THAT(log_.text(), HasSubstr("the last good ones stay"));
 }
 
 TEST_F(RuleKeeperTest, RulesThatAreBadAtTheStartAreFinal) {

@@ -56,6 +56,12 @@ class Server:
             time.sleep(0.02)
         raise AssertionError(f"no {name!r} in {self.events()}")
 
+    def await_metric(self, line):
+        end = time.monotonic() + DEADLINE_S
+        while line not in self.metrics():
+            assert time.monotonic() < end, f"no {line!r} in {self.metrics()}"
+            time.sleep(0.02)
+
     def call(self, path, body=None, listener=None, headers=None):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://{listener or self.http}{path}", data=data, headers=headers or {})
@@ -200,10 +206,15 @@ def test_sighup_reloads_and_bad_rules_leave_the_last_good(start, rules):
     status, ready = server.call("/readyz", listener=server.admin)
     assert status == 200 and "limt" in json.loads(ready)["rules"]["error"]
     assert "weir_rules_current 0" in server.metrics()
+    server.await_metric('weir_rules_reloads_total{result="failure"} 2\n')  # the watch has seen the edit too
+    server.process.send_signal(signal.SIGHUP)
+    server.await_event("rules_rejected", 2)
     rules.write_text(rules_text(3))
     server.process.send_signal(signal.SIGHUP)
     server.await_event("rules_loaded", 2)
     assert [server.check() for _ in range(2)] == [200, 429], "state survives, the new limit applies"
+    rejected = [event for event in server.events() if event["event"] == "rules_rejected"]
+    assert len(rejected) == 2, "one line for each signal, none for the watch"
 
 
 @pytest.mark.parametrize("kind", ["in-place", "rename", "symlink"])

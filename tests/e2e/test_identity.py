@@ -6,6 +6,7 @@ import hmac
 import json
 import pathlib
 import re
+import signal
 import socket
 import time
 import urllib.error
@@ -172,6 +173,8 @@ def test_a_revoked_key_is_refused_at_once_and_the_list_is_followed(serve, tmp_pa
     revoked.write_text("k" * 5000 + "\n")
     server.await_event("identity_rejected")
     assert status(server, {"X-Api-Key": "sk_fine"}) == 401, "the last good list stays"
+    server.process.send_signal(signal.SIGHUP)
+    server.await_event("identity_rejected", 2)
     assert "a line is longer" in json.loads(server.call("/readyz", listener=server.admin)[1])["identity"]["error"]
     metrics = server.metrics()
     assert 'weir_refused_callers_total{reason="revoked_key"} 3' in metrics and "weir_identity_current 0" in metrics

@@ -1,0 +1,39 @@
+// ToldRefusal: what the log last said against the files of a keeper, so that nobody reads the same twice.
+//
+// Whoever asks for a reload (SIGHUP) is always answered. The watch, which sees the same edit a moment later or is
+// shown the same text again, speaks only if there is something new to say: another fault, or other contents.
+//
+// Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace weir::server {
+
+class ToldRefusal {
+ public:
+  // True if this was not what was told last. It counts as told from now on.
+  bool is_news(const std::string& error, std::uint64_t contents);
+  // What was refused has been replaced: the next refusal is news.
+  void forget();
+
+ private:
+  struct Refusal {
+    std::string error;
+    std::uint64_t contents = 0;
+    friend bool operator==(const Refusal&, const Refusal&) = default;
+  };
+
+  std::mutex mutex_;
+  std::optional<Refusal> last_;  // guarded by mutex_
+};
+
+// The same number for the same contents. A file that cannot be read has the fault in place of its contents.
+std::uint64_t hash_of_contents(std::span<const std::filesystem::path> files);
+
+}  // namespace weir::server
