@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 
 namespace weir::frontends::resp {
 namespace {
@@ -21,6 +22,12 @@ Failure wrong_count(std::size_t words) {
     message += "something follows quantity";
   }
   return {Code::invalid_argument, message.append(kUsage)};
+}
+
+// A negative quantity gives back, as with redis-cell: its users undo one key's charge when another key denies.
+Action action_of(std::int64_t quantity) {
+  if (quantity == 0) return Action::peek;
+  return quantity > 0 ? Action::take : Action::refund;
 }
 
 // redis-cell's rounding, kept because callers compare with it.
@@ -64,15 +71,15 @@ Result<AdHocCharge> Throttle::read(std::span<const std::string_view> words) {
   }
   std::int64_t quantity = 1;
   if (words.size() == kMostWords) {
-    const Result<std::int64_t> given = read_integer("quantity", words[5], 0, kMaxUnits);
+    const Result<std::int64_t> given = read_integer("quantity", words[5], -kMaxUnits, kMaxUnits);
     if (!given.ok()) return given.failure();
     quantity = given.value();
   }
   return AdHocCharge{.space = kSpace,
                      .subject = {&key_, 1},
                      .allowance = &allowance_,
-                     .cost = {quantity},
-                     .action = quantity == 0 ? Action::peek : Action::take};
+                     .cost = {std::abs(quantity)},
+                     .action = action_of(quantity)};
 }
 
 bool Throttle::settled(Terms terms) const {

@@ -2,7 +2,8 @@
 //
 // The answer is five integers: limited (0 or 1), max_burst + 1, remaining, seconds until a retry can be admitted (-1:
 // allowed, or no wait helps), seconds until the bucket is full. Seconds are rounded up once their fraction reaches a
-// millisecond; a denial that a wait can end never says 0. Quantity 0 looks and takes nothing.
+// millisecond; a denial that a wait can end never says 0. Quantity 0 looks and takes nothing; a negative one gives
+// back, never above full.
 //
 // Not thread-safe: one Throttle per connection, which remembers the last allowance it made, because callers repeat
 // theirs.

@@ -73,6 +73,15 @@ TEST_F(ThrottleTest, PeeksWithQuantityZero) {
   EXPECT_EQ(ask("CL.THROTTLE k 4 1 1 0"), "0 5 0 -1 5");
 }
 
+TEST_F(ThrottleTest, GivesBackANegativeQuantityAndNeverMoreThanFull) {
+  EXPECT_EQ(ask("CL.THROTTLE k 4 1 1 5"), "0 5 0 -1 5");
+  EXPECT_EQ(ask("CL.THROTTLE k 4 1 1 -2"), "0 5 2 -1 3");
+  EXPECT_EQ(ask("CL.THROTTLE k 4 1 1 -1000000000000"), "0 5 5 -1 0");
+  EXPECT_EQ(ask("CL.THROTTLE k 4 1 1 5"), "0 5 0 -1 5");
+  EXPECT_EQ(ask("CL.THROTTLE k 4 1 1"), "1 5 0 1 5");
+  EXPECT_EQ(ask("CL.THROTTLE fresh 4 1 1 -1"), "0 5 5 -1 0");
+}
+
 TEST_F(ThrottleTest, RoundsSecondsUpFromOneMillisecondOn) {
   EXPECT_EQ(ask("CL.THROTTLE k 0 1 2"), "0 1 0 -1 2");
   clock_->advance(std::chrono::microseconds(999'001));  // 1 s and 999 µs are left
@@ -133,7 +142,9 @@ TEST_F(ThrottleTest, NamesTheArgumentThatIsWrong) {
       {"CL.THROTTLE k 1 1.5 1", "-ERR count: is '1.5'"},
       {"CL.THROTTLE k 1 1 0", "-ERR period: is '0'"},
       {"CL.THROTTLE k 1 1 9223372036854775808", "-ERR period: is '9223372036854775808'"},
-      {"CL.THROTTLE k 1 1 1 -1", "-ERR quantity: is '-1'"},
+      {"CL.THROTTLE k 1 1 1 -1000000000001",
+       "-ERR quantity: is '-1000000000001', expected an integer from -1000000000000 "},
+      {"CL.THROTTLE k 1 1 1 -9223372036854775808", "-ERR quantity: is '-9223372036854775808'"},
       {"CL.THROTTLE k 1 1 1 99999999999999999999", "-ERR quantity: is '99999999999999999999'"},
       {"CL.THROTTLE k 1 1 1 ''", "-ERR quantity: is ''"},
       {"CL.THROTTLE k 999999999999 1 316224000", "-ERR max_burst: with one more unit: is 1000000000000, expected at "},
