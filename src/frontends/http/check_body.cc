@@ -69,6 +69,37 @@ std::string json_fault(simdjson::error_code error) {
   return std::string("the body is not valid JSON: ") + simdjson::error_message(error);
 }
 
+constexpr std::string_view kMoreAfterObject = "the body has something after the end of its JSON object";
+
+// Whether the object that `body` begins with is closed, and something other than white space stands after it.
+bool has_more_after_object(std::string_view body) {
+  constexpr std::string_view kWhiteSpace = " \t\r\n";
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < body.size(); ++at) {
+    const char c = body[at];
+    if (in_string) {
+      if (c == '\\') ++at;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      if (depth <= 1) return depth == 1 && body.find_first_not_of(kWhiteSpace, at + 1) != std::string_view::npos;
+      --depth;
+    }
+  }
+  return false;
+}
+
+// simdjson looks at the last character first, and takes an object that does not end the body for one without an end.
+std::string document_fault(simdjson::error_code error, std::string_view body) {
+  const bool no_end = error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT || error == simdjson::UNCLOSED_STRING;
+  if (no_end && has_more_after_object(body)) return std::string(kMoreAfterObject);
+  return json_fault(error);
+}
+
 // A string without escapes, from behind its opening quote, read where it stands. False: it has escapes. The first pass
 // over the document has already refused control characters, invalid UTF-8 and strings without an end.
 bool read_plain(const char* begin, std::string_view& text) {
@@ -296,17 +327,16 @@ Status CheckBody::read(std::string_view body, Read read_document) {
   ondemand::document document;
   auto fault = json_->parser.iterate(json_->pad(body)).get(document);
   if (fault == simdjson::UTF8_ERROR) fault = json_->parser.iterate(json_->mend(body.size())).get(document);
-  if (fault) return bad(json_fault(fault));
+  if (fault) return bad(document_fault(fault, body));
   ondemand::object object;
   if (auto error = document.get_object().get(object)) {
     if (error == simdjson::INCORRECT_TYPE) return bad("the body must be a JSON object");
-    return bad(json_fault(error));
+    return bad(document_fault(error, body));
   }
   if (Status status = read_document(object); !status.ok()) return status;
   if (json_->broken != nullptr) return bad(json_fault(simdjson::UTF8_ERROR));
   // The only sign of the end that this simdjson gives.
-  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-    return bad("the body has more behind its JSON object");
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) return bad(std::string(kMoreAfterObject));
   refer_to_attributes();
   return success();
 }

@@ -71,7 +71,7 @@ TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
   } kForms[] = {
       {"", "the body is empty"},
       {"   ", "the body is empty"},
-      {"{", "not valid JSON"},
+      {"{", "ended early"},
       {"nonsense", "the body must be a JSON object"},
       {"[]", "the body must be a JSON object"},
       {"\"x\"", "the body must be a JSON object"},
@@ -105,7 +105,7 @@ TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
       {"{\"attributes\":{\"a\":\"b\",\"\xff\":\"c\"}}", "attributes.?: the name is not valid UTF-8"},
       {"{\"attributes\":{\"a\":\"b\"},\"priority\":\"\xf5\"}", "priority: is not valid UTF-8"},
       {"{\"attributes\":{\"a\":\"b\"},\"\xff\":1}", "?: is not known here"},
-      {"{\"attributes\":{\"a\":\"b\"}}\xff", "the body is not valid"},
+      {"{\"attributes\":{\"a\":\"b\"}}\xff", "something after the end of its JSON object"},
       {"{\"attributes\":{\"a\":\"\n\"}}", "not valid JSON"},
       {std::string("{\"attributes\":{\"a\":\"\0\"}}", 24), "not valid JSON"},
       {R"({"attributes":{"a":"b"},"cost":-1})", "cost: must be a whole number from 0 to 1000000000000"},
@@ -130,9 +130,19 @@ TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
       {R"({"attributes":{},"wait_ms":-1})", "wait_ms: must be"},
       {R"({"attributes":{},"extra":{"a":[1]}})", "extra: is not known here"},
       {R"({"attributes":{},"Cost":1})", "Cost: is not known here"},
-      {R"({"attributes":{}} x)", "refused"},
-      {R"({"attributes":{}}{})", "refused"},
-      {R"({"attributes":{}},)", "refused"},
+      {R"({"attributes":{}} x)", "something after the end of its JSON object"},
+      {R"({"attributes":{}}})", "something after the end of its JSON object"},
+      {R"({"attributes":{}}])", "something after the end of its JSON object"},
+      {R"({"attributes":{}}{})", "something after the end of its JSON object"},
+      {R"({"attributes":{}},)", "something after the end of its JSON object"},
+      {R"({"attributes":{}} 1)", "something after the end of its JSON object"},
+      {R"({"attributes":{}} "a")", "something after the end of its JSON object"},
+      {R"({"attributes":{}} ")", "something after the end of its JSON object"},
+      {R"({"attributes":{}} {"attributes":{})", "something after the end of its JSON object"},
+      {R"({"attributes":{"a":"}\"}"}} x)", "something after the end of its JSON object"},
+      {R"({"attributes":)", "ended early"},
+      {R"({"attributes":{"a":"} x)", "never closed"},
+      {R"(]{} x)", "the body must be a JSON object"},
       {R"({"attributes":{},})", "not valid JSON"},
       {R"({"attributes":{"a":"b",}})", "not valid JSON"},
       {R"({"attributes":{"a" "b"}})", "not valid JSON"},
@@ -177,7 +187,8 @@ TEST(CheckBody, ReadsABatchInOrderAndSaysWhichElementIsWrong) {
   EXPECT_THAT(batch(R"({"requests":[{"attributes":{}},{"attributes":{"t":5}}]})"),
               HasSubstr("requests[1].attributes.t: must be a string"));
   EXPECT_THAT(batch(R"({"requests":[{"attributes":{},"wait_ms":5}]})"), HasSubstr("requests[0].wait_ms: is not known"));
-  EXPECT_THAT(batch(R"({"requests":[{"attributes":{}}]}])"), HasSubstr("refused"));
+  EXPECT_THAT(batch(R"({"requests":[{"attributes":{}}]}])"), HasSubstr("something after the end"));
+  EXPECT_THAT(batch(R"({"requests":[{"attributes":{}}]} x)"), HasSubstr("something after the end"));
 }
 
 TEST(CheckBody, ABatchHasAtMostAThousandRequests) {
