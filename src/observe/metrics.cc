@@ -149,8 +149,8 @@ void collect_fallbacks(const std::vector<PolicyCount>& counts, std::vector<Metri
 }
 
 void collect_http(const std::vector<StatusCount>& counts, std::vector<MetricFamily>& out) {
-  MetricFamily responses =
-      family(MetricType::Counter, "weir_http_responses_total", "Answers of the HTTP API, by class of their status.");
+  MetricFamily responses = family(MetricType::Counter, "weir_http_responses_total",
+                                  "Answers of the HTTP API, by class of their status; 1xx is 100 Continue.");
   for (const StatusCount& each : counts) {
     responses.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"class", each.name}}));
   }

@@ -40,7 +40,7 @@ class ApiTest : public testing::Test {
                                       .protocols =
                                           [&](std::size_t) {
                                             auto router = make_api_router(limiter_, options);
-                                            return http_protocols(std::move(router));
+                                            return http_protocols(std::move(router), {}, nullptr, counts_);
                                           },
                                       .tls = nullptr});
     ASSERT_TRUE(bound.ok()) << bound.failure().message;
@@ -58,6 +58,7 @@ class ApiTest : public testing::Test {
   }
 
   ToyLimiter limiter_;
+  std::shared_ptr<StatusCounts> counts_ = std::make_shared<StatusCounts>();
   frontends::Loops loops_{1};
   frontends::Endpoint endpoint_;
 };
@@ -215,6 +216,9 @@ TEST_F(ApiTest, SaysContinueToAClientThatWaitsAndNotToOneThatSendsTooMuch) {
   client.send(head + "Content-Length: 70000\r\n\r\n");
   EXPECT_THAT(client.read_to_end(), StartsWith("HTTP/1.1 413"));
   EXPECT_TRUE(client.ended());
+  EXPECT_EQ(counts_->of_class(1), 1u);
+  EXPECT_EQ(counts_->of_class(2), 1u);
+  EXPECT_EQ(counts_->of_class(4), 1u);
 }
 
 TEST_F(ApiTest, EachPathHasItsOwnBodyLimit) {
@@ -283,6 +287,7 @@ TEST_F(ApiTest, HoldsBackContinueUntilEarlierAnswersAreOut) {
   limiter_.complete(0);
   EXPECT_THAT(client.read_response(), StartsWith("HTTP/1.1 200"));
   EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_EQ(counts_->of_class(1), 1u);
   client.send(R"({"attributes":{}})");
   wait_for_pending(1);
   limiter_.complete(0);

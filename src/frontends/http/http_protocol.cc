@@ -54,12 +54,17 @@ RequestParser::State HttpProtocol::on_head(std::string_view bytes) {
   // A client that has begun to send its body does not wait for us.
   if (state == RequestParser::State::need_more && parser_.expects_continue() && bytes.size() == parser_.head_bytes()) {
     if (waiting_.empty()) {
-      link_.output() += kContinue;
+      say_continue();
     } else {
       continue_owed_ = true;
     }
   }
   return state;
+}
+
+void HttpProtocol::say_continue() {
+  if (counts_ != nullptr) counts_->count(100);
+  link_.output() += kContinue;
 }
 
 void HttpProtocol::handle(const HttpRequest& request) {
@@ -119,7 +124,7 @@ void HttpProtocol::release_ready() {
     ++first_number_;
     end_after(keep_alive);
   }
-  if (waiting_.empty() && std::exchange(continue_owed_, false)) link_.output() += kContinue;
+  if (waiting_.empty() && std::exchange(continue_owed_, false)) say_continue();
   if (paused_ && waiting_.size() < kMaxInFlight) {
     paused_ = false;
     link_.resume();

@@ -46,6 +46,7 @@ class HttpProtocol final : public frontends::Protocol {
   };
 
   RequestParser::State on_head(std::string_view bytes);
+  void say_continue();
   void handle(const HttpRequest& request);
   void refuse(int status, std::string_view detail);
   void release_ready();

@@ -1,4 +1,4 @@
-// StatusCounts: how many answers of each class (1xx to 5xx) one loop has sent.
+// StatusCounts: how many answers of each class one loop has sent: 2xx to 5xx, and "100 Continue" as 1xx.
 //
 // One writer, the loop, and any number of readers: a count is a relaxed load and a relaxed store, so that answering
 // costs no locked instruction.
