@@ -62,6 +62,20 @@ def test_rules_files_in_the_documentation_are_valid(page, text, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+# How each page starts its gateway, and how that gateway only reads the same configuration.
+GATEWAYS = [("nginx", "nginx -c /path/to/", f"nginx -t -c {ROOT}/"), ("caddy", "caddy run ", "caddy validate "),
+            ("haproxy", "haproxy -f ", "haproxy -c -f ")]
+
+
+@pytest.mark.parametrize("page,start,check", GATEWAYS, ids=[each[0] for each in GATEWAYS])
+def test_gateways_accept_the_command_that_their_page_shows(page, start, check):
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    command = next(line[2:] for line in text.splitlines() if line.startswith("$ ") and start in line)
+    done = subprocess.run(["bash", "-c", command.replace(start, check)], cwd=ROOT, capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PATH": f"/usr/sbin:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
