@@ -153,8 +153,8 @@ TEST_F(ApiTest, TheDescriptionIsJsonAndKnowsEveryPath) {
   simdjson::dom::parser parser;
   simdjson::dom::element root = parser.parse(std::string(openapi_json()));
   EXPECT_EQ(std::string_view(root["openapi"]), "3.1.0");
-  for (const char* path :
-       {"/v1/check", "/v1/check/batch", "/v1/refund", "/json", "/healthz", "/readyz", "/openapi.json"}) {
+  for (const char* path : {"/v1/check", "/v1/check/batch", "/v1/refund", "/v1/forward-auth", "/json", "/healthz",
+                           "/readyz", "/openapi.json"}) {
     EXPECT_EQ(simdjson::dom::object(root["paths"])[path].error(), simdjson::SUCCESS) << path;
   }
   start();

@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cctype>
 
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
@@ -83,6 +87,18 @@ TEST_F(ForwardAuthTest, AllowsWithFieldsAndNoBodyWhateverTheMethod) {
   }
   EXPECT_THAT(ask(request("HEAD"), false), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(limiter_.asked().front(), "who=me peer=127.0.0.1 cost=3");
+}
+
+TEST_F(ForwardAuthTest, TheDescriptionListsTheMethodsAndEachIsAnswered) {
+  start();
+  simdjson::dom::parser parser;
+  simdjson::dom::element root = parser.parse(std::string(openapi_json()));
+  simdjson::dom::object path = simdjson::dom::object(root["paths"])["/v1/forward-auth"];
+  for (std::string method : {"GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"}) {
+    EXPECT_THAT(ask(request(method), method != "HEAD"), StartsWith("HTTP/1.1 200 OK\r\n")) << method;
+    std::transform(method.begin(), method.end(), method.begin(), [](unsigned char c) { return std::tolower(c); });
+    EXPECT_EQ(path[method].error(), simdjson::SUCCESS) << method;
+  }
 }
 
 TEST_F(ForwardAuthTest, ABodyIsNotLookedAt) {
