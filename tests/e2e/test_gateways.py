@@ -155,6 +155,15 @@ def test_allowed_requests_reach_the_application_and_denied_ones_do_not(gateway):
     assert gateway.ask("/items", X_Api_Key="bob")[0] == 200
 
 
+def test_requests_that_no_rule_applies_to_carry_no_fields(gateway):
+    gateway.start_weir()
+    gateway.start()
+    for headers in ({}, {"RateLimit": '"mine";r=1', "RateLimit_Policy": '"mine";q=1'}):
+        status, fields, _ = gateway.ask("/free", **headers)
+        assert status == 200
+        assert "ratelimit" not in fields and "ratelimit-policy" not in fields
+
+
 def test_the_address_is_the_one_that_the_gateway_saw(gateway):
     gateway.start_weir()
     gateway.start()
