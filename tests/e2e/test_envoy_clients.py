@@ -11,7 +11,8 @@ import yaml
 from rate_limit_fields import FRONT_ENDS, NAMES, from_http
 from test_cli import Server
 
-ROOT = pathlib.Path(__file__).parents[2]
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
 RULES = """
 version: 1
 rules:
@@ -48,7 +49,7 @@ def request(domain, *descriptors, **more):
 def test_grpc_js_with_envoys_protos_is_answered_as_by_envoys_service(server, modules, protos):
     def ask(*requests):
         address = server.await_event("listening")["grpc"]
-        return json.loads(node_packages.run(modules, "envoy_client.js", address, str(protos), json.dumps(requests)))
+        return json.loads(node_packages.run(modules, HERE / "envoy_client.js", address, str(protos), json.dumps(requests)))
 
     one = request("edge", [("remote_address", "198.51.100.7")])
     first, second = (each["response"] for each in ask(one, one))
@@ -93,7 +94,7 @@ def test_every_front_end_tells_the_same_fields_and_they_are_structured(server):
     modules = node_packages.installed("structured-headers", {"structured-headers": "2.0.2"})
 
     def parsed(fields):
-        lists = json.loads(node_packages.run(modules, "structured_fields.js", json.dumps([fields["RateLimit"], fields["RateLimit-Policy"]])))
+        lists = json.loads(node_packages.run(modules, HERE / "structured_fields.js", json.dumps([fields["RateLimit"], fields["RateLimit-Policy"]])))
         return {"limits": lists[0], "policies": lists[1], "retry": int(fields.get("Retry-After", 0))}
 
     def shape(told):
@@ -136,7 +137,7 @@ def test_envoys_configuration_is_made_of_envoys_messages(modules, protos):
         "filters/http/router/v3/router", "upstreams/http/v3/http_protocol_options")]
 
     def read(config):
-        return json.loads(node_packages.run(modules, "envoy_messages.js", str(protos), "envoy.config.bootstrap.v3.Bootstrap",
+        return json.loads(node_packages.run(modules, HERE / "envoy_messages.js", str(protos), "envoy.config.bootstrap.v3.Bootstrap",
                                             json.dumps(config), *files))
 
     config = envoy_config()
@@ -171,7 +172,7 @@ def test_what_the_configuration_asks_is_decided_by_the_rules_of_the_page(tmp_pat
                      "127.0.0.1:0", log=tmp_path / "log")
     try:
         asked = request(manager["http_filters"][0]["typed_config"]["domain"], *[[entry(a) for a in item["actions"]] for item in items])
-        answers = json.loads(node_packages.run(modules, "envoy_client.js", running.await_event("listening")["grpc"], str(protos),
+        answers = json.loads(node_packages.run(modules, HERE / "envoy_client.js", running.await_event("listening")["grpc"], str(protos),
                                                json.dumps([asked] * 3)))
         assert [each["response"]["overall_code"] for each in answers] == ["OK", "OK", "OVER_LIMIT"]
         names = [each["current_limit"]["name"] if each["current_limit"] else None for each in answers[2]["response"]["statuses"]]

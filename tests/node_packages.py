@@ -27,8 +27,8 @@ def installed(name, packages):
 
 
 def run(modules, script, *words):
-    """Standard output of a script beside this file."""
-    done = subprocess.run(["node", str(pathlib.Path(__file__).with_name(script)), *words], capture_output=True, text=True,
-                          timeout=60, env={**os.environ, "NODE_PATH": str(modules)})
-    assert done.returncode == 0, done.stdout + done.stderr
+    """Standard output of a script, which must have nothing to complain about."""
+    done = subprocess.run(["node", str(script), *words], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "NODE_PATH": str(modules)})
+    assert done.returncode == 0 and done.stderr == "", done.stdout + done.stderr
     return done.stdout
