@@ -4,6 +4,7 @@
 #include <array>
 
 #include "identity/caller/ascii.h"
+#include "identity/caller/option_check.h"
 #include "identity/caller/route_path.h"
 
 namespace weir::identity {
@@ -55,6 +56,7 @@ Identity::Identity(IdentityOptions options, ClientAddress addresses, ClientAddre
 
 Result<std::shared_ptr<const Identity>> Identity::create(const IdentityOptions& options) {
   if (Status ranges = check_ranges(options); !ranges.ok()) return ranges.failure();
+  if (Status effects = check_options(options); !effects.ok()) return effects.failure();
   Result<ClientAddress> addresses = ClientAddress::create(options.trusted_proxies, options.forwarding_header);
   if (!addresses.ok()) return at("trusted_proxies", addresses.failure());
   Result<ClientAddress> internal = ClientAddress::create(options.internal_networks);

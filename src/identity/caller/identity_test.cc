@@ -259,6 +259,7 @@ TEST_F(IdentityWithTokens, ATokenMayComeBareInAHeaderOfItsOwn) {
 TEST(Identity, NothingUnverifiedBecomesATenant) {
   for (const char* source : {"header:x-tenant", "cookie:tenant", "query:tenant", "path:tenant"}) {
     IdentityOptions options;
+    options.routes = {{"GET", "/{tenant}/items", "items", 1}};
     options.attributes = {{"tenant", source}};
     const auto refused = Identity::create(options);
     ASSERT_FALSE(refused.ok()) << source;
