@@ -235,6 +235,13 @@ Status check_proxy_protocol(const Config& config) {
   return success();
 }
 
+// Whoever names a format has rules of their own in mind, and must not get the quickstart's for a forgotten path.
+Status check_rules(const Config& config) {
+  if (!config.rules_path.empty() || config.rules_format == "weir") return success();
+  const Failure failure = bad("rules.format: is '" + config.rules_format + "', but no rules.path says where they are");
+  return at(place_of(config, "rules.format"), failure);
+}
+
 bool is_beyond_loopback(const std::string& address) {
   const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(address);
   if (!endpoint.ok() || endpoint.value().kind != frontends::Endpoint::Kind::tcp) return false;
@@ -263,6 +270,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   if (std::all_of(std::begin(listeners), std::end(listeners), [](const std::string* at) { return *at == kOff; })) {
     return bad("listen.http: is off and so are all other listeners: nothing would listen");
   }
+  if (Status status = check_rules(config); !status.ok()) return status.failure();
   if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
   if (Status status = check_tls_settings(config); !status.ok()) return status.failure();
   if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {

@@ -252,6 +252,13 @@ TEST_F(ConfigTest, MapsOfTextsComeFromTheFileOrAFlag) {
   EXPECT_THAT(fault("identity: {ipv6_prefix: 129}\n"), HasSubstr("identity.ipv6_prefix: is '129'"));
 }
 
+TEST_F(ConfigTest, AFormatNeedsRulesOfThatFormat) {
+  EXPECT_EQ(fault("rules: {format: envoy}\n"),
+            "weir.yaml:1:17: rules.format: is 'envoy', but no rules.path says where they are");
+  EXPECT_EQ(fault("rules: {format: weir}\n"), "loaded");
+  EXPECT_EQ(fault("rules: {format: limitador, path: limits.yaml}\n"), "loaded");
+}
+
 TEST_F(ConfigTest, AServerThatWouldNotListenIsRefused) {
   EXPECT_THAT(fault("listen: {http: off, admin: off}\n"), HasSubstr("nothing would listen"));
   EXPECT_EQ(fault("listen: {http: off, admin: off, resp: '127.0.0.1:0'}\n"), "loaded");
