@@ -123,8 +123,9 @@ constexpr ConfigField kFields[] = {
     {"identity.tiers", FieldKind::pairs, &Config::identity_tiers, "ip_subnet=24/48",
      "Further attributes made of the client's address, with their bits of IPv4 and of IPv6."},
     {"identity.attributes", FieldKind::pairs, &Config::identity_attributes, "api_key=header:x-api-key",
-     "Where attributes come from: header:, gateway: (a header believed only from trusted proxies), cookie:, query:, "
-     "path: ({name} of a route) or jwt:, and a name. Values of api_key are hashed at the door."},
+     "Where attributes come from: header:, gateway: (a header believed only from trusted proxies, or HAProxy's own "
+     "argument), cookie:, query:, path: ({name} of a route) or jwt:, and a name. Values of api_key are hashed at the "
+     "door."},
     {"identity.accept_unverified", FieldKind::list, &Config::identity_accept_unverified, "",
      "Attributes among tenant and plan that may come from a source that nobody vouches for."},
     {"identity.hashed", FieldKind::list, &Config::identity_hashed, "",

@@ -8,24 +8,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "frontends/http/caller.h"
 #include "frontends/http/router.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
-
-// The attributes of a client's request. Valid until the reader reads again.
-struct Caller {
-  std::span<const Attribute> attributes{};
-  Cost cost{};
-};
-
-// Why a request is refused before any rule is asked. The texts are told to the client.
-struct CallerRefusal {
-  int status = 400;  // 400 or 401
-  std::string_view detail{};
-};
 
 // Who is asking. Called on one loop.
 class CallerReader {

@@ -24,16 +24,6 @@ bool is_token(std::string_view text) {
                      [&](char c) { return is_letter_or_digit(c) || kMarks.find(c) != std::string_view::npos; });
 }
 
-// The path and query of "https://host/path?query"; other texts stay.
-std::string_view without_origin(std::string_view url) {
-  for (const std::string_view start : {"http://", "https://"}) {
-    if (!same_ignoring_case(url.substr(0, start.size()), start)) continue;
-    const std::size_t path = url.find('/', start.size());
-    return path == std::string_view::npos ? "/" : url.substr(path);
-  }
-  return url;
-}
-
 // A proxy that adds to what it was sent adds at the right end.
 std::string_view last_of_list(std::string_view list) {
   const std::size_t comma = list.rfind(',');
@@ -56,17 +46,30 @@ bool agreed(std::span<const HeaderField> headers, std::initializer_list<std::str
 
 }  // namespace
 
+std::string_view without_origin(std::string_view url) {
+  for (const std::string_view start : {"http://", "https://"}) {
+    if (!same_ignoring_case(url.substr(0, start.size()), start)) continue;
+    const std::size_t path = url.find('/', start.size());
+    return path == std::string_view::npos ? "/" : url.substr(path);
+  }
+  return url;
+}
+
+bool is_method(std::string_view text) { return text.size() <= kMaxMethod && is_token(text); }
+
+bool is_scheme(std::string_view text) { return text.size() <= kMaxScheme && is_token(text); }
+
 std::optional<ForwardedRequest> read_forwarded(std::span<const HeaderField> headers) {
   ForwardedRequest request;
   if (!agreed(headers, {"x-forwarded-method", "x-original-method"}, false, request.method)) return std::nullopt;
-  if (request.method.size() > kMaxMethod || !is_token(request.method)) return std::nullopt;
+  if (!is_method(request.method)) return std::nullopt;
   if (!agreed(headers, {"x-forwarded-uri", "x-original-uri", "x-original-url"}, true, request.target))
     return std::nullopt;
   if (!agreed(headers, {"x-forwarded-host"}, false, request.host)) return std::nullopt;
   if (!agreed(headers, {"x-forwarded-proto"}, false, request.scheme)) return std::nullopt;
   request.host = last_of_list(request.host);
   request.scheme = last_of_list(request.scheme);
-  if (request.scheme.size() > kMaxScheme || !is_token(request.scheme)) return std::nullopt;
+  if (!is_scheme(request.scheme)) return std::nullopt;
   return request;
 }
 

@@ -5,7 +5,7 @@
 // there only if they say the same; else nobody can tell which one is the gateway's, and the request is refused. Only
 // for requests from a trusted proxy.
 //
-// A pure function; thread-safe.
+// Pure functions; thread-safe.
 #pragma once
 
 #include <optional>
@@ -26,6 +26,13 @@ struct ForwardedRequest {
 
 // Nothing if the fields are repeated, contradict each other or cannot be what they stand for.
 std::optional<ForwardedRequest> read_forwarded(std::span<const HeaderField> headers);
+
+// The path and query of "https://host/path?query"; other texts stay.
+std::string_view without_origin(std::string_view url);
+
+// Whether a text can be a method or a scheme; an empty one is one that was not said.
+bool is_method(std::string_view text);
+bool is_scheme(std::string_view text);
 
 // A host in the one spelling that rules see: lower case, without port and final dot. Empty if it is none, nothing if it
 // cannot be one.

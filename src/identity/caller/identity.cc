@@ -131,6 +131,11 @@ Status Identity::prepare_sources() {
 std::optional<Refusal> Identity::identify(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const {
   Seen seen{inbound};
   see_peer(seen);
+  seen.inbound.target = without_origin(inbound.target);
+  if (!is_method(inbound.method) || !is_scheme(inbound.scheme)) {
+    caller.clear();
+    return malformed("method_or_scheme");
+  }
   return identify(seen, now, caller);
 }
 
@@ -174,6 +179,12 @@ std::optional<Refusal> Identity::identify(Seen& seen, TimePoint now, CallerAttri
 
 bool Identity::trusts(const std::optional<IpAddress>& peer) const {
   return peer ? addresses_.trusts(*peer) : options_.trust_unix_sockets;
+}
+
+bool Identity::asks_gateway_for(std::string_view name) const {
+  return std::any_of(sources_.begin(), sources_.end(), [&](const Source& source) {
+    return source.field.kind == Kind::gateway && same_ignoring_case(source.field.name, name);
+  });
 }
 
 void Identity::see_peer(Seen& seen) const {
@@ -239,9 +250,12 @@ std::string_view Identity::traffic_of(const Seen& seen) const {
 Field Identity::read(const Seen& seen, const Source& source) const {
   const FieldSource& from = source.field;
   switch (from.kind) {
-    case Kind::gateway:
+    case Kind::gateway: {
+      const Field said = find_header(seen.inbound.gateway_fields, from.name);
+      if (said.state != Field::State::absent) return said;
       if (!seen.trusted_peer) return {};
-      [[fallthrough]];
+      return find_header(seen.inbound.headers, from.name);
+    }
     case Kind::header:
       return find_header(seen.inbound.headers, from.name);
     case Kind::cookie:

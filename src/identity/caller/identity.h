@@ -6,9 +6,10 @@
 // hashed is followed by "name@previous": its value under the previous key.
 //
 // Verified, and so fit to be believed: `ip` and tiers (as far as the trusted proxies are), `jwt:` (a signature),
-// `gateway:` (set by a trusted proxy), `traffic`. Not verified: `header:`, `cookie:`, `query:`, `path:`, which say what
-// the caller likes. `tenant` and `plan` decide whose allowance is used, so create() refuses an unverified source for
-// them unless `accept_unverified` names them. `traffic` is never taken from a source.
+// `gateway:` (set by a trusted proxy, or said by the gateway beside the headers), `traffic`. Not verified: `header:`,
+// `cookie:`, `query:`, `path:`, which say what the caller likes. `tenant` and `plan` decide whose allowance is used, so
+// create() refuses an unverified source for them unless `accept_unverified` names them. `traffic` is never taken from a
+// source.
 //
 // Immutable, so thread-safe. Files are read by create() and reloaded() only; a failed reload leaves the old object as
 // it was, so the caller keeps using it.
@@ -94,7 +95,8 @@ class Identity {
   // The same options with the files read anew; routes and lists stay.
   Result<std::shared_ptr<const Identity>> reloaded() const { return create(options_); }
 
-  // Nothing on success; `caller` then holds the attributes and is valid as long as this Identity.
+  // Nothing on success; `caller` then holds the attributes and is valid as long as this Identity. What the inbound says
+  // was asked for counts: whoever fills it in is believed, and its headers are the client's.
   std::optional<Refusal> identify(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const;
   // The same for a request that only asks about another one, which a gateway describes (forwarded_request.h). From a
   // peer that is not a trusted proxy the description does not count.
@@ -102,6 +104,8 @@ class Identity {
 
   // Whether the peer may speak for others.
   bool trusts(const std::optional<IpAddress>& peer) const;
+  // Whether an attribute is made of the gateway's field of that name.
+  bool asks_gateway_for(std::string_view name) const;
 
   std::size_t revoked_count() const { return api_keys_.revoked_count(); }
 

@@ -282,6 +282,44 @@ TEST(Identity, AGatewaysHeaderCountsOnlyFromTheGateway) {
 }
 
 // R24: a mark counts where it comes from inside, whatever proxy passed it on.
+// HAProxy's arguments: believed whoever its client is, and no header of the client's comes beside or instead of them.
+TEST(Identity, WhatAGatewaySaysItselfStandsForTheHeaderOfItsName) {
+  IdentityOptions options;
+  options.trusted_proxies = {"10.0.0.0/8"};
+  options.attributes = {{"tenant", "gateway:x-tenant"}, {"client", "header:x-client"}};
+  const auto identity = make(options);
+  EXPECT_TRUE(identity->asks_gateway_for("X-Tenant"));
+  EXPECT_FALSE(identity->asks_gateway_for("x-client"));
+  const std::vector<HeaderField> headers = {{"X-Tenant", "forged"}, {"X-Client", "app"}};
+  const auto with = [&](std::vector<HeaderField> said, const char* peer) {
+    Asked asked;
+    Inbound inbound{"GET", "/", headers, parse_ip(peer)};
+    inbound.gateway_fields = said;
+    asked.refusal = identity->identify(inbound, kNow, asked.caller);
+    return asked;
+  };
+  for (const char* peer : {"203.0.113.9", "10.0.0.1"}) {
+    EXPECT_EQ(with({{"x-tenant", "acme"}}, peer)["tenant"], "acme");
+    EXPECT_EQ(with({{"x-tenant", ""}}, peer)["tenant"], "-") << "it said that there is none";
+    EXPECT_EQ(with({{"x-client", "other"}}, peer)["client"], "app") << "not asked for";
+    EXPECT_EQ(with({{"x-tenant", "a"}, {"x-tenant", "b"}}, peer).cause(), "repeated_field");
+  }
+  EXPECT_EQ(with({}, "203.0.113.9")["tenant"], "-");
+  EXPECT_EQ(with({}, "10.0.0.1")["tenant"], "forged") << "a trusted proxy's header, as ever";
+}
+
+TEST(Identity, ATargetMayBeAWholeUrlAndAMethodIsAToken) {
+  const auto identity = make({});
+  EXPECT_EQ(ask(identity, {}, "203.0.113.9", "https://shop.example/v1/%61?x=/y")["path"], "/v1/a");
+  EXPECT_EQ(ask(identity, {}, "203.0.113.9", "*", "OPTIONS")["path"], "*");
+  EXPECT_EQ(ask(identity, {}, "203.0.113.9", "shop.example:443", "CONNECT").cause(), "path");
+  EXPECT_EQ(ask(identity, {}, "203.0.113.9", "/", "GET /").cause(), "method_or_scheme");
+  CallerAttributes caller;
+  Inbound inbound{"GET", "/", {}, parse_ip("203.0.113.9")};
+  inbound.scheme = "ht tp";
+  EXPECT_TRUE(identity->identify(inbound, kNow, caller));
+}
+
 TEST(Identity, MarksOnlyItsOwnTraffic) {
   IdentityOptions options;
   options.trusted_proxies = {"10.0.0.1"};

@@ -27,6 +27,9 @@ struct Inbound {
   std::optional<IpAddress> peer;  // absent on a Unix socket
   std::string_view host = {};     // of the Host field
   std::string_view scheme = {};   // empty: not known
+  // What a gateway says itself, beside the headers that it passes on: it stands for the header of its name, also with
+  // an empty value.
+  std::span<const HeaderField> gateway_fields = {};
 };
 
 class CallerAttributes {

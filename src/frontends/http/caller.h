@@ -1,0 +1,24 @@
+// Caller and CallerRefusal: what became of a client's request when it was asked who is asking, for every front end that
+// gateways speak to. Plain data; who makes them says how long their texts are valid.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "weir/request.h"
+
+namespace weir::http {
+
+// The attributes of a client's request. Valid until the reader reads again.
+struct Caller {
+  std::span<const Attribute> attributes{};
+  Cost cost{};
+};
+
+// Why a request is refused before any rule is asked. The texts are told to the client.
+struct CallerRefusal {
+  int status = 400;  // 400 or 401
+  std::string_view detail{};
+};
+
+}  // namespace weir::http
