@@ -3,6 +3,11 @@
 namespace weir::server {
 namespace {
 
+using frontends::spop::ClientRequest;
+using frontends::spop::MessageFault;
+
+constexpr std::string_view kUnreadable = "the request could not be read";
+
 http::CallerRefusal answer_to(const identity::Refusal& refusal) {
   // A revoked key is told no more than a wrong one: that it was ever good is nobody's business.
   return refusal.kind == identity::Refusal::Kind::malformed
@@ -10,17 +15,19 @@ http::CallerRefusal answer_to(const identity::Refusal& refusal) {
              : http::CallerRefusal{401, "the credentials were not accepted"};
 }
 
+identity::Refusal malformed(const char* cause) { return {identity::Refusal::Kind::malformed, kUnreadable, cause}; }
+
+void copy(std::span<const http::HttpField> fields, std::vector<identity::HeaderField>& to) {
+  to.clear();
+  for (const http::HttpField& field : fields) to.push_back({field.name, field.value});
+}
+
 }  // namespace
 
 std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest& request, const frontends::Peer& peer,
                                                         http::Caller& caller) {
-  if (const std::uint64_t version = keeper_.version(); version != version_) {
-    version_ = version;
-    identity_ = keeper_.current();
-  }
-  headers_.clear();
-  for (const http::HttpField& field : request.fields) headers_.push_back({field.name, field.value});
-
+  renew_identity();
+  copy(request.fields, headers_);
   identity::Inbound inbound;
   inbound.method = request.method;
   inbound.target = request.path;  // the query is ours, not the client's
@@ -33,12 +40,60 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest&
         "forward_auth_untrusted",
         "/v1/forward-auth was asked from outside identity.trusted_proxies: what it says of the client is not believed");
   }
-  const auto refusal = identity_->identify_forwarded(inbound, clock_.now(), attributes_);
-  if (refusal) {
-    keeper_.count(refusal->kind);
-    log_.debug("caller_refused", "refused before any rule was asked", {{"cause", refusal->cause}});
-    return answer_to(*refusal);
+  return outcome(identity_->identify_forwarded(inbound, clock_.now(), attributes_), caller);
+}
+
+std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& request, http::Caller& caller) {
+  renew_identity();
+  copy(request.headers, headers_);
+  copy(request.gateway_fields, gateway_fields_);
+  for (const identity::HeaderField& field : gateway_fields_) {
+    if (identity_->asks_gateway_for(field.name)) continue;
+    log_.warn("spop_argument_unused",
+              "beside headers, an argument becomes an attribute only by identity.attributes, as gateway: and its name",
+              {{"argument", field.name}});
   }
+  identity::Inbound inbound;
+  inbound.method = request.method;
+  inbound.target = request.uri;
+  inbound.headers = headers_;
+  inbound.scheme = request.scheme;
+  inbound.gateway_fields = gateway_fields_;
+  inbound.peer = identity::parse_ip(request.src);
+  // Without an address a peer would be a local one, and trusted.
+  if (!inbound.peer) return refused(malformed("src"));
+  const identity::Field host = identity::find_header(headers_, "host");
+  if (host.state == identity::Field::State::ambiguous) return refused(malformed("repeated_field"));
+  inbound.host = host.value;
+  return outcome(identity_->identify(inbound, clock_.now(), attributes_), caller);
+}
+
+void GatewayCallers::note(const MessageFault& fault) {
+  keeper_.count(identity::Refusal::Kind::malformed);
+  if (fault.cause == MessageFault::Cause::client) {
+    return log_.debug("caller_refused", "refused before any rule was asked", {{"cause", fault.text}});
+  }
+  log_.error("spop_message_unusable", "HAProxy's message is not what docs/haproxy.md says: its requests are refused",
+             {{"cause", fault.text}});
+}
+
+// One load tells that nothing has changed.
+void GatewayCallers::renew_identity() {
+  const std::uint64_t version = keeper_.version();
+  if (version == version_) return;
+  version_ = version;
+  identity_ = keeper_.current();
+}
+
+http::CallerRefusal GatewayCallers::refused(const identity::Refusal& refusal) {
+  keeper_.count(refusal.kind);
+  log_.debug("caller_refused", "refused before any rule was asked", {{"cause", refusal.cause}});
+  return answer_to(refusal);
+}
+
+std::optional<http::CallerRefusal> GatewayCallers::outcome(const std::optional<identity::Refusal>& refusal,
+                                                           http::Caller& caller) {
+  if (refusal) return refused(*refusal);
   caller.attributes = attributes_.attributes();
   caller.cost = attributes_.cost();
   return std::nullopt;

@@ -1,4 +1,5 @@
-// GatewayCallers: identity behind the HTTP front end's hook. One for each loop: its buffers are reused.
+// GatewayCallers: identity behind the hooks of the front ends that gateways speak to: forward auth (HTTP), and
+// HAProxy's messages that carry a client's request (SPOP). One for each loop and front end: its buffers are reused.
 //
 // Borrows the keeper, the clock and the log.
 #pragma once
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "frontends/http/forward_auth.h"
+#include "frontends/spop/client_reader.h"
 #include "identity/caller/identity.h"
 #include "observe/log.h"
 #include "server/identity_keeper.h"
@@ -15,20 +17,29 @@
 
 namespace weir::server {
 
-class GatewayCallers final : public http::CallerReader {
+class GatewayCallers final : public http::CallerReader, public frontends::spop::ClientReader {
  public:
   GatewayCallers(IdentityKeeper& keeper, Clock& clock, observe::Log& log) : keeper_(keeper), clock_(clock), log_(log) {}
 
+  // A gateway's request about another one: believed as far as the gateway is a trusted proxy.
   std::optional<http::CallerRefusal> read(const http::HttpRequest& request, const frontends::Peer& peer,
                                           http::Caller& caller) override;
+  // The request itself, from a HAProxy that is believed because it reached our listener. Its client is the peer.
+  std::optional<http::CallerRefusal> read(const frontends::spop::ClientRequest& request, http::Caller& caller) override;
+  void note(const frontends::spop::MessageFault& fault) override;
 
  private:
+  void renew_identity();
+  http::CallerRefusal refused(const identity::Refusal& refusal);
+  std::optional<http::CallerRefusal> outcome(const std::optional<identity::Refusal>& refusal, http::Caller& caller);
+
   IdentityKeeper& keeper_;
   Clock& clock_;
   observe::Log& log_;
   std::uint64_t version_ = 0;
   std::shared_ptr<const identity::Identity> identity_;
   std::vector<identity::HeaderField> headers_;
+  std::vector<identity::HeaderField> gateway_fields_;
   identity::CallerAttributes attributes_;
 };
 

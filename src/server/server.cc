@@ -100,6 +100,11 @@ http::HttpLimits message_limits(const Config& config) {
   return limits;
 }
 
+// A frame carries a client's headers, so what these may have it must have room for.
+std::uint32_t spop_frame_bytes(const Config& config) {
+  return std::max(frontends::spop::kMaxFrameBytes, static_cast<std::uint32_t>(config.http_header_bytes));
+}
+
 }  // namespace
 
 struct Server::Parts {
@@ -284,8 +289,11 @@ Status Server::Parts::listen() {
   };
 
   const auto spop = [this](std::size_t loop) -> frontends::ProtocolFactory {
-    return [this, loop](frontends::Link& link) {
-      return std::make_unique<frontends::spop::SpopProtocol>(link, limiter(loop));
+    frontends::spop::SpopOptions options;
+    options.clients = std::make_shared<GatewayCallers>(identity, *clock, log);
+    options.max_frame_bytes = spop_frame_bytes(config);
+    return [this, loop, options](frontends::Link& link) {
+      return std::make_unique<frontends::spop::SpopProtocol>(link, limiter(loop), options);
     };
   };
   const auto admin = [this](std::size_t) {

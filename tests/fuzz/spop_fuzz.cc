@@ -1,12 +1,16 @@
 // Any bytes at all, cut anywhere, into the SPOP agent, before and after its handshake: no crash, the same answers as in
-// one piece, and no frame longer than was agreed. The first byte chooses the cut and whether a greeting is put in
-// front.
+// one piece, and no frame longer than was agreed. A message may carry a client's request; whatever its headers say,
+// they change neither the client's address nor what the gateway says. The first byte chooses the cut and whether a
+// greeting is put in front.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "frontends/spop/spop_protocol.h"
+#include "identity/caller/identity.h"
 #include "tests/resp/recording_link.h"
 
 namespace {
@@ -26,6 +30,49 @@ std::string greeting() {
   return out;
 }
 
+std::shared_ptr<const weir::identity::Identity> make_identity() {
+  weir::identity::IdentityOptions options;
+  options.attributes = {{"tenant", "gateway:x-tenant"}, {"user", "header:x-user"}, {"app", "query:app"}};
+  options.routes = {{"GET", "/v1/items/{id}", "item.read", 3}};
+  return weir::identity::Identity::create(options).value();
+}
+
+// Trusts no proxy, so that nothing but `src` and HAProxy's own arguments may decide who is asking.
+class FuzzedClients final : public spop::ClientReader {
+ public:
+  std::optional<weir::http::CallerRefusal> read(const spop::ClientRequest& request,
+                                                weir::http::Caller& caller) override {
+    static const auto identity = make_identity();
+    const std::vector<weir::identity::HeaderField> headers = copy(request.headers);
+    const std::vector<weir::identity::HeaderField> fields = copy(request.gateway_fields);
+    weir::identity::Inbound inbound{request.method, request.uri, headers, weir::identity::parse_ip(request.src)};
+    inbound.scheme = request.scheme;
+    inbound.gateway_fields = fields;
+    if (!inbound.peer) return weir::http::CallerRefusal{400, "src"};
+    if (identity->identify(inbound, weir::TimePoint{}, attributes_)) return weir::http::CallerRefusal{400, "refused"};
+    const int bits = inbound.peer->is_v4() ? 32 : 64;
+    if (attributes_.find("ip") != weir::identity::ip_text(weir::identity::network_of(*inbound.peer, bits)))
+      std::abort();
+    const weir::identity::Field said = weir::identity::find_header(fields, "x-tenant");
+    if (attributes_.find("tenant").value_or("") != said.value) std::abort();
+    caller.attributes = attributes_.attributes();
+    caller.cost = attributes_.cost();
+    return std::nullopt;
+  }
+  void note(const spop::MessageFault& fault) override {
+    if (fault.text.empty()) std::abort();
+  }
+
+ private:
+  static std::vector<weir::identity::HeaderField> copy(std::span<const weir::http::HttpField> fields) {
+    std::vector<weir::identity::HeaderField> copied;
+    for (const weir::http::HttpField& field : fields) copied.push_back({field.name, field.value});
+    return copied;
+  }
+
+  weir::identity::CallerAttributes attributes_;
+};
+
 std::unique_ptr<weir::Limiter> make_limiter() {
   weir::Rule rule;
   rule.id = "per-ip";
@@ -44,7 +91,7 @@ std::string run(std::string_view bytes, std::size_t step) {
   const std::unique_ptr<weir::Limiter> limiter = make_limiter();
   RecordingLink link;
   link.output_limit = std::size_t{64} << 20;
-  spop::SpopProtocol protocol(link, *limiter);
+  spop::SpopProtocol protocol(link, *limiter, {.clients = std::make_shared<FuzzedClients>()});
   std::size_t start = 0;
   for (std::size_t end = 0; end < bytes.size() && !link.closed();) {
     end = std::min(bytes.size(), end + step);

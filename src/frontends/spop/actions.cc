@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "frontends/http/decision_headers.h"
+#include "frontends/http/decision_json.h"
 #include "frontends/spop/frame.h"
 #include "frontends/spop/wire.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr char kSetVariable = 1;
 constexpr char kSetVariableArguments = 3;
 constexpr char kTransaction = 2;
+constexpr int kUnauthorized = 401;
 // Action, count, scope, lengths and type of a text variable whose name is short.
 constexpr std::size_t kTextOverhead = 16;
 
@@ -33,9 +35,10 @@ void set(std::string& out, std::string_view name, std::string_view text) {
   put_text_value(out, text);
 }
 
-void set_verdict(std::string& out, bool allowed, std::string_view reason) {
+void set_verdict(std::string& out, bool allowed, int status, std::string_view reason) {
   set(out, "deny", allowed ? 0 : 1);
   set(out, "allowed", allowed ? 1 : 0);
+  set(out, "status", status);
   set(out, "reason", reason);
 }
 
@@ -44,7 +47,7 @@ void set_verdict(std::string& out, bool allowed, std::string_view reason) {
 void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::uint64_t frame, const Decision& decision,
                                   std::uint32_t max_frame_bytes) {
   const std::size_t begun = begin_frame(out, FrameType::ack, stream, frame);
-  set_verdict(out, decision.allowed, reason_name(decision.reason));
+  set_verdict(out, decision.allowed, http::default_status(decision), reason_name(decision.reason));
   set(out, "degraded", decision.degraded ? 1 : 0);
   const RuleOutcome* const rule = decision.decisive();
   if (rule != nullptr && !rule->unlimited) set(out, "remaining", std::max<std::int64_t>(0, rule->remaining));
@@ -62,9 +65,9 @@ void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::u
   end_frame(out, begun);
 }
 
-void ActionWriter::write_bad_request(std::string& out, std::uint64_t stream, std::uint64_t frame) {
+void ActionWriter::write_refusal(std::string& out, std::uint64_t stream, std::uint64_t frame, int status) {
   const std::size_t begun = begin_frame(out, FrameType::ack, stream, frame);
-  set_verdict(out, false, "bad_request");
+  set_verdict(out, false, status, status == kUnauthorized ? "unauthenticated" : "bad_request");
   end_frame(out, begun);
 }
 

@@ -1,7 +1,9 @@
 // What we answer: an ACK frame that sets variables of the transaction. With `option var-prefix rl` they are
 //
 //   txn.rl.deny, allowed, degraded   integers 0 or 1
-//   txn.rl.reason                    ok, limit_exceeded, …; bad_request for arguments over their bounds
+//   txn.rl.status                    integer: the HTTP status that the answer is worth: 200, 429, 503; 400 and 401 for
+//                                    requests that were refused before any rule was asked
+//   txn.rl.reason                    ok, limit_exceeded, …; bad_request (400), unauthenticated (401)
 //   txn.rl.remaining                 integer, of the most restrictive rule, when something was counted
 //   txn.rl.retry_after               integer, seconds, when denied and a wait helps
 //   txn.rl.delay_ms                  integer, when the request should wait (leaky-bucket)
@@ -22,8 +24,8 @@ class ActionWriter {
   // Header texts that would make the frame longer than `max_frame_bytes` are left out.
   void write_decision(std::string& out, std::uint64_t stream, std::uint64_t frame, const Decision& decision,
                       std::uint32_t max_frame_bytes);
-  // Denies a request that no rule can judge.
-  static void write_bad_request(std::string& out, std::uint64_t stream, std::uint64_t frame);
+  // Denies a request that no rule was asked about: 400, it cannot be read; 401, its credentials were not accepted.
+  static void write_refusal(std::string& out, std::uint64_t stream, std::uint64_t frame, int status);
 
  private:
   std::string text_;

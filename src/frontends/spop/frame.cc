@@ -82,7 +82,7 @@ void end_frame(std::string& out, std::size_t begun) {
   for (std::size_t i = 0; i < kLengthBytes; ++i) out[begun + i] = static_cast<char>(size >> (24 - 8 * i) & 0xff);
 }
 
-Farewell read_hello(const Frame& frame, Hello& hello) {
+Farewell read_hello(const Frame& frame, std::uint32_t most, Hello& hello) {
   std::optional<std::string_view> versions;
   std::optional<std::string_view> capabilities;
   std::optional<std::uint64_t> max_frame_bytes;
@@ -104,7 +104,7 @@ Farewell read_hello(const Frame& frame, Hello& hello) {
   if (!max_frame_bytes) return Farewell::no_max_frame_size;
   if (*max_frame_bytes < kMinFrameBytes) return Farewell::bad_max_frame_size;
   if (!capabilities) return Farewell::no_capabilities;
-  hello.max_frame_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(*max_frame_bytes, kMaxFrameBytes));
+  hello.max_frame_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(*max_frame_bytes, most));
   hello.pipelining = any_item(*capabilities, [](std::string_view item) { return item == kPipelining; });
   return Farewell::normal;
 }

@@ -40,9 +40,9 @@ enum class Farewell : std::uint32_t {
 std::string_view farewell_text(Farewell code);
 
 inline constexpr std::size_t kLengthBytes = 4;
-inline constexpr std::uint32_t kMaxFrameBytes = 16'384;
-inline constexpr std::uint32_t kMinFrameBytes = 256;  // a peer that wants less cannot be served
-inline constexpr std::uint32_t kFinal = 1;            // the flag of a frame that is no fragment
+inline constexpr std::uint32_t kMaxFrameBytes = 16'384;  // unless set otherwise
+inline constexpr std::uint32_t kMinFrameBytes = 256;     // a peer that wants less cannot be served
+inline constexpr std::uint32_t kFinal = 1;               // the flag of a frame that is no fragment
 
 struct Frame {
   FrameType type = FrameType::unset;
@@ -65,8 +65,8 @@ struct Hello {
   bool pipelining = false;
   bool healthcheck = false;
 };
-// Anything but Farewell::normal: the handshake has failed.
-Farewell read_hello(const Frame& frame, Hello& hello);
+// `most` is the longest frame that we take. Anything but Farewell::normal: the handshake has failed.
+Farewell read_hello(const Frame& frame, std::uint32_t most, Hello& hello);
 
 void write_hello(std::string& out, const Hello& hello);
 void write_disconnect(std::string& out, Farewell code);

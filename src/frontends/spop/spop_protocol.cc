@@ -3,9 +3,18 @@
 #include <utility>
 
 namespace weir::frontends::spop {
+namespace {
 
-SpopProtocol::SpopProtocol(Link& link, Limiter& limiter)
-    : link_(link), limiter_(limiter), immediate_(limiter.immediate()) {}
+constexpr int kBadRequest = 400;
+
+}  // namespace
+
+SpopProtocol::SpopProtocol(Link& link, Limiter& limiter, SpopOptions options)
+    : link_(link),
+      limiter_(limiter),
+      clients_(std::move(options.clients)),
+      immediate_(limiter.immediate()),
+      max_frame_bytes_(options.max_frame_bytes) {}
 
 std::size_t SpopProtocol::on_bytes(std::string_view bytes) {
   std::size_t at = 0;
@@ -59,7 +68,7 @@ void SpopProtocol::on_frame(std::string_view bytes) {
 void SpopProtocol::on_hello(const Frame& frame) {
   if (greeted_) return say_farewell(Farewell::invalid);
   Hello hello;
-  const Farewell code = read_hello(frame, hello);
+  const Farewell code = read_hello(frame, max_frame_bytes_, hello);
   if (code != Farewell::normal) return say_farewell(code);
   greeted_ = true;
   max_frame_bytes_ = hello.max_frame_bytes;
@@ -73,11 +82,37 @@ void SpopProtocol::on_hello(const Frame& frame) {
 void SpopProtocol::on_notify(const Frame& frame) {
   if (!greeted_) return say_farewell(Farewell::invalid);
   Request request;
-  const NotifyReader::Found found = notify_.read(frame.payload, request);
-  if (found == NotifyReader::Found::malformed) return say_farewell(Farewell::invalid);
-  if (found == NotifyReader::Found::unacceptable) {
-    return ActionWriter::write_bad_request(link_.output(), frame.stream, frame.id);
+  switch (notify_.read(frame.payload, request)) {
+    case NotifyReader::Found::request:
+      return decide(frame, request);
+    case NotifyReader::Found::client:
+      return on_client(frame);
+    case NotifyReader::Found::unacceptable:
+      return refuse(frame, kBadRequest);
+    case NotifyReader::Found::malformed:
+      return say_farewell(Farewell::invalid);
   }
+}
+
+void SpopProtocol::on_client(const Frame& frame) {
+  if (clients_ == nullptr) return refuse(frame, kBadRequest);
+  ClientMessage message;
+  if (const auto fault = client_messages_.read(frame.payload, message)) {
+    clients_->note(*fault);
+    return refuse(frame, kBadRequest);
+  }
+  http::Caller caller;
+  if (const auto refusal = clients_->read(message.request, caller)) return refuse(frame, refusal->status);
+  Request request(caller.attributes, message.cost.value_or(caller.cost));
+  request.peek = message.peek;
+  decide(frame, request);
+}
+
+void SpopProtocol::refuse(const Frame& frame, int status) {
+  ActionWriter::write_refusal(link_.output(), frame.stream, frame.id, status);
+}
+
+void SpopProtocol::decide(const Frame& frame, const Request& request) {
   if (immediate_) {
     const Decision decision = limiter_.check(request);
     return actions_.write_decision(link_.output(), frame.stream, frame.id, decision, max_frame_bytes_);

@@ -7,10 +7,9 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <variant>
 
+#include "frontends/spop/test_frames.h"
 #include "tests/resp/late_limiter.h"
 #include "tests/resp/recording_link.h"
 
@@ -21,96 +20,6 @@ using testing::Contains;
 using testing::Key;
 using testing::Not;
 using testing::Pair;
-
-std::string frame(FrameType type, const std::string& payload, std::uint64_t stream = 0, std::uint64_t id = 0) {
-  std::string out;
-  const std::size_t begun = begin_frame(out, type, stream, id);
-  out += payload;
-  end_frame(out, begun);
-  return out;
-}
-
-std::string text(const std::string& name, const std::string& value) {
-  std::string out;
-  put_string(out, name);
-  put_text_value(out, value);
-  return out;
-}
-
-std::string number(const std::string& name, std::int64_t value) {
-  std::string out;
-  put_string(out, name);
-  put_int64_value(out, value);
-  return out;
-}
-
-std::string raw(const std::string& name, const std::string& value) {
-  std::string out;
-  put_string(out, name);
-  return out + value;
-}
-
-std::string frame_size(std::uint32_t bytes) {
-  std::string out;
-  put_string(out, "max-frame-size");
-  put_uint32_value(out, bytes);
-  return out;
-}
-
-const std::string kVersions = text("supported-versions", "2.0");
-const std::string kCapabilities = text("capabilities", "pipelining, async");
-const std::string kHello =
-    frame(FrameType::haproxy_hello, kVersions + frame_size(16380) + kCapabilities + text("engine-id", "e"));
-
-// One message with these arguments.
-std::string notify(const std::vector<std::string>& arguments, std::uint64_t stream = 1, std::uint64_t id = 1) {
-  std::string payload;
-  put_string(payload, "weir-check");
-  payload += static_cast<char>(arguments.size());
-  for (const std::string& argument : arguments) payload += argument;
-  return frame(FrameType::notify, payload, stream, id);
-}
-
-// A frame that we sent, read by a reader of the test's own.
-struct Answer {
-  FrameType type = FrameType::unset;
-  std::uint64_t stream = 0;
-  std::uint64_t id = 0;
-  std::map<std::string, std::string> values;  // key/value lists, and variables
-};
-
-std::string shown(const Value& value) {
-  return value.is_text() ? std::string(value.bytes) : std::to_string(static_cast<std::int64_t>(value.number));
-}
-
-std::vector<Answer> answers(std::string_view bytes) {
-  std::vector<Answer> all;
-  while (!bytes.empty()) {
-    std::uint32_t size = 0;
-    EXPECT_TRUE(Cursor(bytes).uint32(size));
-    EXPECT_LE(size + 4, bytes.size());
-    Frame read;
-    EXPECT_TRUE(read_frame(bytes.substr(4, size), read));
-    EXPECT_EQ(read.flags, kFinal);
-    Answer answer{read.type, read.stream, read.id, {}};
-    Cursor cursor(read.payload);
-    while (!cursor.at_end()) {
-      std::uint8_t byte = 0;
-      if (read.type == FrameType::ack) {
-        EXPECT_TRUE(cursor.byte(byte) && byte == 1) << "set-var";
-        EXPECT_TRUE(cursor.byte(byte) && byte == 3) << "three arguments";
-        EXPECT_TRUE(cursor.byte(byte) && byte == 2) << "transaction";
-      }
-      std::string_view name;
-      Value value;
-      EXPECT_TRUE(cursor.string(name) && cursor.value(value));
-      answer.values.emplace(name, shown(value));
-    }
-    all.push_back(answer);
-    bytes.remove_prefix(4 + size);
-  }
-  return all;
-}
 
 Rules two_per_ip() {
   Rule rule;
@@ -177,6 +86,16 @@ TEST_F(SpopTest, NeverPromisesMoreThanItTakes) {
   EXPECT_THAT(all[0].values, Contains(Pair("capabilities", "")));
 }
 
+TEST_F(SpopTest, TakesLongerFramesWhenToldTo) {
+  protocol_ = std::make_unique<SpopProtocol>(link_, *limiter_, SpopOptions{.clients = {}, .max_frame_bytes = 65536});
+  const std::vector<Answer> all = send(frame(FrameType::haproxy_hello, kVersions + frame_size(65532) + kCapabilities));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_THAT(all[0].values, Contains(Pair("max-frame-size", "65532")));
+  const std::vector<Answer> long_one = send(notify({text("ip", "a"), text("uri", std::string(60000, 'u'))}));
+  ASSERT_EQ(long_one.size(), 1U);
+  EXPECT_THAT(long_one[0].values, Contains(Pair("status", "400"))) << "an attribute has its own bound";
+}
+
 TEST_F(SpopTest, AnswersAHealthCheckAndCloses) {
   const std::string check =
       frame(FrameType::haproxy_hello, kVersions + frame_size(16380) + kCapabilities + raw("healthcheck", "\x11"));
@@ -194,6 +113,7 @@ TEST_F(SpopTest, AllowsThenDenies) {
   EXPECT_EQ(allowed.id, 7U);
   EXPECT_THAT(allowed.values, Contains(Pair("deny", "0")));
   EXPECT_THAT(allowed.values, Contains(Pair("allowed", "1")));
+  EXPECT_THAT(allowed.values, Contains(Pair("status", "200")));
   EXPECT_THAT(allowed.values, Contains(Pair("reason", "ok")));
   EXPECT_THAT(allowed.values, Contains(Pair("remaining", "1")));
   EXPECT_THAT(allowed.values, Contains(Pair("ratelimit", "\"per-ip\";r=1;t=5")));
@@ -203,6 +123,7 @@ TEST_F(SpopTest, AllowsThenDenies) {
   const Answer denied = ask(request);
   EXPECT_THAT(denied.values, Contains(Pair("deny", "1")));
   EXPECT_THAT(denied.values, Contains(Pair("allowed", "0")));
+  EXPECT_THAT(denied.values, Contains(Pair("status", "429")));
   EXPECT_THAT(denied.values, Contains(Pair("reason", "limit_exceeded")));
   EXPECT_THAT(denied.values, Contains(Pair("retry_after", "5")));
   EXPECT_THAT(denied.values, Contains(Pair("remaining", "0")));
@@ -238,6 +159,7 @@ TEST_F(SpopTest, DeniesOneRequestWhoseArgumentsCannotBe) {
     const Answer answer = ask(notify(arguments));
     EXPECT_THAT(answer.values, Contains(Pair("deny", "1")));
     EXPECT_THAT(answer.values, Contains(Pair("reason", "bad_request")));
+    EXPECT_THAT(answer.values, Contains(Pair("status", "400")));
     EXPECT_FALSE(link_.closed());
   }
 }
@@ -367,6 +289,15 @@ TEST_F(LateSpopTest, AnswersAsDecisionsCome) {
   link_.run_posted();
   EXPECT_EQ(answers(link_.take())[0].stream, 1U);
   EXPECT_TRUE(protocol_.idle());
+}
+
+TEST_F(LateSpopTest, TellsAStoreThatIsAwayFromALimit) {
+  protocol_.on_bytes(notify({text("ip", "a")}));
+  Decision decision;
+  decision.allowed = false;
+  decision.reason = Reason::store_unavailable;
+  limiter_.answer(0, decision);
+  EXPECT_THAT(answers(link_.take())[0].values, Contains(Pair("status", "503")));
 }
 
 TEST_F(LateSpopTest, BoundsWhatIsUnderWay) {
