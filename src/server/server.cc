@@ -74,8 +74,9 @@ std::shared_ptr<stores::MemoryStore> make_memory_store(std::size_t max_bytes) {
   return std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
 }
 
-grpc::RlsOptions rls_options(engine::Engine& engine) {
+grpc::RlsOptions rls_options(const Config& config, engine::Engine& engine) {
   grpc::RlsOptions options;
+  options.legacy_headers = config.http_legacy_headers;
   options.find_replaced = [&engine](std::span<const Request> requests, std::span<bool> replaced) {
     engine.find_replaced(requests, replaced);
   };
@@ -268,7 +269,7 @@ Status Server::Parts::listen() {
   const auto http = [&, this](std::size_t loop) {
     api.callers = std::make_shared<GatewayCallers>(identity, *clock, log);
     const std::shared_ptr<http::Router> router = http::make_api_router(limiter(loop), api);
-    grpc::add_rls_route(*router, limiter(loop), rls_options(*engines[loop]), api.check_body_bytes);
+    grpc::add_rls_route(*router, limiter(loop), rls_options(config, *engines[loop]), api.check_body_bytes);
     return http::http_protocols(router, message_limits(config), clock, statuses[loop]);
   };
 
@@ -276,7 +277,7 @@ Status Server::Parts::listen() {
   grpc_options.clock = clock;
   grpc_options.ready = [this] { return !draining.load(std::memory_order_relaxed); };
   const auto grpc = [grpc_options, this](std::size_t loop) mutable {
-    grpc_options.rls = rls_options(*engines[loop]);
+    grpc_options.rls = rls_options(config, *engines[loop]);
     return grpc::grpc_protocols(limiter(loop), grpc_options);
   };
 

@@ -84,6 +84,14 @@ def test_unlimited_and_the_answers_members(server):
     assert headers["RateLimit"].startswith('"edge.remote_address";r=1;t=')
 
 
+def test_the_older_headers_are_those_of_the_http_api(start, folder):  # noqa: F811
+    server = start("--rules", str(folder), "--rules-format", "envoy", "--http-legacy-headers", "true")
+    _, body = ask(server, "edge", [("remote_address", "198.51.100.3")])
+    headers = {each["key"]: each["value"] for each in body["responseHeadersToAdd"]}
+    assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("2", "1")
+    assert headers["RateLimit"].endswith(";t=" + headers["X-RateLimit-Reset"])
+
+
 def test_a_rule_replaces_another_of_the_same_call(server):
     anyone, member = [("anyone", "ann")], [("member", "ann")]
     assert codes(server, 4, "plans", anyone, member) == [200, 200, 200, 429]

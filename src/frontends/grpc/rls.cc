@@ -93,6 +93,9 @@ void RlsAnswer::clear() {
   rate_limit.clear();
   rate_limit_policy.clear();
   retry_after.clear();
+  legacy_limit.clear();
+  legacy_remaining.clear();
+  legacy_reset.clear();
 }
 
 }  // namespace weir::grpc

@@ -75,6 +75,9 @@ struct RlsAnswer {
   std::string rate_limit;
   std::string rate_limit_policy;
   std::string retry_after;
+  std::string legacy_limit;
+  std::string legacy_remaining;
+  std::string legacy_reset;
 
   void clear();
 };

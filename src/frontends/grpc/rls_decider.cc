@@ -263,6 +263,12 @@ void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) c
   if (const std::int64_t seconds = http::retry_after_seconds(*told); seconds > 0) {
     answer.retry_after = std::to_string(seconds);
   }
+  if (!options_.legacy_headers) return;
+  if (const std::optional<http::LegacyFields> legacy = http::legacy_fields(*told)) {
+    answer.legacy_limit = std::to_string(legacy->limit);
+    answer.legacy_remaining = std::to_string(legacy->remaining);
+    answer.legacy_reset = std::to_string(legacy->reset_seconds);
+  }
 }
 
 }  // namespace weir::grpc

@@ -29,6 +29,7 @@ using FindReplaced = std::function<void(std::span<const Request> requests, std::
 
 struct RlsOptions {
   bool headers = true;           // fill in RateLimit, RateLimit-Policy and Retry-After
+  bool legacy_headers = false;   // X-RateLimit-Limit, -Remaining and -Reset too
   FindReplaced find_replaced{};  // none: no rule replaces another
 };
 

@@ -104,6 +104,20 @@ TEST_F(Rls, OneDescriptorOverItsLimitMakesTheAnswerOverLimitAndStatusesKeepTheir
   EXPECT_EQ(answer.retry_after, "1800");
 }
 
+// The same decision gives the same headers as over HTTP (R60).
+TEST_F(Rls, TheOlderHeadersAreToldByOption) {
+  add("a", "1");
+  EXPECT_EQ(decide().legacy_limit, "");
+  options.legacy_headers = true;
+  RlsAnswer answer = decide();
+  EXPECT_EQ(answer.legacy_limit, "10");
+  EXPECT_EQ(answer.legacy_remaining, "9");
+  EXPECT_EQ(answer.legacy_reset, "30");
+  limiter.answer = Decision{};
+  answer = decide();
+  EXPECT_EQ(answer.legacy_limit, "") << "no rule applies";
+}
+
 TEST_F(Rls, OfSeveralDenialsTheLongestWaitIsTold) {
   add("a", "1");
   add("b", "2");

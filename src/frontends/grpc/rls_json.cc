@@ -238,6 +238,9 @@ void render_rls_json(std::string& out, const RlsAnswer& answer) {
   append_header(out, "RateLimit-Policy", answer.rate_limit_policy, first);
   append_header(out, "RateLimit", answer.rate_limit, first);
   append_header(out, "Retry-After", answer.retry_after, first);
+  append_header(out, "X-RateLimit-Limit", answer.legacy_limit, first);
+  append_header(out, "X-RateLimit-Remaining", answer.legacy_remaining, first);
+  append_header(out, "X-RateLimit-Reset", answer.legacy_reset, first);
   if (!first) out += ']';
   out += '}';
 }

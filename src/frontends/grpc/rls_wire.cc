@@ -152,6 +152,9 @@ void write_rls_answer(std::string& out, const RlsAnswer& answer) {
   write_header(writer, "RateLimit-Policy", answer.rate_limit_policy);
   write_header(writer, "RateLimit", answer.rate_limit);
   write_header(writer, "Retry-After", answer.retry_after);
+  write_header(writer, "X-RateLimit-Limit", answer.legacy_limit);
+  write_header(writer, "X-RateLimit-Remaining", answer.legacy_remaining);
+  write_header(writer, "X-RateLimit-Reset", answer.legacy_reset);
 }
 
 }  // namespace weir::grpc

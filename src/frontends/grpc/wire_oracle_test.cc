@@ -172,6 +172,9 @@ RlsAnswer some_answer() {
   answer.rate_limit = std::string(static_cast<std::size_t>(*rc::gen::inRange(0, 20'000)), 'r');
   answer.rate_limit_policy = some_text();
   answer.retry_after = *rc::gen::elementOf(std::vector<std::string>{"", "1", "3600"});
+  answer.legacy_limit = *rc::gen::elementOf(std::vector<std::string>{"", "10"});
+  answer.legacy_remaining = answer.legacy_limit.empty() ? "" : "0";
+  answer.legacy_reset = answer.legacy_limit.empty() ? "" : "60";
   return answer;
 }
 
@@ -204,6 +207,9 @@ pb::RateLimitResponse to_oracle(const RlsAnswer& answer) {
   add("RateLimit-Policy", answer.rate_limit_policy);
   add("RateLimit", answer.rate_limit);
   add("Retry-After", answer.retry_after);
+  add("X-RateLimit-Limit", answer.legacy_limit);
+  add("X-RateLimit-Remaining", answer.legacy_remaining);
+  add("X-RateLimit-Reset", answer.legacy_reset);
   return made;
 }
 

@@ -85,6 +85,12 @@ std::int64_t retry_after_seconds(const Decision& decision) {
   return seconds;
 }
 
+std::optional<LegacyFields> legacy_fields(const Decision& decision) {
+  const RuleOutcome* const rule = decision.decisive();
+  if (rule == nullptr || rule->unlimited) return std::nullopt;
+  return LegacyFields{rule->limit, std::max<std::int64_t>(rule->remaining, 0), seconds_to_quota(*rule)};
+}
+
 void append_decision_fields(std::string& out, const Decision& decision, bool legacy) {
   append_line(out, "RateLimit-Policy: ", [&] { append_rate_limit_policy(out, decision); });
   append_line(out, "RateLimit: ", [&] { append_rate_limit(out, decision); });
@@ -93,14 +99,15 @@ void append_decision_fields(std::string& out, const Decision& decision, bool leg
     append_number(out, seconds);
     out += "\r\n";
   }
-  const RuleOutcome* rule = decision.decisive();
-  if (!legacy || rule == nullptr || rule->unlimited) return;
+  if (!legacy) return;
+  const std::optional<LegacyFields> fields = legacy_fields(decision);
+  if (!fields) return;
   out += "X-RateLimit-Limit: ";
-  append_number(out, rule->limit);
+  append_number(out, fields->limit);
   out += "\r\nX-RateLimit-Remaining: ";
-  append_number(out, std::max<std::int64_t>(rule->remaining, 0));
+  append_number(out, fields->remaining);
   out += "\r\nX-RateLimit-Reset: ";
-  append_number(out, seconds_to_quota(*rule));
+  append_number(out, fields->reset_seconds);
   out += "\r\n";
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "weir/decision.h"
@@ -20,6 +21,15 @@ void append_rate_limit(std::string& out, const Decision& decision);
 // Whole seconds, at least 1 and never earlier than any `t` of a rule that denied; 0 when no such field is due: the
 // request is allowed, or no wait can help.
 std::int64_t retry_after_seconds(const Decision& decision);
+
+// The older X-RateLimit-Limit, -Remaining and -Reset (in seconds) of the most restrictive rule; nothing if there is
+// none.
+struct LegacyFields {
+  std::int64_t limit = 0;
+  std::int64_t remaining = 0;
+  std::int64_t reset_seconds = 0;
+};
+std::optional<LegacyFields> legacy_fields(const Decision& decision);
 
 // All of it as lines, each "Name: value\r\n".
 void append_decision_fields(std::string& out, const Decision& decision, bool legacy);
