@@ -127,11 +127,14 @@ RlsStatus make_status(const Decision& decision) {
   return status;
 }
 
-// The descriptor that says most about when to come back: of those denied the longest wait, else the least left.
+// The descriptor that says most about when to come back: of those denied one that no wait can help, then the longest
+// wait; else the least left.
 const Decision* most_restrictive(std::span<const Decision> decisions) {
   const Decision* chosen = nullptr;
-  const auto tighter = [](const Decision& a, const Decision& b) {
+  const auto never = [](const Decision& decision) { return decision.reason == Reason::cost_too_large; };
+  const auto tighter = [&](const Decision& a, const Decision& b) {
     if (a.allowed != b.allowed) return !a.allowed;
+    if (never(a) != never(b)) return never(a);
     if (!a.allowed) return a.retry_after > b.retry_after;
     return a.decisive()->remaining < b.decisive()->remaining;
   };

@@ -125,6 +125,22 @@ TEST_F(Rls, OfSeveralDenialsTheLongestWaitIsTold) {
   EXPECT_EQ(decide().retry_after, "43200");
 }
 
+// R17: a wait that another descriptor makes useless is not told.
+TEST_F(Rls, ADenialThatNoWaitCanHelpIsToldBeforeThoseThatOneCan) {
+  add("a", "1");
+  add("b", "2");
+  add("c", "3");
+  Decision never = toy_decision("small", 1, 1, hours(1), false);
+  never.reason = Reason::cost_too_large;
+  never.retry_after = Duration{0};
+  never.rules[0].too_large = true;
+  never.rules[0].retry_after = Duration{0};
+  limiter.answers = {toy_decision("hour", 5, 0, hours(1), false), never, toy_decision("day", 5, 0, hours(24), false)};
+  const RlsAnswer answer = decide();
+  EXPECT_EQ(answer.rate_limit_policy, R"("small";q=1;w=3600)");
+  EXPECT_EQ(answer.retry_after, "");
+}
+
 TEST_F(Rls, UnitsAreToldOnlyWhenTheyAreExact) {
   for (int i = 1; i <= 7; ++i) {
     const auto unit = static_cast<RlsUnit>(i);
