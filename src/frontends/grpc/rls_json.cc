@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <vector>
 
 namespace weir::grpc {
 namespace {
@@ -42,13 +43,31 @@ Status read_small(std::string_view member, const element& value, std::uint32_t& 
   return success();
 }
 
-// Calls `member(name, value)` for each member that is not null.
+// hits_addend and hitsAddend are one member with two names.
+bool same_member(std::string_view a, std::string_view b) {
+  const auto spell = [](std::string_view name) {
+    std::string plain;
+    for (const char c : name) {
+      if (c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return plain;
+  };
+  return a == b || spell(a) == spell(b);
+}
+
+// Calls `member(name, value)` for each member that is not null. One that stands there twice is refused: another reader
+// may take the other one. All members are known, so there are few to compare with.
 template <typename Member>
 Status read_object(std::string_view what, const element& value, Member member) {
   simdjson::dom::object object;
   if (value.get(object) != simdjson::SUCCESS) return wrong(what, "an object");
+  std::vector<std::string_view> seen;
   for (const auto& [name, inner] : object) {
     if (is_null(inner)) continue;
+    for (const std::string_view other : seen) {
+      if (same_member(other, name)) return Failure{Code::invalid_argument, std::string(name) + ": is given twice"};
+    }
+    seen.push_back(name);
     if (Status status = member(name, inner); !status.ok()) return status;
   }
   return success();

@@ -77,6 +77,9 @@ TEST_F(RlsRouteTest, AnswersABadBodyAs400AndSaysWhy) {
   EXPECT_THAT(ask(R"({"domain":"d"})"),
               AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("rate limit descriptor list must not be empty")));
   EXPECT_THAT(ask(R"({"domain":"d","descriptors":[{"entires":[]}]})"), HasSubstr("entires: unknown member"));
+  EXPECT_THAT(ask(R"({"domain":"d","domain":"e"})"),
+              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("domain: is given twice")));
+  EXPECT_THAT(ask(R"({"domain":"d","hits_addend":1,"hitsAddend":9})"), HasSubstr("hitsAddend: is given twice"));
   EXPECT_THAT(ask(std::string(5000, ' ')), StartsWith("HTTP/1.1 413 "));
 }
 
