@@ -13,9 +13,9 @@ constexpr std::size_t kPrefixBytes = 5;
 // Buffers above this size are not kept for the next call.
 constexpr std::size_t kKeptBytes = std::size_t{16} << 10;
 
-constexpr Http2Field kStatusOk{":status", "200"};
-constexpr Http2Field kContentType{"content-type", "application/grpc"};
-constexpr std::array<Http2Field, 2> kHead = {kStatusOk, kContentType};
+constexpr http2::Field kStatusOk{":status", "200"};
+constexpr http2::Field kContentType{"content-type", "application/grpc", true};
+constexpr std::array<http2::Field, 2> kHead = {kStatusOk, kContentType};
 
 void empty(std::string& text) {
   if (text.capacity() > kKeptBytes) {
@@ -56,12 +56,11 @@ void Call::recycle() {
   trailers.clear();
   note = 0;
   serial_ = 0;
-  method_ = nullptr;
+  head_ = {};
   empty(request_);
   status_text_.clear();
-  header_bytes_ = 0;
   status_ = Code::ok;
-  post_ = grpc_content_ = bad_timeout_ = has_deadline_ = head_sent_ = false;
+  has_deadline_ = head_sent_ = false;
   owed_ = tell_encodings_ = posted_ = finished_ = false;
 }
 
@@ -101,7 +100,7 @@ void Call::finish(Code code, std::string_view text) {
 
 void Call::send_status_only() {
   body.clear();
-  InlineVector<Http2Field, 5> fields;
+  InlineVector<http2::Field, 5> fields;
   fields.push_back(kStatusOk);
   fields.push_back(kContentType);
   fields.push_back({"grpc-status", status_text(status_)});
@@ -112,7 +111,7 @@ void Call::send_status_only() {
 
 void Call::send_rest() {
   complete = true;
-  trailers.push_back({"grpc-status", status_text(status_)});
+  trailers.push_back({"grpc-status", status_text(status_), status_ == Code::ok});
   if (!status_text_.empty()) trailers.push_back({"grpc-message", status_text_});
   flush();
 }

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "frontends/grpc/http2_session.h"
+#include "frontends/http2/session.h"
 #include "frontends/transport/protocol.h"
 #include "weir/result.h"
 #include "weir/time.h"
@@ -61,7 +61,18 @@ class PendingCall {
   std::uint64_t serial_;
 };
 
-class Call final : public Http2Stream {
+// What a request's header fields say of the call.
+struct CallHead {
+  const Method* method = nullptr;
+  Duration timeout{0};
+  std::size_t bytes = 0;  // of all fields, as HTTP/2 counts them
+  bool post = false;
+  bool grpc_content = false;
+  bool has_timeout = false;
+  bool bad_timeout = false;
+};
+
+class Call final : public http2::Stream {
  public:
   explicit Call(GrpcProtocol& connection) : connection_(connection) {}
 
@@ -92,18 +103,14 @@ class Call final : public Http2Stream {
 
   GrpcProtocol& connection_;
   std::uint64_t serial_ = 0;  // tells one use of this memory from the next; 0: not in use
-  const Method* method_ = nullptr;
+  CallHead head_;
   std::string request_;      // received and not yet handled
   std::string status_text_;  // percent-encoded
-  std::size_t header_bytes_ = 0;
   std::size_t message_at_ = 0;
   std::uint32_t born_ = 0;  // the connection's age, in sweeps
   TimePoint deadline_{};
   Code status_ = Code::ok;
 
-  bool post_ = false;
-  bool grpc_content_ = false;
-  bool bad_timeout_ = false;
   bool has_deadline_ = false;
   bool head_sent_ = false;
   bool owed_ = false;  // the service has the request and has not finished

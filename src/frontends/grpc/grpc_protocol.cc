@@ -25,7 +25,7 @@ Prefix read_prefix(std::string_view bytes) {
   return {static_cast<unsigned char>(bytes[0]), size};
 }
 
-Call& as_call(Http2Stream& stream) { return static_cast<Call&>(stream); }
+Call& as_call(http2::Stream& stream) { return static_cast<Call&>(stream); }
 
 }  // namespace
 
@@ -39,56 +39,57 @@ const Method* ServiceTable::find(std::string_view path) const {
 GrpcProtocol::GrpcProtocol(frontends::Link& link, std::shared_ptr<const ServiceTable> services)
     : link_(link),
       services_(std::move(services)),
-      session_(make_nghttp2_session(*this, services_->limits().http2, FloodGuard(services_->shared_clock()))) {}
+      session_(http2::make_session(*this, services_->limits().http2, http2::FloodGuard(services_->shared_clock()))) {}
 
 std::size_t GrpcProtocol::on_bytes(std::string_view bytes) {
   inside_ = true;
   std::size_t taken = 0;
   while (taken < bytes.size() && !link_.congested() && !link_.closed()) {
-    const std::string_view slice = bytes.substr(taken, kSlice);
-    taken += slice.size();
-    if (session_->receive(slice)) {
-      send();
-    } else {
+    const std::optional<std::size_t> count = session_->receive(bytes.substr(taken, kSlice));
+    if (!count) {
       link_.close();
+      break;
     }
+    if (*count == 0) break;
+    taken += *count;
+    send();
   }
   inside_ = false;
-  preface_ = std::min(preface_ + taken, kPrefaceBytes);
+  in_frame_ = taken < bytes.size();
   if (open_ > owed_) watch_for_stale();
   return taken;
 }
 
-// A method that takes many messages may rest between two of them; half a greeting is no rest.
+// A method that takes many messages may rest between two of them; half a frame is no rest.
 bool GrpcProtocol::idle() const {
-  if (preface_ > 0 && preface_ < kPrefaceBytes) return false;
+  if (in_frame_) return false;
   if (open_ == 0) return true;
   for (const auto& call : calls_) {
     if (call->serial_ == 0) continue;
-    const bool resting = call->method_ != nullptr && call->method_->many_messages && !call->finished_;
+    const bool resting = call->head_.method != nullptr && call->head_.method->many_messages && !call->finished_;
     if (!resting || !call->request_.empty()) return false;
   }
   return true;
 }
 
 void GrpcProtocol::on_timeout() {
-  session_->go_away(Http2Error::none);
+  session_->go_away(http2::Error::none);
   send();
 }
 
 void GrpcProtocol::on_drain() {
   for (const auto& call : calls_) {
-    if (call->posted_ && !call->finished_) call->method_->service->on_poll(*call, true);
+    if (call->posted_ && !call->finished_) call->head_.method->service->on_poll(*call, true);
   }
   session_->announce_shutdown();
   send();
   link_.after(kGoAwayGrace, [this] {
-    session_->go_away(Http2Error::none);
+    session_->go_away(http2::Error::none);
     send_later();
   });
 }
 
-Http2Stream& GrpcProtocol::on_stream(std::int32_t id) {
+http2::Stream& GrpcProtocol::on_stream(std::int32_t id) {
   if (spare_.empty()) {
     calls_.push_back(std::make_unique<Call>(*this));
     spare_.push_back(calls_.back().get());
@@ -101,48 +102,48 @@ Http2Stream& GrpcProtocol::on_stream(std::int32_t id) {
   return call;
 }
 
-void GrpcProtocol::on_header(Http2Stream& stream, std::string_view name, std::string_view value) {
+void GrpcProtocol::on_field(http2::Stream& stream, std::string_view name, std::string_view value) {
+  CallHead& head = as_call(stream).head_;
+  head.bytes += name.size() + value.size() + kFieldOverhead;
+  if (name == ":path") head.method = services_->find(value);
+  if (name == ":method") head.post = value == "POST";
+  if (name == "content-type") head.grpc_content = is_grpc_content_type(value);
+  if (name == "grpc-timeout") {
+    const std::optional<Duration> timeout = parse_timeout(value);
+    head.has_timeout = timeout.has_value();
+    head.bad_timeout = !timeout.has_value();
+    head.timeout = timeout.value_or(Duration{0});
+  }
+}
+
+void GrpcProtocol::on_same_fields(http2::Stream& stream) { as_call(stream).head_ = last_head_; }
+
+void GrpcProtocol::on_headers_end(http2::Stream& stream) {
   Call& call = as_call(stream);
-  call.header_bytes_ += name.size() + value.size() + kFieldOverhead;
-  if (name.front() == ':') return on_pseudo_header(call, name, value);
-  if (name.size() != 12) return;
-  if (name == "content-type") call.grpc_content_ = is_grpc_content_type(value);
-  if (name == "grpc-timeout") on_timeout_header(call, value);
-}
-
-void GrpcProtocol::on_pseudo_header(Call& call, std::string_view name, std::string_view value) {
-  if (name == ":path") call.method_ = services_->find(value);
-  if (name == ":method") call.post_ = value == "POST";
-}
-
-void GrpcProtocol::on_timeout_header(Call& call, std::string_view value) {
-  const std::optional<Duration> timeout = parse_timeout(value);
-  call.bad_timeout_ = !timeout.has_value();
-  if (!timeout) return;
-  call.has_deadline_ = true;
-  call.deadline_ = services_->clock().now() + *timeout;
-}
-
-void GrpcProtocol::on_headers_end(Http2Stream& stream) {
-  Call& call = as_call(stream);
-  if (call.header_bytes_ > services_->limits().http2.header_list) {
+  const CallHead& head = call.head_;
+  last_head_ = head;
+  if (head.has_timeout) {
+    call.has_deadline_ = true;
+    call.deadline_ = services_->clock().now() + head.timeout;
+  }
+  if (head.bytes > services_->limits().http2.header_list) {
     return call.finish(Code::resource_exhausted, "the headers are too large");
   }
-  if (!call.post_) return refuse(call, "405");
-  if (!call.grpc_content_) return refuse(call, "415");
-  if (call.method_ == nullptr) return call.finish(Code::unimplemented, "unknown service or method");
-  if (call.bad_timeout_) return call.finish(Code::invalid_argument, "malformed grpc-timeout");
+  if (!head.post) return refuse(call, "405");
+  if (!head.grpc_content) return refuse(call, "415");
+  if (head.method == nullptr) return call.finish(Code::unimplemented, "unknown service or method");
+  if (head.bad_timeout) return call.finish(Code::invalid_argument, "malformed grpc-timeout");
 }
 
 // Not gRPC: answered as plain HTTP.
 void GrpcProtocol::refuse(Call& call, std::string_view http_status) {
-  const std::array<Http2Field, 1> head = {Http2Field{":status", http_status}};
+  const std::array<http2::Field, 1> head = {http2::Field{":status", http_status}};
   call.finished_ = true;
   session_->respond(call, head, false);
   on_finished(call);
 }
 
-void GrpcProtocol::on_body(Http2Stream& stream, std::string_view bytes) {
+void GrpcProtocol::on_body(http2::Stream& stream, std::string_view bytes) {
   Call& call = as_call(stream);
   if (call.finished_) return;
   if (bytes.size() > services_->limits().buffered - buffered_) {
@@ -166,27 +167,27 @@ void GrpcProtocol::take_messages(Call& call) {
       return call.finish(Code::resource_exhausted, "the message is too large");
     }
     const std::size_t whole = kPrefixBytes + prefix.size;
-    if (!call.method_->many_messages) {
+    if (!call.head_.method->many_messages) {
       if (call.request_.size() > whole) call.finish(Code::internal, "more than one message");
       return;
     }
     if (call.request_.size() < whole) return;
     call.born_ = age_;
-    call.method_->service->on_message(call, call.method_->index,
-                                      std::string_view(call.request_).substr(kPrefixBytes, prefix.size));
+    call.head_.method->service->on_message(call, call.head_.method->index,
+                                           std::string_view(call.request_).substr(kPrefixBytes, prefix.size));
     if (call.finished_) return;
     call.request_.erase(0, whole);
     buffered_ -= whole;
   }
 }
 
-void GrpcProtocol::on_request_end(Http2Stream& stream) {
+void GrpcProtocol::on_request_end(http2::Stream& stream) {
   Call& call = as_call(stream);
   if (call.finished_) return;
   const std::string_view request = call.request_;
-  if (call.method_->many_messages) {
+  if (call.head_.method->many_messages) {
     if (!request.empty()) return call.finish(Code::internal, "the request ended inside a message");
-    return call.method_->service->on_last_message(call, call.method_->index);
+    return call.head_.method->service->on_last_message(call, call.head_.method->index);
   }
   if (request.size() < kPrefixBytes || request.size() < kPrefixBytes + read_prefix(request).size) {
     return call.finish(Code::internal, "the request ended inside a message");
@@ -197,7 +198,7 @@ void GrpcProtocol::on_request_end(Http2Stream& stream) {
 void GrpcProtocol::hand_over(Call& call, std::string_view message) {
   call.owed_ = true;
   ++owed_;
-  call.method_->service->on_message(call, call.method_->index, message);
+  call.head_.method->service->on_message(call, call.head_.method->index, message);
   if (call.finished_) return;
   drop_request(call);
   if (call.has_deadline_) set_deadline_timer(call);
@@ -217,7 +218,6 @@ void GrpcProtocol::on_finished(Call& call) {
     call.owed_ = false;
     --owed_;
   }
-  if (!call.request_ended) unread_.emplace_back(&call, call.serial_);
 }
 
 void GrpcProtocol::drop_request(Call& call) {
@@ -225,7 +225,7 @@ void GrpcProtocol::drop_request(Call& call) {
   call.request_.clear();
 }
 
-void GrpcProtocol::on_closed(Http2Stream& stream) {
+void GrpcProtocol::on_closed(http2::Stream& stream) {
   Call& call = as_call(stream);
   if (call.owed_) --owed_;
   drop_request(call);
@@ -236,10 +236,6 @@ void GrpcProtocol::on_closed(Http2Stream& stream) {
 
 void GrpcProtocol::send() {
   session_->send(link_.output());
-  if (!unread_.empty()) {
-    reset_unread();
-    session_->send(link_.output());
-  }
   if (session_->finished()) link_.close();
 }
 
@@ -247,14 +243,6 @@ void GrpcProtocol::send_later() {
   if (inside_) return;
   send();
   link_.flush();
-}
-
-// The answer is out and the rest of the request is of no use: asks the peer not to send it.
-void GrpcProtocol::reset_unread() {
-  for (const auto& [call, serial] : unread_) {
-    if (call->serial_ == serial && !call->request_ended) session_->reset(*call, Http2Error::none);
-  }
-  unread_.clear();
 }
 
 void GrpcProtocol::watch_for_stale() {
@@ -270,7 +258,7 @@ void GrpcProtocol::sweep() {
   ++age_;
   for (const auto& call : calls_) {
     if (call->serial_ == 0 || call->owed_ || age_ - call->born_ <= kStaleAge) continue;
-    session_->reset(*call, Http2Error::cancel);
+    session_->reset(*call, http2::Error::cancel);
   }
   send_later();
   if (open_ > owed_ && !link_.closed()) watch_for_stale();
@@ -287,7 +275,7 @@ void GrpcProtocol::poll() {
   for (const auto& call : calls_) {
     if (!call->posted_ || call->finished_) continue;
     start_polling();
-    call->method_->service->on_poll(*call, false);
+    call->head_.method->service->on_poll(*call, false);
   }
   if (polling_ && ++polls_ % kPollsPerPing == 0) session_->ping();
   send_later();

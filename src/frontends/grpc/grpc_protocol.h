@@ -1,5 +1,6 @@
-// GrpcProtocol: gRPC over HTTP/2 on one connection. Framing is Http2Session's, answers are the services'; what is here
-// is gRPC itself: which requests are calls, length-prefixed messages, status, deadlines, and the bounds on all of it.
+// GrpcProtocol: gRPC over HTTP/2 on one connection. Framing is http2::Session's, answers are the services'; what is
+// here is gRPC itself: which requests are calls, length-prefixed messages, status, deadlines, and the bounds on all of
+// it.
 //
 // Lives on its connection's loop. A loop's connections share one ServiceTable.
 #pragma once
@@ -10,14 +11,14 @@
 #include <vector>
 
 #include "frontends/grpc/call.h"
-#include "frontends/grpc/http2_session.h"
+#include "frontends/http2/session.h"
 #include "frontends/transport/protocol.h"
 #include "weir/time.h"
 
 namespace weir::grpc {
 
 struct GrpcLimits {
-  Http2Limits http2;
+  http2::SessionLimits http2;
   std::size_t message = std::size_t{1} << 20;           // one request message
   std::size_t buffered = std::size_t{4} << 20;          // all incomplete requests of a connection
   Duration request_timeout = std::chrono::seconds(10);  // for a request to arrive whole, or its answer to be taken
@@ -44,15 +45,13 @@ class ServiceTable {
   GrpcLimits limits_;
 };
 
-class GrpcProtocol final : public frontends::Protocol, private Http2Events {
+class GrpcProtocol final : public frontends::Protocol, private http2::Events {
  public:
   // Bytes handled before answers are sent and congestion is looked at.
   static constexpr std::size_t kSlice = std::size_t{64} << 10;
   static constexpr Duration kPollPeriod = std::chrono::milliseconds(250);
   // A watched connection is pinged after this many polls, so that a peer that vanished is noticed.
   static constexpr int kPollsPerPing = 120;
-  // What every client begins with.
-  static constexpr std::size_t kPrefaceBytes = 24;
   // Between "about to leave" and "have left".
   static constexpr Duration kGoAwayGrace = std::chrono::milliseconds(100);
 
@@ -68,15 +67,14 @@ class GrpcProtocol final : public frontends::Protocol, private Http2Events {
   friend class Call;
   friend class PendingCall;
 
-  Http2Stream& on_stream(std::int32_t id) override;
-  void on_header(Http2Stream& stream, std::string_view name, std::string_view value) override;
-  void on_headers_end(Http2Stream& stream) override;
-  void on_body(Http2Stream& stream, std::string_view bytes) override;
-  void on_request_end(Http2Stream& stream) override;
-  void on_closed(Http2Stream& stream) override;
+  http2::Stream& on_stream(std::int32_t id) override;
+  void on_field(http2::Stream& stream, std::string_view name, std::string_view value) override;
+  void on_same_fields(http2::Stream& stream) override;
+  void on_headers_end(http2::Stream& stream) override;
+  void on_body(http2::Stream& stream, std::string_view bytes) override;
+  void on_request_end(http2::Stream& stream) override;
+  void on_closed(http2::Stream& stream) override;
 
-  void on_pseudo_header(Call& call, std::string_view name, std::string_view value);
-  void on_timeout_header(Call& call, std::string_view value);
   void refuse(Call& call, std::string_view http_status);
   void take_messages(Call& call);
   void hand_over(Call& call, std::string_view message);
@@ -89,22 +87,21 @@ class GrpcProtocol final : public frontends::Protocol, private Http2Events {
   void sweep();
   void start_polling();
   void poll();
-  void reset_unread();
 
   frontends::Link& link_;
   const std::shared_ptr<const ServiceTable> services_;
-  std::unique_ptr<Http2Session> session_;
+  std::unique_ptr<http2::Session> session_;
   std::vector<std::unique_ptr<Call>> calls_;  // as many as were ever open at once
   std::vector<Call*> spare_;
-  std::vector<std::pair<Call*, std::uint64_t>> unread_;  // answered before the request was whole: to be reset
-  std::size_t preface_ = 0;  // bytes of it that have come
+  CallHead last_head_;  // of the last request whose fields were told
   std::uint64_t serial_ = 0;
   std::size_t open_ = 0;
   std::size_t owed_ = 0;
   std::size_t buffered_ = 0;
   std::uint32_t age_ = 0;
   int polls_ = 0;
-  bool inside_ = false;  // in on_bytes(), which sends at its end
+  bool inside_ = false;   // in on_bytes(), which sends at its end
+  bool in_frame_ = false;  // the last bytes were the beginning of a frame, or of the greeting
   bool sweeping_ = false;
   bool polling_ = false;
 };

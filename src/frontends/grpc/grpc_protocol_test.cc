@@ -126,6 +126,17 @@ TEST_F(GrpcConnection, HalfAGreetingIsAMessageUnderWayAndAWholeOneIsNot) {
   EXPECT_TRUE(peer.protocol->idle());
 }
 
+TEST_F(GrpcConnection, HalfAFrameIsAMessageUnderWay) {
+  H2Peer& peer = connect();
+  const std::string ping = frame(NGHTTP2_PING, 0, 0, "12345678");
+  for (const std::size_t size : {1U, 8U, 9U, 16U}) {
+    peer.send(ping.substr(0, size));
+    EXPECT_FALSE(peer.protocol->idle()) << size;
+    peer.send(ping.substr(size));
+    EXPECT_TRUE(peer.protocol->idle()) << size;
+  }
+}
+
 TEST_F(GrpcConnection, WhatIsNoGrpcIsAnsweredInHttp) {
   H2Peer& peer = connect();
   Fields json = call_fields(RlsService::kShouldRateLimit);
@@ -344,7 +355,7 @@ TEST_F(GrpcConnection, FloodsOfControlFramesEndInGoAway) {
   for (const auto& [name, piece] : floods) {
     SCOPED_TRACE(name);
     H2Peer& peer = connect();
-    EXPECT_LE(send_until_closed(peer, piece, 5000), static_cast<std::size_t>(FloodGuard::kControlBurst) + 1);
+    EXPECT_LE(send_until_closed(peer, piece, 5000), static_cast<std::size_t>(http2::FloodGuard::kControlBurst) + 1);
     expect_ended(peer, kCalm);
   }
 }
@@ -374,7 +385,7 @@ TEST_F(GrpcConnection, RapidResetEndsInGoAway) {
     peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, headers) +
               frame(NGHTTP2_RST_STREAM, 0, stream, big_endian(kCancel, 4)));
   }
-  EXPECT_LE(stream / 2, FloodGuard::kResetBurst + 2);
+  EXPECT_LE(stream / 2, http2::FloodGuard::kResetBurst + 2);
   expect_ended(peer, kCalm);
 }
 

@@ -1,51 +1,19 @@
-// Http2Session on nghttp2.
+// Nghttp2Oracle: a Session that leaves everything to nghttp2. For tests: FramedSession must tell the same events.
+#pragma once
+
 #include <nghttp2/nghttp2.h>
 
 #include <algorithm>
-#include <array>
-#include <cassert>
 #include <new>
+#include <vector>
 
-#include "frontends/grpc/http2_session.h"
+#include "frontends/http2/session.h"
 
-namespace weir::grpc {
-namespace {
+namespace weir::http2 {
 
-constexpr std::size_t kMaxFields = 8;
-constexpr std::size_t kMaxSettingsEntries = 32;
-// Acknowledgements of PING and SETTINGS that wait to be sent.
-constexpr std::size_t kMaxQueuedAcks = 512;
-constexpr std::size_t kMaxContinuations = 4;
-// nghttp2 has a reset limit of its own; FloodGuard is asked instead.
-constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
-
-std::string_view view(const std::uint8_t* data, std::size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
-}
-
-nghttp2_nv to_nv(const Http2Field& field) {
-  // nghttp2 takes non-const pointers and, with these flags, only reads.
-  return {reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.name.data())),
-          reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.value.data())), field.name.size(), field.value.size(),
-          NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE};
-}
-
-struct Fields {
-  std::array<nghttp2_nv, kMaxFields> all;
-  std::size_t count = 0;
-
-  template <typename Range>
-  explicit Fields(const Range& fields) {
-    for (const Http2Field& field : fields) {
-      assert(count < kMaxFields);
-      all[count++] = to_nv(field);
-    }
-  }
-};
-
-class Nghttp2Session final : public Http2Session {
+class Nghttp2Oracle final : public Session {
  public:
-  Nghttp2Session(Http2Events& events, const Http2Limits& limits, FloodGuard guard)
+  Nghttp2Oracle(Events& events, const SessionLimits& limits, FloodGuard guard)
       : events_(events), guard_(std::move(guard)) {
     nghttp2_session_callbacks* callbacks = nullptr;
     nghttp2_option* option = nullptr;
@@ -66,20 +34,20 @@ class Nghttp2Session final : public Http2Session {
     if (made != 0) throw std::bad_alloc();
     announce(limits);
   }
-  ~Nghttp2Session() override { nghttp2_session_del(session_); }
-  Nghttp2Session(const Nghttp2Session&) = delete;
-  Nghttp2Session& operator=(const Nghttp2Session&) = delete;
+  ~Nghttp2Oracle() override { nghttp2_session_del(session_); }
+  Nghttp2Oracle(const Nghttp2Oracle&) = delete;
+  Nghttp2Oracle& operator=(const Nghttp2Oracle&) = delete;
 
-  bool receive(std::string_view bytes) override {
-    if (broken_) return true;
+  std::optional<std::size_t> receive(std::string_view bytes) override {
+    if (broken_) return bytes.size();
     const ssize_t taken =
         nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-    if (taken >= 0) return true;
-    if (taken == NGHTTP2_ERR_BAD_CLIENT_MAGIC) return false;
+    if (taken >= 0) return bytes.size();
+    if (taken == NGHTTP2_ERR_BAD_CLIENT_MAGIC) return std::nullopt;
     const bool flood = flooded_ || taken == NGHTTP2_ERR_FLOODED || taken == NGHTTP2_ERR_TOO_MANY_CONTINUATIONS;
     nghttp2_session_terminate_session(session_, flood ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_INTERNAL_ERROR);
     broken_ = true;
-    return true;
+    return bytes.size();
   }
 
   void send(std::string& out) override {
@@ -94,24 +62,24 @@ class Nghttp2Session final : public Http2Session {
     }
   }
 
-  void respond(Http2Stream& stream, std::span<const Http2Field> head, bool has_body) override {
-    const Fields fields(head);
+  void respond(Stream& stream, std::span<const Field> head, bool has_body) override {
+    const std::vector<nghttp2_nv> fields = to_nv(head);
     nghttp2_data_provider provider{};
     provider.source.ptr = &stream;
     provider.read_callback = read_body;
-    nghttp2_submit_response(session_, stream.id, fields.all.data(), fields.count, has_body ? &provider : nullptr);
+    nghttp2_submit_response(session_, stream.id, fields.data(), fields.size(), has_body ? &provider : nullptr);
     guard_.served();
   }
 
-  void resume(Http2Stream& stream) override { nghttp2_session_resume_data(session_, stream.id); }
+  void resume(Stream& stream) override { nghttp2_session_resume_data(session_, stream.id); }
 
-  void reset(Http2Stream& stream, Http2Error error) override {
+  void reset(Stream& stream, Error error) override {
     nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, static_cast<std::uint32_t>(error));
   }
 
   void ping() override { nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr); }
   void announce_shutdown() override { nghttp2_submit_shutdown_notice(session_); }
-  void go_away(Http2Error error) override {
+  void go_away(Error error) override {
     nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                           static_cast<std::uint32_t>(error), nullptr, 0);
   }
@@ -120,7 +88,27 @@ class Nghttp2Session final : public Http2Session {
   }
 
  private:
-  void announce(const Http2Limits& limits) {
+  static constexpr std::size_t kMaxSettingsEntries = 32;
+  static constexpr std::size_t kMaxQueuedAcks = 512;
+  static constexpr std::size_t kMaxContinuations = 4;
+  // nghttp2 has a reset limit of its own; FloodGuard is asked instead.
+  static constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
+
+  static std::string_view view(const std::uint8_t* data, std::size_t size) {
+    return {reinterpret_cast<const char*>(data), size};
+  }
+  // nghttp2 takes non-const pointers and, with these flags, only reads.
+  static std::vector<nghttp2_nv> to_nv(std::span<const Field> fields) {
+    std::vector<nghttp2_nv> made;
+    for (const Field& field : fields) {
+      made.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.name.data())),
+                      reinterpret_cast<std::uint8_t*>(const_cast<char*>(field.value.data())), field.name.size(),
+                      field.value.size(), NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE});
+    }
+    return made;
+  }
+
+  void announce(const SessionLimits& limits) {
     const nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.streams},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, limits.header_list},
@@ -139,11 +127,11 @@ class Nghttp2Session final : public Http2Session {
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
   }
 
-  static Nghttp2Session& self(void* user) { return *static_cast<Nghttp2Session*>(user); }
+  static Nghttp2Oracle& self(void* user) { return *static_cast<Nghttp2Oracle*>(user); }
   // Events of one stream come in a row, so the last one found is nearly always the one wanted.
-  Http2Stream* stream(std::int32_t id) {
+  Stream* stream(std::int32_t id) {
     if (id != latest_id_) {
-      latest_ = static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(session_, id));
+      latest_ = static_cast<Stream*>(nghttp2_session_get_stream_user_data(session_, id));
       latest_id_ = id;
     }
     return latest_;
@@ -155,7 +143,7 @@ class Nghttp2Session final : public Http2Session {
 
   // Frames of unknown types do not pass here: nghttp2 skips them, and they cost no more than their bytes.
   static int on_begin_frame(nghttp2_session*, const nghttp2_frame_hd* head, void* user) {
-    Nghttp2Session& session = self(user);
+    Nghttp2Oracle& session = self(user);
     bool allowed = true;
     switch (head->type) {
       case NGHTTP2_HEADERS:
@@ -177,8 +165,8 @@ class Nghttp2Session final : public Http2Session {
 
   static int on_begin_headers(nghttp2_session* nghttp2, const nghttp2_frame* frame, void* user) {
     if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    Nghttp2Session& session = self(user);
-    Http2Stream& stream = session.events_.on_stream(frame->hd.stream_id);
+    Nghttp2Oracle& session = self(user);
+    Stream& stream = session.events_.on_stream(frame->hd.stream_id);
     nghttp2_session_set_stream_user_data(nghttp2, frame->hd.stream_id, &stream);
     session.forget_latest();
     return 0;
@@ -186,16 +174,17 @@ class Nghttp2Session final : public Http2Session {
 
   static int on_header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name, std::size_t name_size,
                        const std::uint8_t* value, std::size_t value_size, std::uint8_t, void* user) {
-    Nghttp2Session& session = self(user);
-    Http2Stream* const stream = session.stream(frame->hd.stream_id);
-    if (stream != nullptr) session.events_.on_header(*stream, view(name, name_size), view(value, value_size));
+    Nghttp2Oracle& session = self(user);
+    if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+    Stream* const stream = session.stream(frame->hd.stream_id);
+    if (stream != nullptr) session.events_.on_field(*stream, view(name, name_size), view(value, value_size));
     return 0;
   }
 
   static int on_frame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type != NGHTTP2_DATA && frame->hd.type != NGHTTP2_HEADERS) return 0;
-    Nghttp2Session& session = self(user);
-    Http2Stream* const stream = session.stream(frame->hd.stream_id);
+    Nghttp2Oracle& session = self(user);
+    Stream* const stream = session.stream(frame->hd.stream_id);
     if (stream == nullptr) return 0;
     const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
     if (ends) stream->request_ended = true;
@@ -208,15 +197,15 @@ class Nghttp2Session final : public Http2Session {
 
   static int on_data(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* data, std::size_t size,
                      void* user) {
-    Nghttp2Session& session = self(user);
-    Http2Stream* const stream = session.stream(id);
+    Nghttp2Oracle& session = self(user);
+    Stream* const stream = session.stream(id);
     if (stream != nullptr) session.events_.on_body(*stream, view(data, size));
     return 0;
   }
 
   static int on_close(nghttp2_session*, std::int32_t id, std::uint32_t, void* user) {
-    Nghttp2Session& session = self(user);
-    Http2Stream* const stream = session.stream(id);
+    Nghttp2Oracle& session = self(user);
+    Stream* const stream = session.stream(id);
     session.forget_latest();
     if (stream != nullptr) session.events_.on_closed(*stream);
     return 0;
@@ -224,7 +213,7 @@ class Nghttp2Session final : public Http2Session {
 
   static ssize_t read_body(nghttp2_session* nghttp2, std::int32_t id, std::uint8_t* room, std::size_t size,
                            std::uint32_t* flags, nghttp2_data_source* source, void*) {
-    Http2Stream& stream = *static_cast<Http2Stream*>(source->ptr);
+    Stream& stream = *static_cast<Stream*>(source->ptr);
     const std::size_t count = std::min(size, stream.body.size() - stream.taken);
     std::copy_n(stream.body.data() + stream.taken, count, reinterpret_cast<char*>(room));
     stream.taken += count;
@@ -236,26 +225,20 @@ class Nghttp2Session final : public Http2Session {
     *flags = NGHTTP2_DATA_FLAG_EOF;
     if (stream.trailers.empty()) return static_cast<ssize_t>(count);
     *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-    const Fields trailers(stream.trailers);
-    if (nghttp2_submit_trailer(nghttp2, id, trailers.all.data(), trailers.count) != 0) {
+    const std::vector<nghttp2_nv> trailers = to_nv({stream.trailers.data(), stream.trailers.size()});
+    if (nghttp2_submit_trailer(nghttp2, id, trailers.data(), trailers.size()) != 0) {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
     return static_cast<ssize_t>(count);
   }
 
-  Http2Events& events_;
+  Events& events_;
   FloodGuard guard_;
   nghttp2_session* session_ = nullptr;
   std::int32_t latest_id_ = 0;
-  Http2Stream* latest_ = nullptr;
+  Stream* latest_ = nullptr;
   bool flooded_ = false;
   bool broken_ = false;
 };
 
-}  // namespace
-
-std::unique_ptr<Http2Session> make_nghttp2_session(Http2Events& events, const Http2Limits& limits, FloodGuard guard) {
-  return std::make_unique<Nghttp2Session>(events, limits, std::move(guard));
-}
-
-}  // namespace weir::grpc
+}  // namespace weir::http2

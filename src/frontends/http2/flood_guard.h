@@ -12,7 +12,7 @@
 
 #include "weir/time.h"
 
-namespace weir::grpc {
+namespace weir::http2 {
 
 class FloodGuard {
  public:
@@ -53,4 +53,4 @@ class FloodGuard {
   std::int64_t resets_ = kResetBurst;
 };
 
-}  // namespace weir::grpc
+}  // namespace weir::http2

@@ -1,0 +1,88 @@
+#include "frontends/http2/field_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "frontends/http2/raw_frames.h"
+
+namespace weir::http2 {
+namespace {
+
+bool good(const Fields& fields, FieldRules::Block block = FieldRules::Block::request) {
+  FieldRules rules(block);
+  for (const auto& [name, value] : fields) {
+    if (!rules.accept(name, value)) return false;
+  }
+  return rules.complete();
+}
+
+Fields request(const Fields& more = {}) {
+  Fields fields = {{":method", "POST"}, {":scheme", "http"}, {":path", "/a.B/C"}, {":authority", "weir:8081"}};
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
+}
+
+TEST(FieldRules, AnOrdinaryRequestIsGood) {
+  EXPECT_TRUE(good(request()));
+  EXPECT_TRUE(good(request({{"te", "trailers"}, {"content-length", "12"}, {"x-empty", ""}, {"grpc-timeout", "1S"}})));
+  EXPECT_TRUE(good({{":method", "OPTIONS"}, {":scheme", "http"}, {":path", "*"}}));
+  EXPECT_TRUE(good({{":method", "CONNECT"}, {":authority", "weir:1"}}));
+}
+
+TEST(FieldRules, WhatEveryRequestHasMustBeThereOnce) {
+  for (std::size_t missing = 0; missing < 3; ++missing) {
+    Fields fields = request();
+    fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(missing));
+    EXPECT_FALSE(good(fields)) << missing;
+  }
+  for (std::size_t twice = 0; twice < 4; ++twice) {
+    Fields fields = request();
+    fields.insert(fields.begin(), request()[twice]);
+    EXPECT_FALSE(good(fields)) << twice;
+  }
+}
+
+TEST(FieldRules, PseudoFieldsAreKnownOnesInFront) {
+  EXPECT_FALSE(good(request({{":status", "200"}})));
+  EXPECT_FALSE(good(request({{":protocol", "websocket"}})));
+  EXPECT_FALSE(good({{":method", "GET"}, {":scheme", "http"}, {"a", "b"}, {":path", "/"}}));
+  EXPECT_FALSE(good({{":path", "/"}}, FieldRules::Block::trailers));
+  EXPECT_TRUE(good({{"checksum", "1"}}, FieldRules::Block::trailers));
+}
+
+TEST(FieldRules, NamesAndValuesThatAnotherServerCouldReadDifferentlyAreMalformed) {
+  for (const Fields& bad : std::vector<Fields>{{{"Upper", "x"}},
+                                               {{"sp ace", "x"}},
+                                               {{"", "x"}},
+                                               {{"a", std::string("b\0c", 3)}},
+                                               {{"a", "b\r\nc: d"}},
+                                               {{"a", " b"}},
+                                               {{"a", "b "}},
+                                               {{"connection", "close"}},
+                                               {{"transfer-encoding", "chunked"}},
+                                               {{"upgrade", "h2c"}},
+                                               {{"keep-alive", "1"}},
+                                               {{"proxy-connection", "close"}},
+                                               {{"te", "gzip"}},
+                                               {{"content-length", "1"}, {"content-length", "1"}},
+                                               {{"content-length", "-1"}},
+                                               {{"content-length", ""}},
+                                               {{"content-length", "9999999999999999999"}}}) {
+    EXPECT_FALSE(good(request(bad))) << bad[0].first << ": " << bad[0].second;
+  }
+}
+
+TEST(FieldRules, PathsBeginWithASlash) {
+  for (const char* path : {"", "a", "http://weir/", "*"}) {
+    EXPECT_FALSE(good({{":method", "GET"}, {":scheme", "http"}, {":path", path}})) << path;
+  }
+}
+
+TEST(FieldRules, TheLengthIsRead) {
+  FieldRules rules(FieldRules::Block::request);
+  EXPECT_EQ(rules.content_length(), -1);
+  EXPECT_TRUE(rules.accept("content-length", "1234"));
+  EXPECT_EQ(rules.content_length(), 1234);
+}
+
+}  // namespace
+}  // namespace weir::http2

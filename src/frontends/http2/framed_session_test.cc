@@ -1,0 +1,234 @@
+// What RFC 9113 asks of a server, frame by frame. What nghttp2 agrees on is in session_oracle_test.cc.
+#include "frontends/http2/framed_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontends/http2/session_script.h"
+
+namespace weir::http2 {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr std::uint8_t kWhole = NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM;
+
+class FramedConnection : public testing::Test {
+ protected:
+  Recorder& connect(const SessionLimits& limits = {}, std::string_view settings = {}) {
+    peer_ = std::make_unique<Recorder>(
+        [this, &limits](Events& events) { return std::make_unique<FramedSession>(events, limits, FloodGuard(clock)); });
+    peer_->receive(std::string(kPreface) + frame(NGHTTP2_SETTINGS, 0, 0, settings));
+    return *peer_;
+  }
+  static std::string setting(std::uint16_t id, std::uint32_t value) { return big_endian(id, 2) + big_endian(value, 4); }
+  static std::string get(std::int32_t stream, std::uint8_t flags = kWhole) {
+    return frame(NGHTTP2_HEADERS, flags, stream,
+                 header_block({{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "weir"}}));
+  }
+  static constexpr std::uint8_t kOpen = NGHTTP2_FLAG_END_HEADERS;
+
+  void expect_end(std::uint32_t error) {
+    EXPECT_THAT(peer_->goaways, ElementsAre(error));
+    EXPECT_TRUE(peer_->finished());
+  }
+
+  std::shared_ptr<ManualClock> clock = std::make_shared<ManualClock>();
+
+ private:
+  std::unique_ptr<Recorder> peer_;
+};
+
+TEST_F(FramedConnection, TheSameBytesAfterTheTableChangedAreReadAnew) {
+  // POST, http, "/", and the entry of the table that is the newest.
+  const std::string refers = "\x83\x86\x84\xbe";
+  const auto remembered = [](std::string_view value) { return "\x40\x03x-a\x03" + std::string(value); };
+  for (const bool stream_is_open : {true, false}) {
+    SCOPED_TRACE(stream_is_open);
+    Recorder& peer = connect();
+    peer.receive(frame(NGHTTP2_HEADERS, kOpen, 1, "\x83\x86\x84" + remembered("one")));
+    peer.receive(frame(NGHTTP2_HEADERS, kWhole, 3, refers));
+    peer.receive(frame(NGHTTP2_HEADERS, kWhole, 17, refers));
+    EXPECT_THAT(peer.log, Contains("17 x-a=one"));
+    // Trailers of a request under way, or fields for a stream that is over: both change the table.
+    peer.receive(frame(NGHTTP2_HEADERS, kWhole, stream_is_open ? 1 : 3, remembered("two")));
+    peer.receive(frame(NGHTTP2_HEADERS, kWhole, 19, refers));
+    EXPECT_THAT(peer.log, Contains("19 x-a=two"));
+    EXPECT_THAT(peer.log, Not(Contains("19 x-a=one")));
+  }
+}
+
+TEST_F(FramedConnection, AnAnswerAheadOfItsRequestAsksForNoMoreOfIt) {
+  Recorder& peer = connect();
+  peer.receive(get(5, kOpen));
+  EXPECT_TRUE(peer.answers[5].ended);
+  EXPECT_THAT(peer.answers[5].resets, ElementsAre(NGHTTP2_NO_ERROR));
+  // What was on its way meanwhile is no fault.
+  peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 5, "late"));
+  EXPECT_FALSE(peer.finished());
+}
+
+TEST_F(FramedConnection, AnAnswerWhoseRequestEndsInTheSameBreathIsNotReset) {
+  Recorder& peer = connect();
+  peer.receive(get(5, kOpen) + frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 5, "late"));
+  EXPECT_TRUE(peer.answers[5].ended);
+  EXPECT_THAT(peer.answers[5].resets, IsEmpty());
+  EXPECT_THAT(peer.closed, ElementsAre(5));
+}
+
+TEST_F(FramedConnection, AnswersWaitForTheConnectionsWindow) {
+  Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1'000'000));
+  peer.receive(get(9));   // 100,000 bytes
+  peer.receive(get(17));  // 100 bytes, behind them
+  EXPECT_EQ(peer.answers[9].body, 65535U);
+  EXPECT_FALSE(peer.answers[17].ended);
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(30'000, 4)));
+  EXPECT_EQ(peer.answers[9].body, 95'535U);
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(30'000, 4)));
+  EXPECT_EQ(peer.answers[9].body, 100'000U);
+  EXPECT_TRUE(peer.answers[9].ended);
+  EXPECT_TRUE(peer.answers[17].ended);
+  EXPECT_THAT(peer.closed, ElementsAre(9, 17));
+}
+
+TEST_F(FramedConnection, AResetTakesAWaitingAnswerOutOfTheQueue) {
+  Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 10));
+  peer.receive(get(9) + get(17) + get(25));
+  EXPECT_EQ(peer.answers[17].body, 10U);
+  peer.receive(frame(NGHTTP2_RST_STREAM, 0, 17, big_endian(NGHTTP2_CANCEL, 4)));
+  peer.receive(frame(NGHTTP2_SETTINGS, 0, 0, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 200'000)) +
+               frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(200'000, 4)));
+  EXPECT_THAT(peer.closed, ElementsAre(9, 17, 25));
+  EXPECT_EQ(peer.answers[9].body, 100'000U);
+  EXPECT_EQ(peer.answers[17].body, 10U);
+}
+
+TEST_F(FramedConnection, AWindowMayShrinkBelowNothing) {
+  Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 60));
+  peer.receive(get(17));
+  peer.receive(frame(NGHTTP2_SETTINGS, 0, 0, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0)));
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 17, big_endian(60, 4)));
+  EXPECT_EQ(peer.answers[17].body, 60U) << "sixty were lent before";
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 17, big_endian(40, 4)));
+  EXPECT_TRUE(peer.answers[17].ended);
+}
+
+TEST_F(FramedConnection, FaultsOfOneStreamEndThatStream) {
+  Recorder& peer = connect();
+  for (const std::int32_t stream : {1, 3, 9, 11}) peer.receive(get(stream, kOpen));
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 1, big_endian(0, 4)));
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 3, big_endian(0x7fffffff, 4)));
+  peer.receive(frame(NGHTTP2_HEADERS, kOpen, 9, header_block({{"trailers", "without an end"}})));
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole, 11, header_block({{":path", "/in/trailers"}})));
+  EXPECT_THAT(peer.answers[1].resets, ElementsAre(NGHTTP2_PROTOCOL_ERROR));
+  EXPECT_THAT(peer.answers[3].resets, ElementsAre(NGHTTP2_FLOW_CONTROL_ERROR));
+  EXPECT_THAT(peer.answers[9].resets, ElementsAre(NGHTTP2_PROTOCOL_ERROR));
+  EXPECT_THAT(peer.answers[11].resets, ElementsAre(NGHTTP2_PROTOCOL_ERROR));
+  EXPECT_THAT(peer.goaways, IsEmpty());
+}
+
+TEST_F(FramedConnection, FaultsOfTheConnectionEndIt) {
+  const std::string settings = frame(NGHTTP2_SETTINGS, 0, 0, "");
+  std::string many;
+  for (std::size_t i = 0; i <= FramedSession::kMaxSettings; ++i) many += setting(0x99, 1);
+  const std::vector<std::pair<std::string, std::uint32_t>> faults = {
+      {frame(NGHTTP2_DATA, 0, 1, std::string(16385, 'x')), NGHTTP2_FRAME_SIZE_ERROR},
+      {frame(NGHTTP2_PUSH_PROMISE, NGHTTP2_FLAG_END_HEADERS, 1, std::string(4, '\0')), NGHTTP2_PROTOCOL_ERROR},
+      {frame(NGHTTP2_HEADERS, 0, 1, "") + settings, NGHTTP2_PROTOCOL_ERROR},
+      {frame(NGHTTP2_HEADERS, 0, 1, "") + frame(NGHTTP2_CONTINUATION, 0, 3, ""), NGHTTP2_PROTOCOL_ERROR},
+      {frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_PADDED, 1, ""), NGHTTP2_PROTOCOL_ERROR},
+      {frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_PRIORITY, 1, "abc"), NGHTTP2_FRAME_SIZE_ERROR},
+      {get(1, kOpen) + frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, "\x05"), NGHTTP2_PROTOCOL_ERROR},
+      {frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, "x"), NGHTTP2_FRAME_SIZE_ERROR},
+      {frame(NGHTTP2_SETTINGS, 0, 0, many), NGHTTP2_ENHANCE_YOUR_CALM},
+      {frame(NGHTTP2_GOAWAY, 0, 0, "short"), NGHTTP2_FRAME_SIZE_ERROR},
+      {frame(NGHTTP2_GOAWAY, 0, 1, std::string(8, '\0')), NGHTTP2_PROTOCOL_ERROR},
+      {frame(NGHTTP2_WINDOW_UPDATE, 0, 0, "abc"), NGHTTP2_FRAME_SIZE_ERROR},
+      {frame(NGHTTP2_PRIORITY, 0, 0, std::string(5, '\0')), NGHTTP2_PROTOCOL_ERROR},
+      {frame(NGHTTP2_PRIORITY, 0, 1, "abc"), NGHTTP2_FRAME_SIZE_ERROR},
+      {get(1, kOpen) + frame(NGHTTP2_RST_STREAM, 0, 1, "abc"), NGHTTP2_FRAME_SIZE_ERROR},
+      {get(2), NGHTTP2_PROTOCOL_ERROR},
+      {get(9) + frame(NGHTTP2_DATA, 0, 9, "behind the end"), NGHTTP2_STREAM_CLOSED},
+      {get(9) + get(9), NGHTTP2_STREAM_CLOSED},
+      {get(1, kOpen) + frame(NGHTTP2_HEADERS, kWhole, 1, "\xff\xff\xff\xff\xff"), NGHTTP2_COMPRESSION_ERROR},
+  };
+  for (const auto& [bytes, error] : faults) {
+    SCOPED_TRACE(testing::PrintToString(bytes.substr(0, 20)));
+    Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 10));
+    peer.receive(bytes);
+    expect_end(error);
+    peer.receive(get(99));
+    EXPECT_THAT(peer.log, Not(Contains("99 begins")));
+  }
+}
+
+TEST_F(FramedConnection, TheFirstFrameIsSettings) {
+  for (const std::string& first : {get(1), frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, "")}) {
+    Recorder peer(
+        [this](Events& events) { return std::make_unique<FramedSession>(events, SessionLimits{}, FloodGuard(clock)); });
+    peer.receive(std::string(kPreface) + first);
+    EXPECT_THAT(peer.goaways, ElementsAre(NGHTTP2_PROTOCOL_ERROR));
+  }
+}
+
+TEST_F(FramedConnection, MoreStreamsThanAnnouncedAreRefusedOneByOne) {
+  Recorder& peer = connect({.streams = 2});
+  peer.receive(get(1, kOpen) + get(3, kOpen) + get(9));
+  EXPECT_THAT(peer.answers[9].resets, ElementsAre(NGHTTP2_REFUSED_STREAM));
+  EXPECT_THAT(peer.log, Not(Contains("9 begins")));
+  peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, ""));
+  peer.receive(get(15));
+  EXPECT_TRUE(peer.answers[15].ended);
+  for (std::int32_t stream = 17; stream < 5000 && !peer.finished(); stream += 2) {
+    peer.receive(get(stream, kOpen));
+  }
+  expect_end(NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+TEST_F(FramedConnection, ThePeerMaySendAsMuchAsItWasTold) {
+  Recorder& peer = connect({.window = 100'000});
+  peer.receive(frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, "") + get(1, kOpen) + get(3, kOpen));
+  // Windows are given back as they are used: far more than one fits through, also of padding.
+  for (int i = 0; i < 100; ++i) peer.receive(frame(NGHTTP2_DATA, 0, 1, std::string(16384, 'x')));
+  for (int i = 0; i < 100; ++i) {
+    peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 3, '\xff' + std::string(16000, '\0')));
+  }
+  EXPECT_THAT(peer.goaways, IsEmpty());
+  EXPECT_THAT(peer.answers[1].resets, IsEmpty());
+}
+
+TEST_F(FramedConnection, NothingNewIsServedOnceWeHaveLeft) {
+  Recorder& peer = connect();
+  peer.receive(get(1, kOpen));
+  peer.leave();
+  peer.receive(get(3));
+  peer.receive(frame(NGHTTP2_DATA, 0, 3, "of a stream that nobody told about"));
+  EXPECT_FALSE(peer.finished());
+  EXPECT_THAT(peer.log, Not(Contains("3 begins")));
+  peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, ""));
+  EXPECT_TRUE(peer.answers[1].ended);
+  EXPECT_TRUE(peer.finished());
+}
+
+TEST_F(FramedConnection, APeerThatLeavesIsServedToItsEnd) {
+  Recorder& peer = connect();
+  peer.receive(get(1, kOpen) + frame(NGHTTP2_GOAWAY, 0, 0, std::string(8, '\0')));
+  EXPECT_FALSE(peer.finished());
+  peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, ""));
+  EXPECT_TRUE(peer.finished());
+}
+
+TEST_F(FramedConnection, APeerWithoutATableUnderstandsEveryAnswer) {
+  Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 0));
+  for (std::int32_t stream = 1; stream < 20; stream += 2) {
+    if (stream % 16 == 7 || stream % 16 == 9 || stream % 16 == 11) continue;
+    peer.receive(get(stream));
+    EXPECT_EQ(peer.answers[stream].fields["grpc-status"], "0") << stream;
+  }
+}
+
+}  // namespace
+}  // namespace weir::http2
