@@ -77,6 +77,24 @@ descriptors:
         rate_limit: {unlimited: true}
 )";
 
+// Where the original is used, files share limits with YAML's own means.
+TEST(EnvoyFile, LimitsMayBeSharedByAnchorsAndMerges) {
+  const Result<ForeignRules> read = read_text_of(R"(
+domain: edge
+descriptors:
+  - {key: a, rate_limit: &slow {unit: hour, requests_per_unit: 5}}
+  - {key: b, rate_limit: *slow}
+  - {key: c, rate_limit: {<<: *slow, name: c-limit, requests_per_unit: 7}}
+)");
+  ASSERT_TRUE(read.ok()) << read.failure().message;
+  const std::vector<Rule>& rules = read.value().rules.rules;
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(rules[1].allowance.limit, 5);
+  EXPECT_EQ(rules[2].id, "c-limit");
+  EXPECT_EQ(rules[2].allowance.limit, 7);
+  EXPECT_EQ(rules[2].allowance.window, std::chrono::hours(1));
+}
+
 TEST(EnvoyFile, TurnsNestedDescriptorsIntoRules) {
   const Result<ForeignRules> read = read_text_of(kEdge);
   ASSERT_TRUE(read.ok()) << read.failure().message;

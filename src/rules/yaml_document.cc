@@ -175,9 +175,36 @@ class YamlTreeBuilder final : public YAML::EventHandler {
   }
 
   void end() {
-    const Open done = std::move(open_.back());
+    Open done = std::move(open_.back());
     open_.pop_back();
+    if (done.node->is_map()) merge(done);
     finish(*done.node, done.anchor);
+  }
+
+  // "<<: *other": the entries of other maps, where the map has none of its own; of several maps the first wins. Their
+  // nodes were counted when the alias was met.
+  static void merge(Open& into) {
+    std::vector<const YamlNode*>& children = into.node->children_;
+    const YamlNode* key = nullptr;
+    const YamlNode* value = nullptr;
+    for (std::size_t i = 0; i + 1 < children.size() && value == nullptr; i += 2) {
+      if (children[i]->text_ != kMergeKey) continue;
+      key = children[i];
+      value = children[i + 1];
+      children.erase(children.begin() + static_cast<std::ptrdiff_t>(i),
+                     children.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+    }
+    if (value == nullptr) return;
+    const auto take = [&](const YamlNode& from) {
+      if (!from.is_map()) throw Refused{key->line_, key->column_, "<< merges a map or a list of maps into this one"};
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        if (!into.keys.insert(from.key(i).text_).second) continue;
+        children.push_back(&from.key(i));
+        children.push_back(&from.value(i));
+      }
+    };
+    if (!value->is_sequence()) return take(*value);
+    for (const YamlNode* each : value->children_) take(*each);
   }
 
   void finish(YamlNode& node, YAML::anchor_t anchor) {
@@ -208,6 +235,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
   }
 
   static constexpr std::size_t kMaxShownKey = 64;
+  static constexpr std::string_view kMergeKey = "<<";
 
   std::deque<YamlNode>& nodes_;
   MeteredInput& input_;

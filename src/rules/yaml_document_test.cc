@@ -79,6 +79,23 @@ TEST(YamlDocument, AnAliasSharesTheNodeOfItsAnchor) {
 }
 
 // Fault 25.
+TEST(YamlDocument, MergesMapsWhereTheMapHasNoEntryOfItsOwn) {
+  const YamlDocument document =
+      parsed("a: &a {x: 1, y: 2}\nb: &b\n  y: 3\n  <<: *a\nc: {<<: [{x: 7, z: 8}, *b], y: 9}\n");
+  const YamlNode& b = *document.root().find("b");
+  ASSERT_EQ(b.size(), 2u);
+  EXPECT_EQ(b.find("x")->text(), "1");
+  EXPECT_EQ(b.find("x")->line(), 1);
+  EXPECT_EQ(b.find("y")->text(), "3");
+  const YamlNode& c = *document.root().find("c");
+  ASSERT_EQ(c.size(), 3u);
+  EXPECT_EQ(c.find("x")->text(), "7");
+  EXPECT_EQ(c.find("y")->text(), "9");
+  EXPECT_EQ(c.find("z")->text(), "8");
+  EXPECT_EQ(error_of("a: {<<: [x]}\n"), "f.yaml:1:5: << merges a map or a list of maps into this one");
+  EXPECT_EQ(error_of("a: &a {<<: *a}\n"), "f.yaml:1:12: this alias stands inside the node that it refers to");
+}
+
 TEST(YamlDocument, RefusesAnAliasInsideItsAnchor) {
   EXPECT_EQ(error_of("a: &x [1, *x]\n"), "f.yaml:1:11: this alias stands inside the node that it refers to");
   EXPECT_EQ(error_of("&r {a: {b: *r}}\n"), "f.yaml:1:12: this alias stands inside the node that it refers to");
