@@ -143,7 +143,7 @@ class EnvoyFile {
     if (!known(limit, path, kLimitFields)) return;
     EnvoyReader::Draft draft = begin_draft(node, owner);
     Rule& rule = draft.rule;
-    if (flag(node, owner, "shadow_mode")) rule.mode = Mode::shadow;
+    const bool shadow = flag(node, owner, "shadow_mode");
     if (const YamlNode* name = limit.find("name")) draft.name = text(*name, path + ".name");
     if (const YamlNode* list = limit.find("replaces")) read_replaces(*list, path + ".replaces", draft);
     if (flag(limit, path, "unlimited")) {
@@ -151,6 +151,8 @@ class EnvoyFile {
         return fault(*unit, path + ".unit", "is given, but the limit is unlimited");
       rule.unlimited = true;
     } else {
+      // What is unlimited denies nothing, and says so in shadow mode too.
+      if (shadow) rule.mode = Mode::shadow;
       read_numbers(limit, path, rule);
     }
     keep(std::move(draft), limit, path);

@@ -77,6 +77,14 @@ descriptors:
         rate_limit: {unlimited: true}
 )";
 
+TEST(EnvoyFile, UnlimitedSaysSoInShadowModeToo) {
+  const Result<ForeignRules> read =
+      read_text_of("domain: d\ndescriptors: [{key: a, shadow_mode: true, rate_limit: {unlimited: true}}]\n");
+  ASSERT_TRUE(read.ok()) << read.failure().message;
+  EXPECT_TRUE(read.value().rules.rules.at(0).unlimited);
+  EXPECT_EQ(read.value().rules.rules[0].mode, Mode::enforce);
+}
+
 // Where the original is used, files share limits with YAML's own means.
 TEST(EnvoyFile, LimitsMayBeSharedByAnchorsAndMerges) {
   const Result<ForeignRules> read = read_text_of(R"(
