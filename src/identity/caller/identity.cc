@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "identity/caller/ascii.h"
 #include "identity/caller/option_check.h"
@@ -165,6 +166,7 @@ std::optional<Refusal> Identity::identify(Seen& seen, TimePoint now, CallerAttri
   std::optional<std::string> host = normal_host(seen.inbound.host);
   if (!host) return malformed("host");
   seen.host = std::move(*host);
+  std::transform(seen.inbound.scheme.begin(), seen.inbound.scheme.end(), std::back_inserter(seen.scheme), lower);
   seen.route = routes_.match(seen.inbound.method, seen.path);
   if (auto refusal = see_token(seen, now)) return refusal;
   auto refusal = add_built_in(seen, caller);
@@ -230,7 +232,7 @@ std::optional<Refusal> Identity::add_built_in(const Seen& seen, CallerAttributes
   }
   added = added && caller.add("method", seen.inbound.method) && caller.add("path", seen.path);
   if (!seen.host.empty()) added = added && caller.add("host", seen.host);
-  if (!seen.inbound.scheme.empty()) added = added && caller.add("scheme", seen.inbound.scheme);
+  if (!seen.scheme.empty()) added = added && caller.add("scheme", seen.scheme);
   if (seen.route != nullptr) added = added && caller.add("action", seen.route->action);
   if (!options_.marks.empty()) added = added && caller.add("traffic", traffic_of(seen));
   if (!added) return malformed("attribute");

@@ -124,6 +124,7 @@ class Identity {
     bool trusted_peer = false;
     std::string path = {};
     std::string host = {};
+    std::string scheme = {};
     const Route* route = nullptr;
     std::vector<std::optional<std::string>> claims = {};
   };

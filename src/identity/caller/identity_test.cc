@@ -110,7 +110,7 @@ TEST(Identity, AGatewaysDescriptionCountsOnlyIfItIsTrusted) {
   const std::vector<HeaderField> headers = {{"X-Forwarded-Method", "POST"},
                                             {"X-Forwarded-Uri", "/login?x=1"},
                                             {"X-Forwarded-Host", "Shop.Example:443"},
-                                            {"X-Forwarded-Proto", "https"},
+                                            {"X-Forwarded-Proto", "HTTPS"},
                                             {"X-Forwarded-For", "203.0.113.9"}};
   const auto asked_by = [&](const char* peer) {
     Asked asked;
