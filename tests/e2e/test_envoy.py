@@ -111,6 +111,17 @@ def test_hits_overrides_and_refunds(server):
         assert f'weir_ad_hoc_charges_total{{space="envoy.override",outcome="{outcome}"}} 1\n' in server.metrics()
 
 
+def test_a_budget_that_is_charged_afterwards_runs_out_with_count_denied(start, tmp_path):  # noqa: F811
+    """As Envoy asks with apply_on_stream_done: a look before the request, what it cost after the response."""
+    file = tmp_path / "tokens.yaml"
+    file.write_text("domain: ai\ndescriptors:\n  - key: user\n"
+                    "    rate_limit: {unit: year, requests_per_unit: 10, weir: {count_denied: true}}\n")
+    server = start("--rules", str(file), "--rules-format", "envoy")
+    user = {"entries": [{"key": "user", "value": "ann"}]}
+    look, charge = {**user, "hitsAddend": "0"}, {**user, "hitsAddend": "8"}
+    assert [codes(server, 1, "ai", each)[0] for each in (look, charge, look, charge, look)] == [200, 200, 200, 429, 429]
+
+
 def test_bad_bodies_are_400_with_envoys_words(server):
     assert server.call("/json", {"descriptors": []})[0] == 400
     assert "rate limit domain must not be empty" in server.call("/json", {"descriptors": []})[1]
