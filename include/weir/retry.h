@@ -10,9 +10,8 @@
 //     std::this_thread::sleep_for(advice.wait);
 //   }
 //
-// - Retry-After is a promise: the wait is never shorter. What is added to it, and the whole wait where there is none,
-// is
-//   drawn evenly between zero and a bound that doubles (full jitter), so that clients do not return together.
+// - Retry-After is a promise: the wait is never shorter. What is added to it, or stands in its place, is drawn evenly
+//   between zero and a bound that doubles (full jitter), so that clients do not return together.
 // - What a retry cannot mend is not retried: wrong requests, and a cost that can never fit (code "cost_too_large").
 // - The budget keeps retries to a share of the requests: while a service is down, clients do not multiply its load.
 //

@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import subprocess
+import time
 import types
 import urllib.error
 import urllib.request
@@ -24,6 +25,8 @@ CASES = {
     "seconds": ([{"status": 429, "retry_after": "2"}, {"status": 200}], 2, [2.05]),
     "a date": ([{"status": 503, "retry_after": "Sun, 15 Nov 2026 12:00:05 GMT"}, {"status": 200}], 2, [5.05]),
     "a date that is past": ([{"status": 503, "retry_after": "Sun, 06 Nov 1994 08:49:37 GMT"}, {"status": 200}], 2, [0.05]),
+    "a date as C writes it": ([{"status": 503, "retry_after": "Sun Nov 15 12:00:05 2026"}, {"status": 200}], 2, [5.05]),
+    "a date with two digits": ([{"status": 503, "retry_after": "Sunday, 15-Nov-26 12:00:05 GMT"}, {"status": 200}], 2, [5.05]),
     "nonsense": ([{"status": 503, "retry_after": "-7"}, {"status": 200}], 2, [0.05]),
     "backoff doubles, attempts end": ([{"status": 502}] * 9, 4, [0.05, 0.1, 0.2]),
     "silence": ([{"status": 0}, {"status": 200}], 2, [0.05]),
@@ -61,6 +64,16 @@ def python_client():
 
 def python_answer(status, headers, code):
     return types.SimpleNamespace(status=status, headers=headers, code=code)
+
+
+@pytest.fixture(autouse=True)
+def far_from_greenwich(monkeypatch):
+    """HTTP's dates are in GMT, also those that do not say so."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -127,7 +140,7 @@ def compiled(tmp_path_factory):
 
 def node(folder, script, *words):
     (folder / "run.js").write_text('import { call, RetryBudget } from "./client.js";\n' + script)
-    done = subprocess.run(["node", "run.js", *words], cwd=folder, capture_output=True, text=True, timeout=60, env=QUIET)
+    done = subprocess.run(["node", "run.js", *words], cwd=folder, capture_output=True, text=True, timeout=60, env={**QUIET, "TZ": "America/New_York"})
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
