@@ -72,6 +72,7 @@ bool GrpcProtocol::idle() const {
   return true;
 }
 
+// A client that learns which of its calls were not seen may make them again elsewhere.
 void GrpcProtocol::on_timeout() {
   session_->go_away(http2::Error::none);
   send();

@@ -61,6 +61,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   bool idle() const override;
   bool waiting() const override { return owed_ > 0; }
   void on_timeout() override;
+  void on_idle_timeout() override { on_timeout(); }
   void on_drain() override;
 
  private:

@@ -441,6 +441,18 @@ TEST_F(GrpcConnection, DrainFinishesOpenCallsThenCloses) {
   EXPECT_TRUE(peer.link->closed());
 }
 
+TEST_F(GrpcConnection, AnIdleConnectionEndsWithTheLastCallThatWasSeen) {
+  H2Peer& peer = connect();
+  peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
+  peer.receive();
+  peer.protocol->on_idle_timeout();
+  const std::vector<Frame> frames = peer.receive();
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].type, NGHTTP2_GOAWAY);
+  EXPECT_EQ(frames[0].number(0), 1U);
+  EXPECT_EQ(frames[0].error(), static_cast<std::uint32_t>(NGHTTP2_NO_ERROR));
+}
+
 TEST_F(GrpcConnection, WatchersHearOfEveryChange) {
   H2Peer& peer = connect();
   peer.send_call(1, "/grpc.health.v1.Health/Watch", grpc_message("\x0a\x09ratelimit"));

@@ -265,8 +265,9 @@ void Connection::sweep() {
     return;
   }
   if (protocol_->idle()) {
-    if (older(since_, limits.idle_timeout)) close();
-    return;
+    if (!older(since_, limits.idle_timeout)) return;
+    protocol_->on_idle_timeout();
+    return close();
   }
   if (older(since_, limits.message_timeout)) time_out();
 }

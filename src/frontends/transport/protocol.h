@@ -78,6 +78,8 @@ class Protocol {
 
   // The message timeout ran out: say so in the protocol's own words, if it has any. The link closes afterwards.
   virtual void on_timeout() {}
+  // Nothing came for the idle timeout: likewise.
+  virtual void on_idle_timeout() {}
   // The server is leaving: finish what is begun, then call Link::close().
   virtual void on_drain() = 0;
 };
