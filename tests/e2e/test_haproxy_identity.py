@@ -284,11 +284,13 @@ def test_a_message_that_cannot_be_meant_is_refused_and_told(serve, arguments, to
     assert event["level"] == "error" and told in event["cause"]
 
 
-def test_without_weir_requests_go_through_and_a_store_that_is_away_denies_where_the_rule_says_so(serve, tmp_path):
+def test_without_weir_requests_go_through_and_a_store_that_is_away_denies_where_the_rule_says_so(serve, plain, tmp_path):
     haproxy, server = serve(rule("per-ip", "ip", 1, ", on_store_failure: deny"),
                             flags=("--store", f"redis://127.0.0.1:{free_port()}", "--hash-key-file", str(tmp_path / "key")))
     status, fields, body = haproxy.ask()
     assert status == 503 and json.loads(body)["type"].endswith("#temporary-reduced-capacity")
+    status, fields, body = plain(haproxy.spop).ask()
+    assert status == 503 and json.loads(body)["type"].endswith("#temporary-reduced-capacity") and fields["retry-after"] == "1"
     assert App.seen == []
     server.stop()
     status, fields, _ = haproxy.ask()
