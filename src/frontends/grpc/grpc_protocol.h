@@ -101,7 +101,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   std::size_t buffered_ = 0;
   std::uint32_t age_ = 0;
   int polls_ = 0;
-  bool inside_ = false;   // in on_bytes(), which sends at its end
+  bool inside_ = false;    // in on_bytes(), which sends at its end
   bool in_frame_ = false;  // the last bytes were the beginning of a frame, or of the greeting
   bool sweeping_ = false;
   bool polling_ = false;
