@@ -138,6 +138,7 @@ int bench_local(const Options& options, const AttributeArgs& args, const Termina
   std::vector<AttributeArgs> owners;
   std::vector<std::vector<Attribute>> requests;
   for (std::int64_t i = 0; i < options.keys; ++i) owners.push_back(args.numbered(i));
+  requests.reserve(owners.size());
   for (const AttributeArgs& owner : owners) requests.push_back(owner.attributes());
   ProcessClock clock;
   const TimePoint start = clock.now();

@@ -13,7 +13,7 @@ Status check_allowances(const Rule& rule, const AllowanceCheck& supported) {
   const auto check = [&](const AllowanceChange& change, const std::string& where) -> Status {
     if (is_unlimited(rule, change)) return success();
     const Result<Allowance> allowance = make_allowance(changed_spec(rule, change));
-    const Status status = allowance.ok() ? supported(allowance.value()) : Status(allowance.failure());
+    Status status = allowance.ok() ? supported(allowance.value()) : Status(allowance.failure());
     if (status.ok()) return status;
     return Failure{status.failure().code, "rule " + rule.id + ": " + where + status.failure().message};
   };
@@ -76,7 +76,7 @@ Result<std::shared_ptr<const RuleSet>> RuleBook::compile(const Result<Rules>& ru
   return set;
 }
 
-Status RuleBook::install(Result<Rules> rules, TimePoint now) {
+Status RuleBook::install(const Result<Rules>& rules, TimePoint now) {
   Result<std::shared_ptr<const RuleSet>> set = compile(rules);
   std::shared_ptr<const RuleSet> replaced;  // may be the last reference: destroyed after the lock is gone
   const std::lock_guard lock(mutex_);

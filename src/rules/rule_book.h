@@ -53,7 +53,7 @@ class RuleBook {
 
  private:
   Result<std::shared_ptr<const RuleSet>> compile(const Result<Rules>& rules);
-  Status install(Result<Rules> rules, TimePoint now);
+  Status install(const Result<Rules>& rules, TimePoint now);
 
   const AllowanceCheck supported_;
   RuleNames names_;

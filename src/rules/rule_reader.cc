@@ -53,6 +53,7 @@ constexpr std::pair<std::string_view, HashTag> kHashTags[] = {
 
 std::vector<std::string_view> algorithm_names() {
   std::vector<std::string_view> names;
+  names.reserve(kAlgorithmCount);
   for (int i = 0; i < kAlgorithmCount; ++i) names.push_back(algorithm_name(static_cast<Algorithm>(i)));
   return names;
 }

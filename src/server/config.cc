@@ -90,9 +90,8 @@ Status set_pairs(std::vector<NamedText>& target, const Result<std::vector<std::p
   if (!read.ok()) return read.failure();
   std::vector<NamedText> pairs;
   for (const auto& [name, text] : read.value()) {
-    const bool twice =
-        std::any_of(pairs.begin(), pairs.end(), [&](const NamedText& known) { return known.name == name; });
-    if (twice) return bad("has '" + name + "' twice");
+    const auto is_same = [&wanted = name](const NamedText& known) { return known.name == wanted; };
+    if (std::any_of(pairs.begin(), pairs.end(), is_same)) return bad("has '" + name + "' twice");
     if (name.empty() || text.empty() || name.size() + text.size() > kMaxTokenBytes) {
       return bad("has an entry that is empty or over 4096 bytes");
     }

@@ -290,7 +290,7 @@ class SnapshotReading {
 Status save_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id) {
   std::filesystem::path beside = path;
   beside += ".tmp";
-  const Status written = write_file(store, beside, key_id);
+  Status written = write_file(store, beside, key_id);
   if (!written.ok()) {
     ::unlink(beside.c_str());
     return written;

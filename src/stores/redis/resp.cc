@@ -68,12 +68,11 @@ void ReplyReader::clear() {
 }
 
 ReplyReader::Progress ReplyReader::read_line(std::size_t& at, std::string_view& line) {
-  const char* start = buffer_.data() + at;
-  const auto* end = static_cast<const char*>(std::memchr(start, '\r', buffer_.size() - at));
-  if (end == nullptr || end + 1 == buffer_.data() + buffer_.size()) return Progress::incomplete;
-  if (end[1] != '\n') return Progress::broken;
-  line = {start, static_cast<std::size_t>(end - start)};
-  at += line.size() + 2;
+  const std::size_t end = buffer_.find('\r', at);
+  if (end == std::string::npos || end + 1 == buffer_.size()) return Progress::incomplete;
+  if (buffer_[end + 1] != '\n') return Progress::broken;
+  line = std::string_view(buffer_).substr(at, end - at);
+  at = end + 2;
   return Progress::complete;
 }
 
