@@ -47,6 +47,12 @@ DescriptorTree::Place DescriptorTree::step(Place from, const DescriptorEntry& en
 std::optional<DescriptorTree::Place> DescriptorTree::next(Place from, const Attribute& attribute) const {
   auto edge = edges_.find(EdgeView{from, Kind::equal, attribute.name, attribute.value});
   if (edge != edges_.end()) return edge->second;
+  // A value that is written like a beginning is equal to it, whichever beginning stands first.
+  if (attribute.value.ends_with('*')) {
+    const std::string_view start = attribute.value.substr(0, attribute.value.size() - 1);
+    edge = edges_.find(EdgeView{from, Kind::beginning, attribute.name, start});
+    if (edge != edges_.end()) return edge->second;
+  }
   for (const Beginning& each : places_[from].beginnings) {
     if (each.key == attribute.name && attribute.value.starts_with(each.start)) return each.to;
   }

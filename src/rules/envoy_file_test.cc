@@ -77,6 +77,21 @@ descriptors:
         rate_limit: {unlimited: true}
 )";
 
+// Where the original is asked with a value that is itself written foo*, the descriptor of that very value counts.
+TEST(EnvoyFile, AValueThatIsWrittenLikeABeginningIsEqualToIt) {
+  const Result<ForeignRules> read = read_text_of(R"(
+domain: d
+descriptors:
+  - {key: path, value: "f*", rate_limit: {unit: day, requests_per_unit: 1, name: short}}
+  - {key: path, value: "foo*", rate_limit: {unit: day, requests_per_unit: 2, name: long}}
+)");
+  ASSERT_TRUE(read.ok()) << read.failure().message;
+  const Set set(read.value().rules);
+  EXPECT_THAT(set.match({{"domain", "d"}, {"path", "foo*"}}), ElementsAre("long"));
+  EXPECT_THAT(set.match({{"domain", "d"}, {"path", "foobar"}}), ElementsAre("short"));
+  EXPECT_THAT(set.match({{"domain", "d"}, {"path", "fo*"}}), ElementsAre("short"));
+}
+
 TEST(EnvoyFile, UnlimitedSaysSoInShadowModeToo) {
   const Result<ForeignRules> read =
       read_text_of("domain: d\ndescriptors: [{key: a, shadow_mode: true, rate_limit: {unlimited: true}}]\n");
