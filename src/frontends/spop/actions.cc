@@ -1,6 +1,6 @@
 #include "frontends/spop/actions.h"
 
-#include <algorithm>
+#include <optional>
 #include <string_view>
 
 #include "frontends/http/decision_headers.h"
@@ -49,8 +49,11 @@ void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::u
   const std::size_t begun = begin_frame(out, FrameType::ack, stream, frame);
   set_verdict(out, decision.allowed, http::default_status(decision), reason_name(decision.reason));
   set(out, "degraded", decision.degraded ? 1 : 0);
-  const RuleOutcome* const rule = decision.decisive();
-  if (rule != nullptr && !rule->unlimited) set(out, "remaining", std::max<std::int64_t>(0, rule->remaining));
+  if (const std::optional<http::LegacyFields> fields = http::legacy_fields(decision)) {
+    set(out, "limit", fields->limit);
+    set(out, "remaining", fields->remaining);
+    set(out, "reset", fields->reset_seconds);
+  }
   if (const std::int64_t seconds = http::retry_after_seconds(decision); seconds > 0) set(out, "retry_after", seconds);
   if (decision.delay.count() > 0) set(out, "delay_ms", ceil_ms(decision.delay));
 

@@ -115,7 +115,9 @@ TEST_F(SpopTest, AllowsThenDenies) {
   EXPECT_THAT(allowed.values, Contains(Pair("allowed", "1")));
   EXPECT_THAT(allowed.values, Contains(Pair("status", "200")));
   EXPECT_THAT(allowed.values, Contains(Pair("reason", "ok")));
+  EXPECT_THAT(allowed.values, Contains(Pair("limit", "2")));
   EXPECT_THAT(allowed.values, Contains(Pair("remaining", "1")));
+  EXPECT_THAT(allowed.values, Contains(Pair("reset", "5")));
   EXPECT_THAT(allowed.values, Contains(Pair("ratelimit", "\"per-ip\";r=1;t=5")));
   EXPECT_THAT(allowed.values, Contains(Pair("ratelimit_policy", "\"per-ip\";q=2;w=10")));
   EXPECT_THAT(allowed.values, Not(Contains(Key("retry_after"))));
