@@ -3,6 +3,7 @@ import os
 import pathlib
 import shutil
 import sys
+import time
 
 import pytest
 
@@ -17,3 +18,10 @@ def program(name):
     if found is None:
         pytest.skip(f"{name} is not here")
     return found
+
+
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

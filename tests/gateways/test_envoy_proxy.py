@@ -2,10 +2,9 @@
 
 import pathlib
 import subprocess
-import time
 
 import pytest
-from conftest import ROOT, program
+from conftest import ROOT, program, until
 from test_cli import Server
 from test_gateways import App, Gateway, wait_for
 
@@ -50,13 +49,6 @@ def envoy(tmp_path):
     made = Envoy(tmp_path)
     yield made
     made.stop()
-
-
-def until(condition):
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_allowed_requests_reach_the_backend_and_denied_ones_do_not(envoy):

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from conftest import program
+from conftest import program, until
 from test_gateways import App, Gateway, wait_for
 
 
@@ -19,6 +19,9 @@ class Traefik(Gateway):
         with open(self.folder / "gateway.log", "w") as log:
             self.process = subprocess.Popen([program("traefik"), "--configFile=traefik.yml"], cwd=self.folder, stdout=log, stderr=log)
         wait_for(self.ports["gateway"])
+        # Traefik listens before it has read its routes.
+        until(lambda: self.ask("/no-rule-applies")[0] != 404)
+        App.seen.clear()
 
 
 @pytest.fixture
