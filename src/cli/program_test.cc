@@ -141,7 +141,7 @@ TEST_F(ProgramTest, EveryVerbHelpsWithExamples) {
       {"serve"},           {"check"}, {"rules", "validate"}, {"rules", "explain"},
       {"rules", "import"}, {"bench"}, {"version"},           {"completion"}};
   for (std::vector<std::string> verb : verbs) {
-    verb.push_back("--help");
+    verb.emplace_back("--help");
     EXPECT_EQ(run(verb), kExitAllowed) << verb[0];
     EXPECT_THAT(out_.str(), HasSubstr("Example"));
     EXPECT_THAT(out_.str(), HasSubstr("  weir ")) << verb[0];

@@ -46,7 +46,7 @@ class ScriptedStore final : public Store {
 
 class EngineTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Engine> engine_with(Rules rules, std::shared_ptr<Store> store = nullptr) {
+  std::unique_ptr<Engine> engine_with(const Rules& rules, const std::shared_ptr<Store>& store = nullptr) {
     auto book = std::make_shared<rules::RuleBook>();
     const Status loaded = book->replace(rules);
     EXPECT_TRUE(loaded.ok()) << (loaded.ok() ? "" : loaded.failure().message);

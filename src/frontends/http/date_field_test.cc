@@ -18,7 +18,6 @@ namespace {
 
 using frontends::TestClient;
 using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
 using namespace std::chrono_literals;
 

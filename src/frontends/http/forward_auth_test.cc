@@ -19,7 +19,6 @@ namespace {
 
 using frontends::eventually;
 using frontends::TestClient;
-using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
