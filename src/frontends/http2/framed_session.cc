@@ -240,7 +240,10 @@ void FramedSession::begin_request(std::int32_t id, std::string_view block, bool 
   stream.flow.send_window = peer_window_;
   streams_.insert(stream);
   if (!take_fields(stream, block)) return;
-  if (ends_request && stream.flow.content_left > 0) return reset(stream, Error::protocol);
+  if (ends_request && stream.flow.content_left > 0) {
+    known_.block.clear();
+    return reset(stream, Error::protocol);
+  }
   stream.request_ended = ends_request;
   events_.on_headers_end(stream);
   if (ends_request && !stream.flow.ended && !stream.flow.gone) events_.on_request_end(stream);

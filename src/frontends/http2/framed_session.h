@@ -45,7 +45,7 @@ class FramedSession final : public Session {
     std::size_t continuations = 0;
     bool ends_request = false;
   };
-  // The last request's fields, if the same bytes would mean the same again.
+  // The fields of the last request that had on_headers_end(), if the same bytes would mean the same again.
   struct Known {
     std::string block;
     std::int64_t content_length = -1;

@@ -61,6 +61,18 @@ TEST_F(FramedConnection, TheSameBytesAfterTheTableChangedAreReadAnew) {
   }
 }
 
+TEST_F(FramedConnection, ARequestThatEndsBeforeItsBodyIsNoPatternForTheNext) {
+  Recorder& peer = connect();
+  peer.receive(get(1));
+  const std::string block =
+      header_block({{":method", "POST"}, {":scheme", "http"}, {":path", "/"}, {"content-length", "5"}});
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole, 3, block));
+  EXPECT_THAT(peer.answers[3].resets, ElementsAre(NGHTTP2_PROTOCOL_ERROR));
+  peer.receive(frame(NGHTTP2_HEADERS, kOpen, 17, block) + frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 17, "five!"));
+  EXPECT_THAT(peer.log, Contains("17 :method=POST"));
+  EXPECT_TRUE(peer.answers[17].ended);
+}
+
 TEST_F(FramedConnection, AnAnswerAheadOfItsRequestAsksForNoMoreOfIt) {
   Recorder& peer = connect();
   peer.receive(get(5, kOpen));

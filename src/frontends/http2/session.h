@@ -56,7 +56,7 @@ class Events {
   virtual Stream& on_stream(std::int32_t id) = 0;
   // Its header fields, one by one, then on_headers_end(). Trailers are not told.
   virtual void on_field(Stream& stream, std::string_view name, std::string_view value) = 0;
-  // Instead of on_field(): the fields are those of the last request that had any told.
+  // Instead of on_field(): the fields are those of the last request that had on_headers_end().
   virtual void on_same_fields(Stream& stream) = 0;
   virtual void on_headers_end(Stream& stream) = 0;
   virtual void on_body(Stream& stream, std::string_view bytes) = 0;

@@ -219,7 +219,7 @@ class Script {
  private:
   std::string whole_request() {
     const std::string body = some_body();
-    if (pick_(5) == 0) return begin(NGHTTP2_FLAG_END_STREAM, std::nullopt);
+    if (pick_(5) == 0) return begin(NGHTTP2_FLAG_END_STREAM, pick_(4) == 0 ? std::optional(pick_(2)) : std::nullopt);
     const bool tell_length = pick_(4) == 0;
     std::string bytes = begin(0, tell_length ? std::optional(body.size() + (pick_(8) == 0 ? 1 : 0)) : std::nullopt);
     return bytes + frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, latest_, body);
