@@ -65,7 +65,6 @@ class PendingCall {
 struct CallHead {
   const Method* method = nullptr;
   Duration timeout{0};
-  std::size_t bytes = 0;  // of all fields, as HTTP/2 counts them
   bool post = false;
   bool grpc_content = false;
   bool has_timeout = false;

@@ -9,8 +9,6 @@ namespace weir::grpc {
 namespace {
 
 constexpr std::size_t kPrefixBytes = 5;
-// What HTTP/2 counts for a field besides its bytes.
-constexpr std::size_t kFieldOverhead = 32;
 // Sweeps that a request may see before it is stale; the sweeps are request_timeout / 2 apart.
 constexpr std::uint32_t kStaleAge = 2;
 
@@ -105,7 +103,6 @@ http2::Stream& GrpcProtocol::on_stream(std::int32_t id) {
 
 void GrpcProtocol::on_field(http2::Stream& stream, std::string_view name, std::string_view value) {
   CallHead& head = as_call(stream).head_;
-  head.bytes += name.size() + value.size() + kFieldOverhead;
   if (name == ":path") head.method = services_->find(value);
   if (name == ":method") head.post = value == "POST";
   if (name == "content-type") head.grpc_content = is_grpc_content_type(value);
@@ -127,13 +124,14 @@ void GrpcProtocol::on_headers_end(http2::Stream& stream) {
     call.has_deadline_ = true;
     call.deadline_ = services_->clock().now() + head.timeout;
   }
-  if (head.bytes > services_->limits().http2.header_list) {
-    return call.finish(Code::resource_exhausted, "the headers are too large");
-  }
   if (!head.post) return refuse(call, "405");
   if (!head.grpc_content) return refuse(call, "415");
   if (head.method == nullptr) return call.finish(Code::unimplemented, "unknown service or method");
   if (head.bad_timeout) return call.finish(Code::invalid_argument, "malformed grpc-timeout");
+}
+
+void GrpcProtocol::on_headers_too_large(http2::Stream& stream) {
+  as_call(stream).finish(Code::resource_exhausted, "the headers are too large");
 }
 
 // Not gRPC: answered as plain HTTP.

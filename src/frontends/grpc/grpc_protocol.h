@@ -72,6 +72,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   void on_field(http2::Stream& stream, std::string_view name, std::string_view value) override;
   void on_same_fields(http2::Stream& stream) override;
   void on_headers_end(http2::Stream& stream) override;
+  void on_headers_too_large(http2::Stream& stream) override;
   void on_body(http2::Stream& stream, std::string_view bytes) override;
   void on_request_end(http2::Stream& stream) override;
   void on_closed(http2::Stream& stream) override;

@@ -35,7 +35,7 @@ bool good_scheme(std::string_view value) {
 
 }  // namespace
 
-bool FieldRules::accept(std::string_view name, std::string_view value) {
+bool FieldRules::well_formed(std::string_view name, std::string_view value) {
   if (name.empty()) return false;
   if (name.front() == ':') return accept_pseudo(name, value);
   regular_seen_ = true;

@@ -7,12 +7,14 @@
 namespace weir::http2 {
 namespace {
 
+constexpr std::size_t kMostBytes = 1000;
+
 bool good(const Fields& fields, FieldRules::Block block = FieldRules::Block::request) {
-  FieldRules rules(block);
+  FieldRules rules(block, kMostBytes);
   for (const auto& [name, value] : fields) {
     if (!rules.accept(name, value)) return false;
   }
-  return rules.complete();
+  return rules.good();
 }
 
 Fields request(const Fields& more = {}) {
@@ -26,6 +28,26 @@ TEST(FieldRules, AnOrdinaryRequestIsGood) {
   EXPECT_TRUE(good(request({{"te", "trailers"}, {"content-length", "12"}, {"x-empty", ""}, {"grpc-timeout", "1S"}})));
   EXPECT_TRUE(good({{":method", "OPTIONS"}, {":scheme", "http"}, {":path", "*"}}));
   EXPECT_TRUE(good({{":method", "CONNECT"}, {":authority", "weir:1"}}));
+}
+
+TEST(FieldRules, NothingBehindTheFieldThatIsTooMuchIsAccepted) {
+  FieldRules rules(FieldRules::Block::trailers, kMostBytes);
+  const std::string half(kMostBytes / 2 - 1 - FieldRules::kFieldOverhead, 'x');
+  EXPECT_TRUE(rules.accept("a", half));
+  EXPECT_TRUE(rules.accept("b", half));
+  EXPECT_FALSE(rules.too_large());
+  EXPECT_FALSE(rules.accept("c", ""));
+  EXPECT_TRUE(rules.too_large());
+  EXPECT_FALSE(rules.accept("", ""));
+  EXPECT_TRUE(rules.too_large());
+}
+
+TEST(FieldRules, AMalformedBlockStaysSoHoweverLargeItGets) {
+  FieldRules rules(FieldRules::Block::trailers, kMostBytes);
+  EXPECT_FALSE(rules.accept("Upper", "x"));
+  EXPECT_FALSE(rules.accept("a", std::string(kMostBytes, 'x')));
+  EXPECT_FALSE(rules.too_large());
+  EXPECT_FALSE(rules.good());
 }
 
 TEST(FieldRules, WhatEveryRequestHasMustBeThereOnce) {
@@ -78,7 +100,7 @@ TEST(FieldRules, PathsBeginWithASlash) {
 }
 
 TEST(FieldRules, TheLengthIsRead) {
-  FieldRules rules(FieldRules::Block::request);
+  FieldRules rules(FieldRules::Block::request, kMostBytes);
   EXPECT_EQ(rules.content_length(), -1);
   EXPECT_TRUE(rules.accept("content-length", "1234"));
   EXPECT_EQ(rules.content_length(), 1234);

@@ -238,18 +238,18 @@ void FramedSession::begin_request(std::int32_t id, std::string_view block, bool 
   Stream& stream = events_.on_stream(id);
   stream.flow = {};
   stream.flow.send_window = peer_window_;
+  stream.request_ended = ends_request;
   streams_.insert(stream);
   if (!take_fields(stream, block)) return;
   if (ends_request && stream.flow.content_left > 0) {
     known_.block.clear();
     return reset(stream, Error::protocol);
   }
-  stream.request_ended = ends_request;
   events_.on_headers_end(stream);
   if (ends_request && !stream.flow.ended && !stream.flow.gone) events_.on_request_end(stream);
 }
 
-// False: the request is malformed and reset, or the connection has failed.
+// False: the request is malformed and reset, or too large and answered, or the connection has failed.
 bool FramedSession::take_fields(Stream& stream, std::string_view block) {
   if (block == known_.block && !block.empty()) {
     stream.flow.content_left = known_.content_length;
@@ -257,17 +257,19 @@ bool FramedSession::take_fields(Stream& stream, std::string_view block) {
     return true;
   }
   known_.block.clear();
-  FieldRules rules(FieldRules::Block::request);
-  bool good = true;
+  FieldRules rules(FieldRules::Block::request, limits_.header_list);
   const bool sense = decoder_.decode(block, [&](std::string_view name, std::string_view value) {
-    good = good && rules.accept(name, value);
-    if (good) events_.on_field(stream, name, value);
+    if (rules.accept(name, value)) events_.on_field(stream, name, value);
   });
   if (!sense) {
     fail(Error::compression, "header fields that make no sense");
     return false;
   }
-  if (!good || !rules.complete()) {
+  if (rules.too_large()) {
+    events_.on_headers_too_large(stream);
+    return false;
+  }
+  if (!rules.good()) {
     reset(stream, Error::protocol);
     return false;
   }
@@ -281,12 +283,12 @@ bool FramedSession::take_fields(Stream& stream, std::string_view block) {
 
 void FramedSession::take_trailers(Stream& stream, std::string_view block, bool ends_request) {
   known_.block.clear();
-  FieldRules rules(FieldRules::Block::trailers);
-  bool good = ends_request;
+  FieldRules rules(FieldRules::Block::trailers, limits_.header_list);
   const bool sense = decoder_.decode(
-      block, [&](std::string_view name, std::string_view value) { good = good && rules.accept(name, value); });
+      block, [&](std::string_view name, std::string_view value) { static_cast<void>(rules.accept(name, value)); });
   if (!sense) return fail(Error::compression, "header fields that make no sense");
-  if (!good) return reset(stream, Error::protocol);
+  if (rules.too_large()) return reset(stream, Error::enhance_your_calm);
+  if (!rules.good() || !ends_request) return reset(stream, Error::protocol);
   end_request(stream);
 }
 

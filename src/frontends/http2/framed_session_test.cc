@@ -128,6 +128,29 @@ TEST_F(FramedConnection, AWindowMayShrinkBelowNothing) {
   EXPECT_TRUE(peer.answers[17].ended);
 }
 
+TEST_F(FramedConnection, AFieldRepeatedByReferenceCountsEveryTime) {
+  // 4,000 bytes that are remembered, then a byte for each repetition: as much as five frames hold.
+  const std::string bomb = "\x40\x01x\x7f\xa1\x1e" + std::string(4000, 'y');
+  const auto in_five_frames = [](std::int32_t stream, std::uint8_t flags, std::string first) {
+    first.resize(kMaxPayload, '\xbe');
+    const std::string rest(kMaxPayload, '\xbe');
+    std::string bytes = frame(NGHTTP2_HEADERS, flags, stream, first);
+    for (int i = 0; i < 3; ++i) bytes += frame(NGHTTP2_CONTINUATION, 0, stream, rest);
+    return bytes + frame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, stream, rest);
+  };
+  Recorder& peer = connect();
+  peer.receive(in_five_frames(1, NGHTTP2_FLAG_END_STREAM, "\x83\x86\x84" + bomb));
+  EXPECT_THAT(peer.log, ElementsAre("1 begins", "1 too large after 7"));
+  EXPECT_TRUE(peer.answers[1].ended);
+  // In trailers too.
+  peer.receive(get(3, kOpen) + in_five_frames(3, NGHTTP2_FLAG_END_STREAM, bomb));
+  EXPECT_THAT(peer.answers[3].resets, ElementsAre(NGHTTP2_ENHANCE_YOUR_CALM));
+  // The table is as the client believes it to be.
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole, 17, "\x83\x86\x84\xbe"));
+  EXPECT_THAT(peer.log, Contains("17 x=" + std::string(4000, 'y')));
+  EXPECT_FALSE(peer.finished());
+}
+
 TEST_F(FramedConnection, FaultsOfOneStreamEndThatStream) {
   Recorder& peer = connect();
   for (const std::int32_t stream : {1, 3, 9, 11}) peer.receive(get(stream, kOpen));

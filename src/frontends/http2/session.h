@@ -59,6 +59,8 @@ class Events {
   // Instead of on_field(): the fields are those of the last request that had on_headers_end().
   virtual void on_same_fields(Stream& stream) = 0;
   virtual void on_headers_end(Stream& stream) = 0;
+  // Instead of on_headers_end(): the fields are larger than SessionLimits::header_list. To be answered at once.
+  virtual void on_headers_too_large(Stream& stream) = 0;
   virtual void on_body(Stream& stream, std::string_view bytes) = 0;
   // The request is whole: stream.request_ended is set.
   virtual void on_request_end(Stream& stream) = 0;
@@ -71,7 +73,7 @@ class Events {
 
 struct SessionLimits {
   std::uint32_t streams = 256;                          // open at the same time
-  std::uint32_t header_list = std::uint32_t{16} << 10;  // announced; on_field() sees the fields and enforces it
+  std::uint32_t header_list = std::uint32_t{16} << 10;  // all fields of a request, as HTTP/2 counts them
   std::uint32_t window = std::uint32_t{256} << 10;      // what a peer may send ahead, per stream and in all
 };
 

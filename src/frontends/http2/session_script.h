@@ -86,6 +86,10 @@ class Recorder final : public Events {
     note(stream.id, "headers end");
     if (stream.id % 8 == 5) answer(stream);
   }
+  void on_headers_too_large(Stream& stream) override {
+    note(stream.id, "too large after " + std::to_string(static_cast<Exchange&>(stream).fields.size()));
+    answer(stream);
+  }
   void on_body(Stream& stream, std::string_view bytes) override { bodies_[stream.id] += bytes; }
   void on_request_end(Stream& stream) override {
     // FramedSession does not tell the end of a request whose answer is out.
