@@ -1,14 +1,8 @@
-// gRPC over raw HTTP/2 frames: what correct clients get, and what wrong, slow and hostile ones do (faults 22 and 23).
+// gRPC over raw HTTP/2 frames: what correct clients get, and wrong ones. Slow and hostile ones: grpc_bounds_test.cc.
 #include "frontends/grpc/grpc_protocol.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-
-#include "envoy/service/ratelimit/v3/rls.pb.h"
+#include "frontends/grpc/grpc_connection.h"
 #include "frontends/grpc/grpc_text.h"
-#include "frontends/grpc/h2_peer.h"
 #include "frontends/grpc/rls_service.h"
 
 namespace weir::grpc {
@@ -16,65 +10,8 @@ namespace {
 
 namespace pb = ::envoy::service::ratelimit::v3;
 using std::chrono::milliseconds;
-using std::chrono::minutes;
-using std::chrono::seconds;
 using testing::Contains;
 using testing::Pair;
-
-constexpr std::uint32_t kCancel = NGHTTP2_CANCEL;
-constexpr std::uint32_t kCalm = NGHTTP2_ENHANCE_YOUR_CALM;
-
-std::string some_request() {
-  pb::RateLimitRequest request;
-  request.set_domain("shop");
-  auto& entry = *request.add_descriptors()->add_entries();
-  entry.set_key("user");
-  entry.set_value("ann");
-  return request.SerializeAsString();
-}
-
-class GrpcConnection : public testing::Test {
- protected:
-  GrpcConnection() {
-    limiter.answer = toy_decision("per-user", 10, 9, minutes(1));
-    options.clock = clock;
-    options.ready = [this] { return ready; };
-  }
-  H2Peer& connect() {
-    peer_ = std::make_unique<H2Peer>(limiter, options);
-    peer_->greet();
-    return *peer_;
-  }
-  std::string status_of(H2Peer& peer, std::int32_t stream) {
-    return peer.receive_answers()[stream].fields["grpc-status"];
-  }
-  // The last frame must be a GOAWAY for this reason, and the connection closed.
-  void expect_ended(H2Peer& peer, std::uint32_t error) {
-    const std::vector<Frame> frames = peer.receive();
-    ASSERT_FALSE(frames.empty());
-    EXPECT_EQ(frames.back().type, NGHTTP2_GOAWAY);
-    EXPECT_EQ(frames.back().error(), error);
-    EXPECT_TRUE(peer.link->closed());
-  }
-  // Sends `piece` until the connection is closed; fails after `most`.
-  std::size_t send_until_closed(H2Peer& peer, const std::string& piece, std::size_t most) {
-    std::size_t sent = 0;
-    while (!peer.link->closed() && sent < most) {
-      peer.send(piece);
-      ++sent;
-    }
-    EXPECT_TRUE(peer.link->closed()) << "after " << sent;
-    return sent;
-  }
-
-  std::shared_ptr<ManualClock> clock = std::make_shared<ManualClock>();
-  ToyLimiter limiter;
-  GrpcOptions options;
-  bool ready = true;
-
- private:
-  std::unique_ptr<H2Peer> peer_;
-};
 
 TEST_F(GrpcConnection, AnswersACallWithHeadMessageAndTrailers) {
   H2Peer& peer = connect();
@@ -101,40 +38,11 @@ TEST_F(GrpcConnection, TakesBytesOneByOne) {
   EXPECT_EQ(status_of(peer, 1), "0");
 }
 
-TEST_F(GrpcConnection, StopsWhereItIsWhileThePeerDoesNotRead) {
-  H2Peer& peer = connect();
-  peer.link->set_congested(true);
-  const std::size_t before = peer.consumed;
-  peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
-  EXPECT_EQ(peer.consumed, before);
-  EXPECT_TRUE(limiter.asked.empty());
-}
-
 TEST_F(GrpcConnection, Http1IsClosedWithoutAWord) {
   H2Peer peer(limiter, options);
   peer.send("GET / HTTP/1.1\r\nHost: weir\r\n\r\n");
   EXPECT_TRUE(peer.link->closed());
   EXPECT_EQ(peer.link->output(), "");
-}
-
-TEST_F(GrpcConnection, HalfAGreetingIsAMessageUnderWayAndAWholeOneIsNot) {
-  H2Peer peer(limiter, options);
-  EXPECT_TRUE(peer.protocol->idle()) << "nothing has come";
-  peer.send(std::string(H2Peer::kPreface.substr(0, 10)));
-  EXPECT_FALSE(peer.protocol->idle());
-  peer.send(std::string(H2Peer::kPreface.substr(10)));
-  EXPECT_TRUE(peer.protocol->idle());
-}
-
-TEST_F(GrpcConnection, HalfAFrameIsAMessageUnderWay) {
-  H2Peer& peer = connect();
-  const std::string ping = frame(NGHTTP2_PING, 0, 0, "12345678");
-  for (const std::size_t size : {1U, 8U, 9U, 16U}) {
-    peer.send(ping.substr(0, size));
-    EXPECT_FALSE(peer.protocol->idle()) << size;
-    peer.send(ping.substr(size));
-    EXPECT_TRUE(peer.protocol->idle()) << size;
-  }
 }
 
 TEST_F(GrpcConnection, WhatIsNoGrpcIsAnsweredInHttp) {
@@ -198,22 +106,6 @@ TEST_F(GrpcConnection, OversizedMessagesAreRefusedByTheirPrefixAndTheRestIsNotWa
   EXPECT_TRUE(answer.reset);
   EXPECT_EQ(answer.reset_error, static_cast<std::uint32_t>(NGHTTP2_NO_ERROR));
   EXPECT_TRUE(peer.protocol->idle());
-}
-
-TEST_F(GrpcConnection, IncompleteRequestsTogetherAreBounded) {
-  options.limits.message = 1000;
-  options.limits.buffered = 2500;
-  H2Peer& peer = connect();
-  const std::string half = grpc_message(std::string(1000, 'x')).substr(0, 900);
-  for (std::int32_t stream = 1; stream <= 5; stream += 2) {
-    peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream,
-                    header_block(call_fields(RlsService::kShouldRateLimit))) +
-              frame(NGHTTP2_DATA, 0, stream, half));
-  }
-  auto answers = peer.receive_answers();
-  EXPECT_EQ(answers.count(1), 0U);
-  EXPECT_EQ(answers.count(3), 0U);
-  EXPECT_EQ(answers[5].fields["grpc-status"], "8");
 }
 
 TEST_F(GrpcConnection, LargeHeadersAreAStatusError) {
@@ -295,46 +187,6 @@ TEST_F(GrpcConnection, AnswersToAClosedConnectionAreDropped) {
   EXPECT_EQ(peer.link->output(), "");
 }
 
-TEST_F(GrpcConnection, StreamsAreCapped) {
-  limiter.later = true;
-  options.limits.http2.streams = 8;
-  H2Peer& peer = connect();
-  peer.send(frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, ""));
-  for (std::int32_t stream = 1; stream <= 17; stream += 2) {
-    peer.send_call(stream, RlsService::kShouldRateLimit, grpc_message(some_request()));
-  }
-  EXPECT_EQ(limiter.asked.size(), 8U);
-}
-
-TEST_F(GrpcConnection, AnAnswerWaitsForThePeersWindow) {
-  H2Peer peer(limiter, options);
-  peer.send(H2Peer::kPreface);
-  // SETTINGS_INITIAL_WINDOW_SIZE = 0
-  peer.send(frame(NGHTTP2_SETTINGS, 0, 0, big_endian(4, 2) + big_endian(0, 4)));
-  peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
-  EXPECT_EQ(peer.receive_answers()[1].body, "");
-  peer.send(frame(NGHTTP2_WINDOW_UPDATE, 0, 1, big_endian(1000, 4)));
-  auto answer = peer.receive_answers()[1];
-  EXPECT_NE(answer.body, "");
-  EXPECT_EQ(answer.fields["grpc-status"], "0");
-}
-
-TEST_F(GrpcConnection, RequestsThatNeverEndAndAnswersThatAreNeverTakenAreReset) {
-  H2Peer peer(limiter, options);
-  peer.send(H2Peer::kPreface);
-  peer.send(frame(NGHTTP2_SETTINGS, 0, 0, big_endian(4, 2) + big_endian(0, 4)));
-  peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
-  peer.send(
-      frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3, header_block(call_fields(RlsService::kShouldRateLimit))));
-  peer.receive();
-  EXPECT_FALSE(peer.protocol->idle());
-  for (int i = 0; i < 3; ++i) peer.link->run_timers(options.limits.request_timeout);
-  auto answers = peer.receive_answers();
-  for (const std::int32_t stream : {1, 3}) EXPECT_EQ(answers[stream].reset_error, kCancel) << stream;
-  EXPECT_TRUE(peer.protocol->idle());
-  EXPECT_FALSE(peer.link->closed());
-}
-
 TEST_F(GrpcConnection, PingsAreAnswered) {
   H2Peer& peer = connect();
   peer.send(frame(NGHTTP2_PING, 0, 0, "12345678"));
@@ -343,79 +195,6 @@ TEST_F(GrpcConnection, PingsAreAnswered) {
   EXPECT_EQ(frames[0].type, NGHTTP2_PING);
   EXPECT_EQ(frames[0].flags, NGHTTP2_FLAG_ACK);
   EXPECT_EQ(frames[0].payload, "12345678");
-}
-
-TEST_F(GrpcConnection, FloodsOfControlFramesEndInGoAway) {
-  const std::map<std::string, std::string> floods = {
-      {"ping", frame(NGHTTP2_PING, 0, 0, "12345678")},
-      {"settings", frame(NGHTTP2_SETTINGS, 0, 0, "")},
-      {"priority", frame(NGHTTP2_PRIORITY, 0, 1, std::string(5, '\0'))},
-      {"window", frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(1, 4))},
-  };
-  for (const auto& [name, piece] : floods) {
-    SCOPED_TRACE(name);
-    H2Peer& peer = connect();
-    EXPECT_LE(send_until_closed(peer, piece, 5000), static_cast<std::size_t>(http2::FloodGuard::kControlBurst) + 1);
-    expect_ended(peer, kCalm);
-  }
-}
-
-TEST_F(GrpcConnection, AFloodInOnePieceEndsInGoAwayWithBoundedOutput) {
-  H2Peer& peer = connect();
-  std::string flood;
-  for (int i = 0; i < 50'000; ++i) flood += frame(NGHTTP2_PING, 0, 0, "12345678");
-  peer.send(flood);
-  EXPECT_LT(peer.link->output().size(), std::size_t{64} << 10);
-  expect_ended(peer, kCalm);
-}
-
-TEST_F(GrpcConnection, EmptyDataFramesEndInGoAway) {
-  H2Peer& peer = connect();
-  peer.send(
-      frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, header_block(call_fields(RlsService::kShouldRateLimit))));
-  send_until_closed(peer, frame(NGHTTP2_DATA, 0, 1, ""), 5000);
-  expect_ended(peer, kCalm);
-}
-
-TEST_F(GrpcConnection, RapidResetEndsInGoAway) {
-  H2Peer& peer = connect();
-  const std::string headers = header_block(call_fields(RlsService::kShouldRateLimit));
-  std::int32_t stream = 1;
-  for (; !peer.link->closed() && stream < 20'000; stream += 2) {
-    peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, headers) +
-              frame(NGHTTP2_RST_STREAM, 0, stream, big_endian(kCancel, 4)));
-  }
-  EXPECT_LE(stream / 2, http2::FloodGuard::kResetBurst + 2);
-  expect_ended(peer, kCalm);
-}
-
-TEST_F(GrpcConnection, ContinuationFloodEndsInGoAway) {
-  H2Peer& peer = connect();
-  const std::string block = header_block(call_fields(RlsService::kShouldRateLimit));
-  peer.send(frame(NGHTTP2_HEADERS, 0, 1, block));
-  const std::string more = frame(NGHTTP2_CONTINUATION, 0, 1, header_block({{"x-more", "and more"}}));
-  EXPECT_LE(send_until_closed(peer, more, 5000), 16U);
-  expect_ended(peer, kCalm);
-}
-
-TEST_F(GrpcConnection, HonestKeepaliveAndTrafficAreNoFlood) {
-  H2Peer& peer = connect();
-  const std::string ping = frame(NGHTTP2_PING, 0, 0, "12345678");
-  for (int i = 0; i < 5000; ++i) {
-    clock->advance(milliseconds(10));
-    peer.send(ping);
-  }
-  for (std::int32_t stream = 1; stream < 10'000; stream += 2) {
-    peer.send_call(stream, RlsService::kShouldRateLimit, grpc_message(some_request()));
-    peer.send(ping + frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(200, 4)));
-  }
-  EXPECT_FALSE(peer.link->closed());
-}
-
-TEST_F(GrpcConnection, MalformedFramesEndInGoAway) {
-  H2Peer& peer = connect();
-  peer.send(frame(NGHTTP2_PING, 0, 0, "short"));
-  expect_ended(peer, NGHTTP2_FRAME_SIZE_ERROR);
 }
 
 TEST_F(GrpcConnection, DrainFinishesOpenCallsThenCloses) {

@@ -49,9 +49,9 @@ class H2Peer {
     consumed += count;
     unread_.erase(0, count);
   }
-  void greet() {
+  void greet(std::string_view settings = {}) {
     send(kPreface);
-    send(frame(NGHTTP2_SETTINGS, 0, 0, ""));
+    send(frame(NGHTTP2_SETTINGS, 0, 0, settings));
     receive();
   }
   void send_call(std::int32_t stream, std::string_view path, std::string_view body) {

@@ -1,0 +1,169 @@
+// What slow and hostile clients may take of a connection, over raw HTTP/2 frames (faults 21 to 23).
+#include <map>
+
+#include "frontends/grpc/grpc_connection.h"
+#include "frontends/grpc/grpc_protocol.h"
+#include "frontends/grpc/rls_service.h"
+
+namespace weir::grpc {
+namespace {
+
+using std::chrono::milliseconds;
+
+class GrpcBounds : public GrpcConnection {};
+
+TEST_F(GrpcBounds, StopsWhereItIsWhileThePeerDoesNotRead) {
+  H2Peer& peer = connect();
+  peer.link->set_congested(true);
+  const std::size_t before = peer.consumed;
+  peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
+  EXPECT_EQ(peer.consumed, before);
+  EXPECT_TRUE(limiter.asked.empty());
+}
+
+TEST_F(GrpcBounds, HalfAGreetingIsAMessageUnderWayAndAWholeOneIsNot) {
+  H2Peer peer(limiter, options);
+  EXPECT_TRUE(peer.protocol->idle()) << "nothing has come";
+  peer.send(std::string(H2Peer::kPreface.substr(0, 10)));
+  EXPECT_FALSE(peer.protocol->idle());
+  peer.send(std::string(H2Peer::kPreface.substr(10)));
+  EXPECT_TRUE(peer.protocol->idle());
+}
+
+TEST_F(GrpcBounds, HalfAFrameIsAMessageUnderWay) {
+  H2Peer& peer = connect();
+  const std::string ping = frame(NGHTTP2_PING, 0, 0, "12345678");
+  for (const std::size_t size : {1U, 8U, 9U, 16U}) {
+    peer.send(ping.substr(0, size));
+    EXPECT_FALSE(peer.protocol->idle()) << size;
+    peer.send(ping.substr(size));
+    EXPECT_TRUE(peer.protocol->idle()) << size;
+  }
+}
+
+TEST_F(GrpcBounds, IncompleteRequestsTogetherAreBounded) {
+  options.limits.message = 1000;
+  options.limits.buffered = 2500;
+  H2Peer& peer = connect();
+  const std::string half = grpc_message(std::string(1000, 'x')).substr(0, 900);
+  for (std::int32_t stream = 1; stream <= 5; stream += 2) {
+    peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream,
+                    header_block(call_fields(RlsService::kShouldRateLimit))) +
+              frame(NGHTTP2_DATA, 0, stream, half));
+  }
+  auto answers = peer.receive_answers();
+  EXPECT_EQ(answers.count(1), 0U);
+  EXPECT_EQ(answers.count(3), 0U);
+  EXPECT_EQ(answers[5].fields["grpc-status"], "8");
+}
+
+TEST_F(GrpcBounds, StreamsAreCapped) {
+  limiter.later = true;
+  options.limits.http2.streams = 8;
+  H2Peer& peer = connect();
+  peer.send(frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, ""));
+  for (std::int32_t stream = 1; stream <= 17; stream += 2) {
+    peer.send_call(stream, RlsService::kShouldRateLimit, grpc_message(some_request()));
+  }
+  EXPECT_EQ(limiter.asked.size(), 8U);
+}
+
+TEST_F(GrpcBounds, AnAnswerWaitsForThePeersWindow) {
+  H2Peer& peer = connect_without_window();
+  peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
+  EXPECT_EQ(peer.receive_answers()[1].body, "");
+  peer.send(frame(NGHTTP2_WINDOW_UPDATE, 0, 1, big_endian(1000, 4)));
+  auto answer = peer.receive_answers()[1];
+  EXPECT_NE(answer.body, "");
+  EXPECT_EQ(answer.fields["grpc-status"], "0");
+}
+
+TEST_F(GrpcBounds, RequestsThatNeverEndAndAnswersThatAreNeverTakenAreReset) {
+  H2Peer& peer = connect_without_window();
+  peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
+  peer.send(
+      frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3, header_block(call_fields(RlsService::kShouldRateLimit))));
+  peer.receive();
+  EXPECT_FALSE(peer.protocol->idle());
+  for (int i = 0; i < 3; ++i) peer.link->run_timers(options.limits.request_timeout);
+  auto answers = peer.receive_answers();
+  for (const std::int32_t stream : {1, 3}) EXPECT_EQ(answers[stream].reset_error, kCancel) << stream;
+  EXPECT_TRUE(peer.protocol->idle());
+  EXPECT_FALSE(peer.link->closed());
+}
+
+TEST_F(GrpcBounds, FloodsOfControlFramesEndInGoAway) {
+  const std::map<std::string, std::string> floods = {
+      {"ping", frame(NGHTTP2_PING, 0, 0, "12345678")},
+      {"settings", frame(NGHTTP2_SETTINGS, 0, 0, "")},
+      {"priority", frame(NGHTTP2_PRIORITY, 0, 1, std::string(5, '\0'))},
+      {"window", frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(1, 4))},
+  };
+  for (const auto& [name, piece] : floods) {
+    SCOPED_TRACE(name);
+    H2Peer& peer = connect();
+    EXPECT_LE(send_until_closed(peer, piece, 5000), static_cast<std::size_t>(http2::FloodGuard::kControlBurst) + 1);
+    expect_ended(peer, kCalm);
+  }
+}
+
+TEST_F(GrpcBounds, AFloodInOnePieceEndsInGoAwayWithBoundedOutput) {
+  H2Peer& peer = connect();
+  std::string flood;
+  for (int i = 0; i < 50'000; ++i) flood += frame(NGHTTP2_PING, 0, 0, "12345678");
+  peer.send(flood);
+  EXPECT_LT(peer.link->output().size(), std::size_t{64} << 10);
+  expect_ended(peer, kCalm);
+}
+
+TEST_F(GrpcBounds, EmptyDataFramesEndInGoAway) {
+  H2Peer& peer = connect();
+  peer.send(
+      frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, header_block(call_fields(RlsService::kShouldRateLimit))));
+  send_until_closed(peer, frame(NGHTTP2_DATA, 0, 1, ""), 5000);
+  expect_ended(peer, kCalm);
+}
+
+TEST_F(GrpcBounds, RapidResetEndsInGoAway) {
+  H2Peer& peer = connect();
+  const std::string headers = header_block(call_fields(RlsService::kShouldRateLimit));
+  std::int32_t stream = 1;
+  for (; !peer.link->closed() && stream < 20'000; stream += 2) {
+    peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, headers) +
+              frame(NGHTTP2_RST_STREAM, 0, stream, big_endian(kCancel, 4)));
+  }
+  EXPECT_LE(stream / 2, http2::FloodGuard::kResetBurst + 2);
+  expect_ended(peer, kCalm);
+}
+
+TEST_F(GrpcBounds, ContinuationFloodEndsInGoAway) {
+  H2Peer& peer = connect();
+  const std::string block = header_block(call_fields(RlsService::kShouldRateLimit));
+  peer.send(frame(NGHTTP2_HEADERS, 0, 1, block));
+  const std::string more = frame(NGHTTP2_CONTINUATION, 0, 1, header_block({{"x-more", "and more"}}));
+  EXPECT_LE(send_until_closed(peer, more, 5000), 16U);
+  expect_ended(peer, kCalm);
+}
+
+TEST_F(GrpcBounds, HonestKeepaliveAndTrafficAreNoFlood) {
+  H2Peer& peer = connect();
+  const std::string ping = frame(NGHTTP2_PING, 0, 0, "12345678");
+  for (int i = 0; i < 5000; ++i) {
+    clock->advance(milliseconds(10));
+    peer.send(ping);
+  }
+  for (std::int32_t stream = 1; stream < 10'000; stream += 2) {
+    peer.send_call(stream, RlsService::kShouldRateLimit, grpc_message(some_request()));
+    peer.send(ping + frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(200, 4)));
+  }
+  EXPECT_FALSE(peer.link->closed());
+}
+
+TEST_F(GrpcBounds, MalformedFramesEndInGoAway) {
+  H2Peer& peer = connect();
+  peer.send(frame(NGHTTP2_PING, 0, 0, "short"));
+  expect_ended(peer, NGHTTP2_FRAME_SIZE_ERROR);
+}
+
+}  // namespace
+}  // namespace weir::grpc
