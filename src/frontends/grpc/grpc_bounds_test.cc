@@ -10,6 +10,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::string_view kReflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+
 class GrpcBounds : public GrpcConnection {};
 
 TEST_F(GrpcBounds, StopsWhereItIsWhileThePeerDoesNotRead) {
@@ -88,6 +90,21 @@ TEST_F(GrpcBounds, RequestsThatNeverEndAndAnswersThatAreNeverTakenAreReset) {
   for (int i = 0; i < 3; ++i) peer.link->run_timers(options.limits.request_timeout);
   auto answers = peer.receive_answers();
   for (const std::int32_t stream : {1, 3}) EXPECT_EQ(answers[stream].reset_error, kCancel) << stream;
+  EXPECT_TRUE(peer.protocol->idle());
+  EXPECT_FALSE(peer.link->closed());
+}
+
+TEST_F(GrpcBounds, AStreamOfQuestionsWhoseAnswersAreNotTakenIsReset) {
+  H2Peer& peer = connect_without_window();
+  peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, header_block(call_fields(kReflection))));
+  std::string questions;
+  for (int i = 0; i < 500; ++i) questions += grpc_message("\x1a\x15weir/v1/limiter.proto");
+  H2Peer::Answer answer;
+  for (int i = 0; i < 100 && !answer.reset; ++i) {
+    peer.send(frame(NGHTTP2_DATA, 0, 1, questions));
+    answer = peer.receive_answers()[1];
+  }
+  EXPECT_EQ(answer.reset_error, kCalm);
   EXPECT_TRUE(peer.protocol->idle());
   EXPECT_FALSE(peer.link->closed());
 }

@@ -7,6 +7,8 @@ namespace weir::http2 {
 namespace {
 
 constexpr std::int32_t kMaxStream = 0x7fffffff;
+// As much of a body as may be sent and still be kept in front of the rest.
+constexpr std::size_t kMostTaken = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -24,7 +26,12 @@ void FramedSession::respond(Stream& stream, std::span<const Field> head, bool ha
 
 void FramedSession::resume(Stream& stream) {
   const Stream::Flow& flow = stream.flow;
-  if (flow.begun && !flow.ended && !flow.gone && !flow.blocked && !failed_) pump(stream);
+  if (!flow.begun || flow.ended || flow.gone || failed_) return;
+  if (flow.blocked) {
+    hold(stream);
+  } else {
+    pump(stream);
+  }
 }
 
 // Sends as much of the body as the windows let through, and the end behind all of it.
@@ -34,11 +41,7 @@ void FramedSession::pump(Stream& stream) {
     const auto left = static_cast<std::int64_t>(stream.body.size() - stream.taken);
     const std::int64_t size =
         std::min({left, stream.flow.send_window, send_window_, static_cast<std::int64_t>(kMaxPayload)});
-    if (size <= 0) {
-      if (!stream.flow.blocked) blocked_.push_back(&stream);
-      stream.flow.blocked = true;
-      return;
-    }
+    if (size <= 0) return hold(stream);
     ends_here = size == left && stream.complete && stream.trailers.empty();
     const auto count = static_cast<std::size_t>(size);
     writer_.data(stream.id, std::string_view(stream.body).substr(stream.taken, count), ends_here);
@@ -46,10 +49,7 @@ void FramedSession::pump(Stream& stream) {
     stream.flow.send_window -= size;
     send_window_ -= size;
   }
-  if (stream.flow.blocked) {
-    stream.flow.blocked = false;
-    std::erase(blocked_, &stream);
-  }
+  if (stream.flow.blocked) unblock(stream);
   stream.body.clear();
   stream.taken = 0;
   if (!stream.complete) return;
@@ -61,11 +61,32 @@ void FramedSession::pump(Stream& stream) {
   end_answer(stream);
 }
 
+// Keeps the rest of an answer until a window opens, unless the peer lets too much pile up.
+void FramedSession::hold(Stream& stream) {
+  if (!stream.flow.blocked) blocked_.push_back(&stream);
+  stream.flow.blocked = true;
+  if (stream.taken >= kMostTaken) {
+    stream.body.erase(0, stream.taken);
+    stream.taken = 0;
+  }
+  const std::size_t left = stream.body.size() - stream.taken;
+  held_ = held_ - stream.flow.held + left;
+  stream.flow.held = left;
+  if (held_ > limits_.held) reset(stream, Error::enhance_your_calm);
+}
+
+void FramedSession::unblock(Stream& stream) {
+  stream.flow.blocked = false;
+  std::erase(blocked_, &stream);
+  held_ -= stream.flow.held;
+  stream.flow.held = 0;
+}
+
 void FramedSession::pump_blocked() {
   if (blocked_.empty()) return;
   const std::vector<Stream*> waiting = blocked_;
   for (Stream* const stream : waiting) {
-    if (!stream->flow.gone) pump(*stream);
+    if (stream->flow.blocked) pump(*stream);
   }
 }
 
@@ -77,6 +98,12 @@ void FramedSession::end_answer(Stream& stream) {
 void FramedSession::reset(Stream& stream, Error error) {
   if (stream.flow.gone || failed_) return;
   writer_.rst_stream(stream.id, error);
+  drop(stream);
+}
+
+// Either side has reset the stream: what is left of it is of no use.
+void FramedSession::drop(Stream& stream) {
+  if (stream.flow.blocked) unblock(stream);
   stream.flow.gone = true;
   if (!stream.flow.ended) finished_.push_back(&stream);
 }

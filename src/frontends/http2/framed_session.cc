@@ -57,7 +57,6 @@ void FramedSession::send(std::string& out) {
   for (Stream* const stream : finished_) {
     // The answer is out and the rest of the request is of no use: asks the peer not to send it.
     if (!stream->flow.gone && !stream->request_ended && !failed_) writer_.rst_stream(stream->id, Error::none);
-    if (stream->flow.blocked) std::erase(blocked_, stream);
     streams_.erase(*stream);
     events_.on_closed(*stream);
   }
@@ -308,11 +307,7 @@ void FramedSession::refuse(std::int32_t id, std::string_view block) {
 void FramedSession::on_rst_stream(const FrameHead& head, std::string_view payload) {
   if (is_idle(head.stream)) return fail(Error::protocol, "RST_STREAM for a stream that is not open");
   if (payload.size() != 4) return fail(Error::frame_size, "RST_STREAM of a wrong size");
-  Stream* const stream = open_stream(head.stream);
-  if (stream == nullptr) return;
-  const bool listed = stream->flow.ended;
-  stream->flow.gone = true;
-  if (!listed) finished_.push_back(stream);
+  if (Stream* const stream = open_stream(head.stream); stream != nullptr) drop(*stream);
 }
 
 // --- the connection ---

@@ -3,7 +3,9 @@
 // Frames are handled whole, where they lie in the received bytes. Answers are written as soon as they are known, in
 // the order they become so; what a window holds back waits in its stream. Invariants:
 //  - every stream in streams_ had on_stream() and will have on_closed(), which only send() calls;
-//  - a stream is in finished_ exactly if its flow is `ended` or `gone`, and in blocked_ exactly if it is `blocked`;
+//  - a stream is in finished_ exactly if its flow is `ended` or `gone`, and in blocked_ exactly if it is `blocked`,
+//    which none of those is;
+//  - held_ is the sum of what the streams in blocked_ hold, and at most limits_.held;
 //  - once failed_ nothing is read, and the last frame written is a GOAWAY.
 #pragma once
 
@@ -80,7 +82,10 @@ class FramedSession final : public Session {
 
   void pump(Stream& stream);
   void pump_blocked();
+  void hold(Stream& stream);
+  void unblock(Stream& stream);
   void end_answer(Stream& stream);
+  void drop(Stream& stream);
   void fail(Error error, std::string_view why);
 
   Events& events_;
@@ -92,6 +97,7 @@ class FramedSession final : public Session {
   StreamTable streams_;
   std::vector<Stream*> finished_;
   std::vector<Stream*> blocked_;
+  std::size_t held_ = 0;
   Pieces pieces_;
   Known known_;
   std::int64_t send_window_;

@@ -118,6 +118,33 @@ TEST_F(FramedConnection, AResetTakesAWaitingAnswerOutOfTheQueue) {
   EXPECT_EQ(peer.answers[17].body, 10U);
 }
 
+TEST_F(FramedConnection, AnswersThatNobodyTakesDoNotPileUp) {
+  Recorder& peer = connect({.held = 250'000}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0));
+  // Answers of 100,000 bytes: the third is too much, and one of 100 bytes is not.
+  peer.receive(get(9) + get(25) + get(41) + get(49));
+  EXPECT_THAT(peer.answers[41].resets, ElementsAre(NGHTTP2_ENHANCE_YOUR_CALM));
+  EXPECT_THAT(peer.closed, ElementsAre(41));
+  // What one stream gave up is there for another.
+  peer.receive(frame(NGHTTP2_RST_STREAM, 0, 9, big_endian(NGHTTP2_CANCEL, 4)) + get(57));
+  EXPECT_THAT(peer.closed, ElementsAre(9, 41));
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 25, big_endian(100'000, 4)) +
+               frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(400'000, 4)) + get(73));
+  EXPECT_TRUE(peer.answers[25].ended);
+  peer.receive(frame(NGHTTP2_SETTINGS, 0, 0, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 100'000)));
+  EXPECT_THAT(peer.closed, ElementsAre(9, 25, 41, 49, 57, 73));
+  EXPECT_TRUE(peer.answers[73].ended);
+}
+
+TEST_F(FramedConnection, WhatIsTakenOfALongAnswerIsNotKept) {
+  Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 70'000));
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(100'000, 4)) + get(9));
+  EXPECT_EQ(peer.answers[9].body, 70'000U);
+  EXPECT_EQ(peer.kept(9), 30'000U);
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 9, big_endian(30'000, 4)));
+  EXPECT_EQ(peer.answers[9].body, 100'000U);
+  EXPECT_TRUE(peer.answers[9].ended);
+}
+
 TEST_F(FramedConnection, AWindowMayShrinkBelowNothing) {
   Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 60));
   peer.receive(get(17));

@@ -43,6 +43,7 @@ struct Stream {
     std::int64_t send_window = 0;    // what the peer still takes
     std::int64_t received = 0;       // of the body, since the peer was last told to go on
     std::int64_t content_left = -1;  // of the content-length that the request announced; -1: it did not
+    std::size_t held = 0;            // of the answer, while it waits for a window
     bool begun = false;              // the head of the answer is out
     bool ended = false;              // all of the answer is out
     bool gone = false;               // reset, by either side
@@ -75,6 +76,7 @@ struct SessionLimits {
   std::uint32_t streams = 256;                          // open at the same time
   std::uint32_t header_list = std::uint32_t{16} << 10;  // all fields of a request, as HTTP/2 counts them
   std::uint32_t window = std::uint32_t{256} << 10;      // what a peer may send ahead, per stream and in all
+  std::size_t held = std::size_t{4} << 20;              // answers that wait for the peer's windows, in all
 };
 
 // RFC 9113, section 7.

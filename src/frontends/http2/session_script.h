@@ -46,6 +46,8 @@ class Recorder final : public Events {
     send();
   }
   bool finished() const { return session_->finished(); }
+  // Of an answer, in memory.
+  std::size_t kept(std::int32_t id) const { return exchanges_.at(id).body.size(); }
 
   // What a client saw of one stream. How a body is cut into frames is not part of it.
   struct Answer {
