@@ -4,6 +4,7 @@
 #include "frontends/grpc/grpc_connection.h"
 #include "frontends/grpc/grpc_protocol.h"
 #include "frontends/grpc/rls_service.h"
+#include "frontends/http2/framed_session.h"
 
 namespace weir::grpc {
 namespace {
@@ -16,11 +17,36 @@ class GrpcBounds : public GrpcConnection {};
 
 TEST_F(GrpcBounds, StopsWhereItIsWhileThePeerDoesNotRead) {
   H2Peer& peer = connect();
-  peer.link->set_congested(true);
+  peer.send(frame(NGHTTP2_PING, 0, 0, "12345678"));
+  peer.link->set_most_output(0);
   const std::size_t before = peer.consumed;
   peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
   EXPECT_EQ(peer.consumed, before);
   EXPECT_TRUE(limiter.asked.empty());
+}
+
+TEST_F(GrpcBounds, StopsBetweenTwoFramesOnceItsAnswersAreMany) {
+  H2Peer& peer = connect();
+  constexpr std::size_t kMostOutput = 1000;
+  peer.link->set_most_output(kMostOutput);
+  peer.send(frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(1U << 30, 4)));
+  // Answered with a whole file each, which is much more than the question.
+  std::string calls;
+  constexpr std::int32_t kCalls = 100;
+  for (std::int32_t i = 0; i < kCalls; ++i) {
+    calls += frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 2 * i + 1, header_block(call_fields(kReflection))) +
+             frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 2 * i + 1, grpc_message("\x1a\x15weir/v1/limiter.proto"));
+  }
+  ASSERT_LT(calls.size(), GrpcProtocol::kSlice);
+  peer.send(calls);
+  std::size_t answered = 0;
+  while (answered < kCalls) {
+    EXPECT_LT(peer.link->output().size(), http2::FramedSession::kMuchWritten + 5000);
+    const std::size_t before = answered;
+    for (const auto& [stream, answer] : peer.receive_answers()) answered += answer.ended ? 1 : 0;
+    ASSERT_GT(answered, before);
+    peer.send("");
+  }
 }
 
 TEST_F(GrpcBounds, HalfAGreetingIsAMessageUnderWayAndAWholeOneIsNot) {

@@ -1,6 +1,7 @@
 // ToyLink and ToyLimiter: the two collaborators of the gRPC front end, for tests without sockets, stores or clocks.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -22,7 +23,7 @@ class ToyLink final : public frontends::Link, public std::enable_shared_from_thi
   void close() override { closed_ = true; }
   void pause() override {}
   void resume() override {}
-  bool congested() const override { return congested_; }
+  bool congested() const override { return output_.size() > most_output_; }
   std::shared_ptr<Link> hold() override { return shared_from_this(); }
   bool closed() const override { return closed_; }
   void after(Duration delay, std::function<void()> task) override { timers_.emplace_back(delay, std::move(task)); }
@@ -43,14 +44,15 @@ class ToyLink final : public frontends::Link, public std::enable_shared_from_thi
   }
   std::size_t timers() const { return timers_.size(); }
   std::string take_output() { return std::exchange(output_, {}); }
-  void set_congested(bool congested) { congested_ = congested; }
+  // A peer that does not read more than this.
+  void set_most_output(std::size_t bytes) { most_output_ = bytes; }
 
  private:
   frontends::Peer peer_;
   std::string output_;
   std::vector<std::pair<Duration, std::function<void()>>> timers_;
   bool closed_ = false;
-  bool congested_ = false;
+  std::size_t most_output_ = SIZE_MAX;
 };
 
 // Answers what it is told to and remembers what it was asked. With `later`, answers when answer_all() is called.

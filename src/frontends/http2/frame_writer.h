@@ -60,6 +60,7 @@ class FrameWriter {
 
   void set_header_table(std::size_t bytes) { encoder_.set_table_size(bytes); }
 
+  std::size_t size() const { return out_.size(); }
   // Appends everything written since the last time.
   void take(std::string& out) {
     if (out.empty()) return out.swap(out_);

@@ -49,6 +49,7 @@ std::optional<std::size_t> FramedSession::receive(std::string_view bytes) {
     if (bytes.size() - taken < kFrameHeadBytes + head.length) break;
     on_frame(head, bytes.substr(taken + kFrameHeadBytes, head.length));
     taken += kFrameHeadBytes + head.length;
+    if (should_send()) break;
   }
   return failed_ ? bytes.size() : taken;
 }

@@ -26,6 +26,9 @@ class FramedSession final : public Session {
  public:
   static constexpr std::size_t kMaxSettings = 32;      // in one frame
   static constexpr std::size_t kMaxContinuations = 4;  // of one block of header fields
+  // Receiving stops behind the frame that brings one of these about, so that send() is called.
+  static constexpr std::size_t kMuchWritten = std::size_t{64} << 10;
+  static constexpr std::size_t kManyFinished = 256;
 
   FramedSession(Events& events, const SessionLimits& limits, FloodGuard guard);
 
@@ -53,6 +56,7 @@ class FramedSession final : public Session {
     std::int64_t content_length = -1;
   };
 
+  bool should_send() const { return writer_.size() >= kMuchWritten || finished_.size() >= kManyFinished; }
   void on_frame(const FrameHead& head, std::string_view payload);
   void on_data(const FrameHead& head, std::string_view payload);
   void on_headers(const FrameHead& head, std::string_view payload);

@@ -250,6 +250,15 @@ TEST_F(FramedConnection, MoreStreamsThanAnnouncedAreRefusedOneByOne) {
   expect_end(NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
+TEST_F(FramedConnection, StreamsThatAreAnsweredAtOnceAreClosedBeforeTheyAreMany) {
+  Recorder& peer = connect();
+  std::string calls;
+  for (std::int32_t stream = 7; stream < 16'000; stream += 16) calls += get(stream);
+  peer.receive(calls);
+  EXPECT_EQ(peer.closed.size(), 1000U);
+  EXPECT_EQ(peer.most_open, FramedSession::kManyFinished);
+}
+
 TEST_F(FramedConnection, ThePeerMaySendAsMuchAsItWasTold) {
   Recorder& peer = connect({.window = 100'000});
   peer.receive(frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, "") + get(1, kOpen) + get(3, kOpen));

@@ -97,9 +97,9 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  // How many of the bytes were dealt with; the rest is to be offered again with more behind it. Nothing when they are
-  // not HTTP/2 at all: nothing is to be sent either. Anything else that goes wrong ends in a GOAWAY, and finished()
-  // turns true once that is sent.
+  // How many of the bytes were dealt with; the rest is to be offered again: behind send() if that is more than 0, since
+  // much may have been written, else with more bytes behind it. Nothing when they are not HTTP/2 at all: nothing is to
+  // be sent either. Anything else that goes wrong ends in a GOAWAY, and finished() turns true once that is sent.
   [[nodiscard]] virtual std::optional<std::size_t> receive(std::string_view bytes) = 0;
   // Appends what is to be sent.
   virtual void send(std::string& out) = 0;

@@ -32,14 +32,8 @@ class Recorder final : public Events {
 
   void receive(std::string_view bytes) {
     unread_ += bytes;
-    const std::optional<std::size_t> taken = session_->receive(unread_);
-    if (!taken) {
-      log.emplace_back("not HTTP/2");
-      unread_.clear();
-      return;
+    while (offer() && !unread_.empty()) {
     }
-    unread_.erase(0, *taken);
-    send();
   }
   void leave() {
     session_->go_away(Error::none);
@@ -60,6 +54,7 @@ class Recorder final : public Events {
   std::vector<std::string> log;
   std::map<std::int32_t, Answer> answers;
   std::set<std::int32_t> closed;
+  std::size_t most_open = 0;
   std::uint32_t pings = 0;
   std::uint32_t acknowledged = 0;
   std::vector<std::uint32_t> goaways;      // error codes
@@ -71,10 +66,23 @@ class Recorder final : public Events {
     bool open = true;
   };
 
+  // True if there is reason to offer the rest.
+  bool offer() {
+    const std::optional<std::size_t> taken = session_->receive(unread_);
+    if (!taken) {
+      log.emplace_back("not HTTP/2");
+      unread_.clear();
+      return false;
+    }
+    unread_.erase(0, *taken);
+    send();
+    return *taken > 0;
+  }
   Stream& on_stream(std::int32_t id) override {
     note(id, "begins");
     Exchange& exchange = exchanges_[id];
     exchange.id = id;
+    most_open = std::max(most_open, exchanges_.size() - closed.size());
     return exchange;
   }
   void on_field(Stream& stream, std::string_view name, std::string_view value) override {
