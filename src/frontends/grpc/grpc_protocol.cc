@@ -1,5 +1,6 @@
 #include "frontends/grpc/grpc_protocol.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -200,16 +201,34 @@ void GrpcProtocol::hand_over(Call& call, std::string_view message) {
   call.head_.method->service->on_message(call, call.head_.method->index, message);
   if (call.finished_) return;
   drop_request(call);
-  if (call.has_deadline_) set_deadline_timer(call);
+  if (call.has_deadline_) wake_for(call.deadline_);
 }
 
-void GrpcProtocol::set_deadline_timer(Call& call) {
-  const Duration left = std::max(Duration{0}, call.deadline_ - services_->clock().now());
-  link_.after(left, [this, &call, serial = call.serial_] {
-    if (call.serial_ != serial || call.finished_) return;
-    call.finish(Code::deadline_exceeded, "the deadline has passed");
-    send_later();
+// One timer for all calls that are owed an answer, set for the earliest deadline.
+void GrpcProtocol::wake_for(TimePoint deadline) {
+  const TimePoint now = services_->clock().now();
+  const TimePoint at = std::clamp(deadline, now, now + kLongestWait);
+  if (wakes_at_ <= at) return;
+  wakes_at_ = at;
+  link_.after(at - now, [this, at] {
+    if (wakes_at_ == at) end_overdue();
   });
+}
+
+void GrpcProtocol::end_overdue() {
+  wakes_at_ = TimePoint::max();
+  const TimePoint now = services_->clock().now();
+  TimePoint next = TimePoint::max();
+  for (const auto& call : calls_) {
+    if (!call->owed_ || !call->has_deadline_) continue;
+    if (call->deadline_ <= now) {
+      call->finish(Code::deadline_exceeded, "the deadline has passed");
+    } else {
+      next = std::min(next, call->deadline_);
+    }
+  }
+  if (next != TimePoint::max()) wake_for(next);
+  send_later();
 }
 
 void GrpcProtocol::on_finished(Call& call) {

@@ -52,6 +52,8 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   static constexpr Duration kPollPeriod = std::chrono::milliseconds(250);
   // A watched connection is pinged after this many polls, so that a peer that vanished is noticed.
   static constexpr int kPollsPerPing = 120;
+  // The longest that the timer of the deadlines is set for: one that is set cannot be taken back.
+  static constexpr Duration kLongestWait = std::chrono::seconds(1);
   // Between "about to leave" and "have left".
   static constexpr Duration kGoAwayGrace = std::chrono::milliseconds(100);
 
@@ -80,7 +82,8 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   void refuse(Call& call, std::string_view http_status);
   void take_messages(Call& call);
   void hand_over(Call& call, std::string_view message);
-  void set_deadline_timer(Call& call);
+  void wake_for(TimePoint deadline);
+  void end_overdue();
   void on_finished(Call& call);
   void drop_request(Call& call);
   void send();
@@ -101,6 +104,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   std::size_t owed_ = 0;
   std::size_t buffered_ = 0;
   std::uint32_t age_ = 0;
+  TimePoint wakes_at_ = TimePoint::max();  // for deadlines; max: it does not
   int polls_ = 0;
   bool inside_ = false;    // in on_bytes(), which sends at its end
   bool in_frame_ = false;  // the last bytes were the beginning of a frame, or of the greeting

@@ -159,6 +159,48 @@ TEST_F(GrpcConnection, ADeadlineEndsACallThatTheStoreDoesNotAnswer) {
   EXPECT_TRUE(peer.receive().empty());
 }
 
+TEST_F(GrpcConnection, CallsAreEndedInTheOrderOfTheirDeadlines) {
+  limiter.later = true;
+  H2Peer& peer = connect();
+  const std::map<std::int32_t, std::string> timeouts = {{1, "5S"}, {3, "20m"}, {5, "1500m"}, {7, "99999999H"}};
+  for (const auto& [stream, timeout] : timeouts) {
+    Fields fields = call_fields(RlsService::kShouldRateLimit);
+    fields.emplace_back("grpc-timeout", timeout);
+    peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, header_block(fields)) +
+              frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, stream, grpc_message(some_request())));
+  }
+  std::vector<std::pair<std::int32_t, milliseconds>> ended;
+  constexpr milliseconds kStep(20);
+  for (milliseconds passed = kStep; passed <= std::chrono::seconds(6); passed += kStep) {
+    clock->advance(kStep);
+    peer.link->run_timers(GrpcProtocol::kLongestWait);
+    for (auto& [stream, answer] : peer.receive_answers()) {
+      EXPECT_EQ(answer.fields["grpc-status"], "4");
+      ended.emplace_back(stream, passed);
+    }
+  }
+  EXPECT_THAT(
+      ended, testing::ElementsAre(Pair(3, milliseconds(20)), Pair(5, milliseconds(1500)), Pair(1, milliseconds(5000))));
+  limiter.answer_all();
+  EXPECT_EQ(status_of(peer, 7), "0");
+}
+
+TEST_F(GrpcConnection, DeadlinesOfCallsThatAreAnsweredLeaveNothingBehind) {
+  limiter.later = true;
+  H2Peer& peer = connect();
+  Fields fields = call_fields(RlsService::kShouldRateLimit);
+  fields.emplace_back("grpc-timeout", "1H");
+  for (std::int32_t stream = 1; stream < 200; stream += 2) {
+    peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, header_block(fields)) +
+              frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, stream, grpc_message(some_request())));
+    limiter.answer_all();
+  }
+  EXPECT_EQ(peer.link->timers(), 1U);
+  clock->advance(GrpcProtocol::kLongestWait);
+  peer.link->run_timers(GrpcProtocol::kLongestWait);
+  EXPECT_EQ(peer.link->timers(), 0U);
+}
+
 TEST_F(GrpcConnection, AnswersThatComeLaterReachTheirCallOrNobody) {
   limiter.later = true;
   H2Peer& peer = connect();
