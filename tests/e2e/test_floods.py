@@ -213,6 +213,22 @@ def test_calls_without_end_on_many_connections_are_bounded(server):
     server.expect_unharmed()
 
 
+def test_watchers_that_leave_are_forgotten(server):
+    """Fault 21: also one that only says that it will send no more."""
+    watch = b"\x83\x86" + field(b":path", b"/grpc.health.v1.Health/Watch") + field(b"content-type", b"application/grpc")
+    with Bystander(server):
+        for leave in (socket.socket.close, lambda connection: connection.shutdown(socket.SHUT_WR)):
+            with server.connect("grpc") as connection:
+                connection.sendall(PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, END_HEADERS, 1, watch) + frame(DATA, END_STREAM, 1, bytes(5)))
+                received = b""
+                while b"\x08\x01" not in received:  # SERVING
+                    received += connection.recv(65536)
+                leave(connection)
+                if connection.fileno() >= 0:
+                    assert ends(connection) == b""
+    server.expect_unharmed()
+
+
 def ends(connection):
     """What the server still says before it ends the connection."""
     received = b""

@@ -71,6 +71,11 @@ bool GrpcProtocol::idle() const {
   return true;
 }
 
+// A call that is kept posted has no answer of its own that would come, and its client has left.
+bool GrpcProtocol::owing() const {
+  return std::any_of(calls_.begin(), calls_.end(), [](const auto& call) { return call->owed_ && !call->posted_; });
+}
+
 // A client that learns which of its calls were not seen may make them again elsewhere.
 void GrpcProtocol::on_timeout() {
   session_->go_away(http2::Error::none);

@@ -62,6 +62,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   std::size_t on_bytes(std::string_view bytes) override;
   bool idle() const override;
   bool waiting() const override { return owed_ > 0; }
+  bool owing() const override;
   void on_timeout() override;
   void on_idle_timeout() override { on_timeout(); }
   void on_drain() override;

@@ -292,6 +292,18 @@ TEST_F(GrpcConnection, WatchersHearOfEveryChange) {
   EXPECT_EQ(last.fields["grpc-status"], "14");
 }
 
+TEST_F(GrpcConnection, AClientThatHasLeftIsOwedItsAnswersButNoNews) {
+  limiter.later = true;
+  H2Peer& peer = connect();
+  peer.send_call(1, "/grpc.health.v1.Health/Watch", grpc_message(""));
+  EXPECT_TRUE(peer.protocol->waiting());
+  EXPECT_FALSE(peer.protocol->owing());
+  peer.send_call(3, RlsService::kShouldRateLimit, grpc_message(some_request()));
+  EXPECT_TRUE(peer.protocol->owing());
+  limiter.answer_all();
+  EXPECT_FALSE(peer.protocol->owing());
+}
+
 TEST_F(GrpcConnection, AVanishedWatcherIsPinged) {
   H2Peer& peer = connect();
   peer.send_call(1, "/grpc.health.v1.Health/Watch", grpc_message(""));

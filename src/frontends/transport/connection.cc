@@ -155,7 +155,7 @@ void Connection::settle() {
     return;
   }
   if (peer_ended_) {
-    const bool owing = protocol_ && (protocol_->waiting() || (paused_ && !input_.empty()) || congested());
+    const bool owing = protocol_ && (protocol_->owing() || (paused_ && !input_.empty()) || congested());
     if (!owing) close();
     return;
   }

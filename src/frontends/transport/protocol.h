@@ -75,6 +75,8 @@ class Protocol {
   virtual bool idle() const = 0;
   // True while an answer is owed: the peer waits for us and not we for the peer, so no timeout runs.
   virtual bool waiting() const { return false; }
+  // Asked once the peer has sent its last byte: true while there are answers worth keeping the connection for.
+  virtual bool owing() const { return waiting(); }
 
   // The message timeout ran out: say so in the protocol's own words, if it has any. The link closes afterwards.
   virtual void on_timeout() {}
