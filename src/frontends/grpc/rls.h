@@ -65,7 +65,7 @@ struct RlsStatus {
   std::string_view name;  // the rule's id; lives as long as the limiter
   std::uint32_t remaining = 0;
   bool has_reset = false;
-  Duration reset_after{0};
+  std::chrono::seconds reset_after{0};  // rounded up: Envoy tells its clients the whole seconds of it
 };
 
 struct RlsAnswer {

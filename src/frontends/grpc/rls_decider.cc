@@ -117,7 +117,7 @@ RlsStatus make_status(const Decision& decision) {
   }
   status.remaining = clamp(rule->remaining);
   status.has_reset = true;
-  status.reset_after = rule->reset_after;
+  status.reset_after = std::chrono::ceil<std::chrono::seconds>(rule->reset_after);
   status.unit = unit_of(rule->window);
   // A window that Envoy has no unit for is left out: any unit would tell the client another limit than the rule's.
   if (status.unit == RlsUnit::unknown) return status;

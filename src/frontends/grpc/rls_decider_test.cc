@@ -141,6 +141,17 @@ TEST_F(Rls, ADenialThatNoWaitCanHelpIsToldBeforeThoseThatOneCan) {
   EXPECT_EQ(answer.retry_after, "");
 }
 
+// Envoy shows its clients the seconds alone: a part of one must not become "now".
+TEST_F(Rls, TheTimeUntilResetIsToldInWholeSecondsRoundedUp) {
+  add("a", "1");
+  limiter.answer.rules[0].reset_after = std::chrono::milliseconds(1);
+  EXPECT_EQ(decide().statuses[0].reset_after, seconds(1));
+  limiter.answer.rules[0].reset_after = seconds(30);
+  EXPECT_EQ(decide().statuses[0].reset_after, seconds(30));
+  limiter.answer.rules[0].reset_after = Duration{0};
+  EXPECT_EQ(decide().statuses[0].reset_after, seconds(0));
+}
+
 TEST_F(Rls, UnitsAreToldOnlyWhenTheyAreExact) {
   for (int i = 1; i <= 7; ++i) {
     const auto unit = static_cast<RlsUnit>(i);

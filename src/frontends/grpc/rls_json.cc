@@ -165,20 +165,6 @@ void append_json_text(std::string& out, std::string_view text) {
   out += '"';
 }
 
-// Seconds with as many groups of three decimals as needed, as protobuf's JSON writes a Duration.
-void append_duration(std::string& out, Duration duration) {
-  const std::int64_t micros = duration.count() % 1'000'000;
-  out += '"';
-  out += std::to_string(duration.count() / 1'000'000);
-  if (micros != 0) {
-    std::string digits = std::to_string(1'000'000 + micros).substr(1);
-    if (digits.ends_with("000")) digits.resize(3);
-    out += '.';
-    out += digits;
-  }
-  out += "s\"";
-}
-
 std::string_view code_text(bool over_limit) { return over_limit ? "\"OVER_LIMIT\"" : "\"OK\""; }
 
 void append_status(std::string& out, const RlsStatus& status) {
@@ -198,8 +184,9 @@ void append_status(std::string& out, const RlsStatus& status) {
     out += std::to_string(status.remaining);
   }
   if (status.has_reset) {
-    out += ",\"durationUntilReset\":";
-    append_duration(out, status.reset_after);
+    out += ",\"durationUntilReset\":\"";
+    out += std::to_string(status.reset_after.count());
+    out += "s\"";
   }
   out += '}';
 }

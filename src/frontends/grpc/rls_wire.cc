@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::uint64_t kCodeOk = 1;
 constexpr std::uint64_t kCodeOverLimit = 2;
-constexpr std::int64_t kMicrosPerSecond = 1'000'000;
 
 // A parser's reader counts as read only if it came to the end.
 bool whole(const WireReader& reader) { return !reader.failed(); }
@@ -106,8 +105,7 @@ void write_status(WireWriter& writer, const RlsStatus& status) {
   writer.number(3, status.remaining);
   if (status.has_reset) {
     const std::size_t duration = writer.begin(4);
-    writer.number(1, static_cast<std::uint64_t>(status.reset_after.count() / kMicrosPerSecond));
-    writer.number(2, static_cast<std::uint64_t>(status.reset_after.count() % kMicrosPerSecond * 1000));
+    writer.number(1, static_cast<std::uint64_t>(status.reset_after.count()));
     writer.end(duration);
   }
   writer.end(message);
