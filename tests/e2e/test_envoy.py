@@ -124,6 +124,14 @@ def test_a_budget_that_is_charged_afterwards_runs_out_with_count_denied(start, t
     assert [codes(server, 1, "ai", each)[0] for each in (look, charge, look, charge, look)] == [200, 200, 200, 429, 429]
 
 
+def test_overrides_of_one_descriptor_count_by_their_unit(server):
+    def own(unit):
+        return {"entries": [{"key": "remote_address", "value": "198.51.100.10"}], "limit": {"requestsPerUnit": 2, "unit": unit}}
+
+    assert codes(server, 3, "edge", own("YEAR"), own("MONTH")) == [200, 200, 429]
+    assert codes(server, 1, "edge", own("DAY")) == [200]
+
+
 def test_bad_bodies_are_400_with_envoys_words(server):
     assert server.call("/json", {"descriptors": []})[0] == 400
     assert "rate limit domain must not be empty" in server.call("/json", {"descriptors": []})[1]

@@ -44,6 +44,8 @@ class Override {
  public:
   Override(const RlsRequest& request, const RlsDescriptor& descriptor)
       : limit_(descriptor.override_limit), window_(unit_window(static_cast<RlsUnit>(descriptor.override_unit))) {
+    // Limits of different units count apart, also in one call.
+    subject_.push_back(unit_name(static_cast<RlsUnit>(descriptor.override_unit)));
     subject_.push_back(request.domain);
     for (const Attribute& entry : request.attributes_of(descriptor).subspan(1)) {
       subject_.push_back(entry.name);

@@ -197,7 +197,7 @@ TEST_F(Rls, AStoreFailureThatDeniesIsOverLimit) {
   EXPECT_FALSE(answer.statuses[0].has_limit);
 }
 
-TEST_F(Rls, AnOverrideIsAFixedWindowNamedByDomainKeysAndValues) {
+TEST_F(Rls, AnOverrideIsAFixedWindowNamedByUnitDomainKeysAndValues) {
   RlsDescriptor& descriptor = add("user", "ann");
   descriptor.has_override = true;
   descriptor.override_limit = 30;
@@ -205,7 +205,7 @@ TEST_F(Rls, AnOverrideIsAFixedWindowNamedByDomainKeysAndValues) {
   limiter.charged.remaining = 29;
   limiter.charged.reset_after = hours(1);
   const RlsAnswer answer = decide();
-  EXPECT_THAT(limiter.asked.at(0).subject, ElementsAre("shop", "user", "ann"));
+  EXPECT_THAT(limiter.asked.at(0).subject, ElementsAre("MONTH", "shop", "user", "ann"));
   EXPECT_EQ(limiter.asked[0].limit, 30);
   EXPECT_EQ(limiter.asked[0].window, hours(24 * 30));
   EXPECT_FALSE(answer.over_limit);
