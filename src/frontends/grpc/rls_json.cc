@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -21,14 +22,30 @@ Failure unknown(std::string_view member) { return {Code::invalid_argument, std::
 
 bool is_null(const element& value) { return value.type() == element_type::NULL_VALUE; }
 
-std::optional<std::uint64_t> read_number(const element& value, std::uint64_t most) {
-  std::uint64_t number = 0;
-  if (value.get(number) == simdjson::SUCCESS) return number <= most ? std::optional(number) : std::nullopt;
-  std::string_view text;
-  if (value.get(text) != simdjson::SUCCESS || text.empty()) return std::nullopt;
+std::optional<std::uint64_t> at_most(std::uint64_t number, std::uint64_t most) {
+  return number <= most ? std::optional(number) : std::nullopt;
+}
+
+template <typename Number>
+bool read_whole_text(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number > most) return std::nullopt;
-  return number;
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// 7, "7", 7.0 and 70e-1 are one number in protobuf's JSON. Where a point or an exponent is used, up to 2^53.
+std::optional<std::uint64_t> read_number(const element& value, std::uint64_t most) {
+  constexpr double kMostExact = 9'007'199'254'740'992;
+  std::uint64_t number = 0;
+  double fraction = 0;
+  if (value.get(number) == simdjson::SUCCESS) return at_most(number, most);
+  if (std::string_view text; value.get(text) == simdjson::SUCCESS) {
+    if (read_whole_text(text, number)) return at_most(number, most);
+    if (!read_whole_text(text, fraction)) return std::nullopt;
+  } else if (value.get(fraction) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
+  if (!(fraction >= 0 && fraction <= kMostExact) || std::floor(fraction) != fraction) return std::nullopt;
+  return at_most(static_cast<std::uint64_t>(fraction), most);
 }
 
 Status read_text(std::string_view member, const element& value, std::string_view& text) {

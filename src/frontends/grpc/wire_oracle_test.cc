@@ -258,6 +258,27 @@ TEST(RlsJson, BadBodiesAreRefusedAndTheMemberIsNamed) {
   EXPECT_TRUE(read.descriptors[0].has_hits);
 }
 
+// As protobuf's own readers of JSON do, whatever a client's language makes of a number.
+TEST(RlsJson, WholeNumbersMayBeWrittenWithAPointOrAnExponent) {
+  RlsJsonReader reader;
+  RlsRequest read;
+  const auto hits = [&](std::string_view number) -> std::string {
+    const std::string json = R"({"descriptors":[{"hitsAddend":)" + std::string(number) + "}]}";
+    return reader.read(json, read).ok() ? std::to_string(read.descriptors.at(0).hits) : "refused";
+  };
+  EXPECT_EQ(hits("7.0"), "7");
+  EXPECT_EQ(hits("1e3"), "1000");
+  EXPECT_EQ(hits("\"2.5e1\""), "25");
+  EXPECT_EQ(hits("18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(hits("7.5"), "refused");
+  EXPECT_EQ(hits("-1.0"), "refused");
+  EXPECT_EQ(hits("1e20"), "refused");
+  EXPECT_EQ(hits("\"1e400\""), "refused");
+  EXPECT_EQ(hits("\"nan\""), "refused");
+  EXPECT_EQ(hits("\" 1\""), "refused");
+  EXPECT_EQ(hits("true"), "refused");
+}
+
 TEST(WeirDecisionOnTheWire, SaysWhatTheDecisionSays) {
   Decision decision = toy_decision("search", 120, 7, std::chrono::seconds(60), false);
   RuleOutcome shadow = decision.rules[0];
