@@ -132,6 +132,12 @@ def test_overrides_of_one_descriptor_count_by_their_unit(server):
     assert codes(server, 1, "edge", own("DAY")) == [200]
 
 
+def test_more_hits_than_any_limit_holds_are_over_limit(server):
+    one = {"entries": [{"key": "remote_address", "value": "198.51.100.11"}], "hitsAddend": str(2**64 - 1)}
+    assert codes(server, 1, "edge", one) == [429]
+    assert codes(server, 1, "nowhere", one) == [200]
+
+
 def test_bad_bodies_are_400_with_envoys_words(server):
     assert server.call("/json", {"descriptors": []})[0] == 400
     assert "rate limit domain must not be empty" in server.call("/json", {"descriptors": []})[1]

@@ -41,9 +41,6 @@ Status check_descriptor(const RlsDescriptor& descriptor) {
   // An override's bucket is named by unit and domain and by keys and values one after the other.
   const std::size_t most = descriptor.has_override ? (kMaxAttributes - 2) / 2 : kMaxAttributes - 1;
   if (descriptor.entries > most) return invalid("a descriptor has more than " + std::to_string(most) + " entries");
-  if (descriptor.has_hits && descriptor.hits > static_cast<std::uint64_t>(kMaxUnits)) {
-    return invalid("hits_addend is larger than " + std::to_string(kMaxUnits));
-  }
   if (descriptor.has_override && (descriptor.override_unit < 1 || descriptor.override_unit > kLastOverrideUnit)) {
     return invalid("the unit of a limit override is not known");
   }

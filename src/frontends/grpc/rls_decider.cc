@@ -25,7 +25,10 @@ struct Wish {
 Wish wish_of(const RlsRequest& request, const RlsDescriptor& descriptor) {
   const std::uint64_t hits = descriptor.has_hits ? descriptor.hits : std::max(1U, request.hits_addend);
   if (hits == 0) return {Action::peek, Cost{1}};
-  return {descriptor.negative ? Action::refund : Action::take, Cost{static_cast<std::int64_t>(hits)}};
+  // To Envoy an error is an allow, so more hits than a cost can be are the largest cost, which no limit of theirs
+  // holds.
+  const auto cost = static_cast<std::int64_t>(std::min(hits, static_cast<std::uint64_t>(kMaxUnits)));
+  return {descriptor.negative ? Action::refund : Action::take, Cost{cost}};
 }
 
 // Needs another call than a check.
