@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace weir::engine {
+namespace {
+
+// A shadow rule's denial decides nothing. One that counts must reach the store, unless there is nothing left to count:
+// what a fixed window has given out stays so until its end, where other buckets refill in between.
+bool decides_without_store(const Charge& charge, std::int64_t remaining) {
+  if (!charge.binding) return false;
+  return !charge.count_denied || (remaining == 0 && charge.allowance->algorithm == Algorithm::fixed_window);
+}
+
+}  // namespace
 
 Prefilter::Prefilter() : entries_(kEntries) {}
 
@@ -10,9 +20,8 @@ std::optional<Prefilter::Hit> Prefilter::find(std::span<const Charge> charges, T
   const std::lock_guard<std::mutex> lock(mutex_);
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const Charge& charge = charges[i];
-    // A shadow rule's denial decides nothing, and a denial that counts must reach the store.
-    if (!charge.binding || charge.count_denied) continue;
     const Entry& entry = entry_of(charge.key);
+    if (!decides_without_store(charge, entry.remaining)) continue;
     const Allowance& allowance = *charge.allowance;
     const bool same = entry.key == charge.key && entry.limit == allowance.limit && entry.burst == allowance.burst &&
                       entry.queue == allowance.queue && entry.window == allowance.window;
@@ -37,7 +46,7 @@ void Prefilter::remember(std::span<const Charge> charges, std::span<const Charge
     // A smaller cost was admitted: what is remembered of a larger one is still denied, but its wait has grown.
     if (outcome.admitted && charge.cost > 0) forget(charges.subspan(i, 1));
     if (outcome.admitted || outcome.status != Code::ok || outcome.retry_after <= Duration::zero()) continue;
-    if (!charge.binding || charge.count_denied) continue;
+    if (!decides_without_store(charge, outcome.remaining)) continue;
     const std::lock_guard<std::mutex> lock(mutex_);
     Entry& entry = entry_of(charge.key);
     entry.key = charge.key;

@@ -96,16 +96,28 @@ INSTANTIATE_TEST_SUITE_P(Every, PrefilterTest,
                            return name;
                          });
 
-TEST(Prefilter, AFloodOnAnExhaustedKeyCostsTheStoreNothing) {
+// How many of 1,000 requests at one moment reach the store, with a limit of 5.
+int calls_of_flood(Algorithm algorithm, bool count_denied) {
   auto clock = std::make_shared<ManualClock>();
   Rule rule;
   rule.id = "a";
   rule.per = {"tenant"};
-  rule.allowance = {.algorithm = Algorithm::token_bucket, .limit = 5, .window = std::chrono::hours(1)};
+  rule.allowance = {.algorithm = algorithm, .limit = 5, .window = std::chrono::hours(1)};
+  rule.count_denied = count_denied;
   Node node({.rules = {rule}}, clock, true);
   for (int i = 0; i < 1'000; ++i) node.engine->check({{"tenant", "flood"}});
-  EXPECT_EQ(6, node.store->calls);
-  EXPECT_EQ(994u, node.engine->prefilter_hits());
+  EXPECT_EQ(1'000u - static_cast<unsigned>(node.store->calls), node.engine->prefilter_hits());
+  return static_cast<int>(node.store->calls);
+}
+
+TEST(Prefilter, AFloodOnAnExhaustedKeyCostsTheStoreNothing) {
+  EXPECT_EQ(6, calls_of_flood(Algorithm::token_bucket, false));
+  EXPECT_EQ(6, calls_of_flood(Algorithm::fixed_window, false));
+}
+
+TEST(Prefilter, ADenialThatCountsReachesTheStoreUnlessNothingIsLeftToCount) {
+  EXPECT_EQ(1'000, calls_of_flood(Algorithm::token_bucket, true));
+  EXPECT_EQ(6, calls_of_flood(Algorithm::fixed_window, true));
 }
 
 }  // namespace
