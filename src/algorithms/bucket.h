@@ -52,7 +52,7 @@ constexpr bool keeps_tail(Algorithm algorithm) {
 }
 
 // A denied attempt that counts (count_denied): takes what is left, down to empty and not below, so that the next
-// evaluate()'s retry_after is still honest. Precondition: evaluate() denied these arguments and not as too_large.
+// evaluate()'s retry_after is still honest. Precondition: evaluate() denied these arguments.
 void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
 // Gives `cost` back, never above full. A window that has passed has nothing to give back.

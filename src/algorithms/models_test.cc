@@ -89,7 +89,7 @@ TEST_P(EveryAlgorithm, AnswersAsItsReferenceModel) {
             bucket.refund(allowance, now, step.cost);
             break;
           case Step::Kind::count_denied:
-            if (peeked.admitted || peeked.too_large) break;
+            if (peeked.admitted) break;
             model->count_denied(now, step.cost);
             bucket.count_denied(allowance, now, step.cost);
             break;
@@ -163,7 +163,7 @@ TEST_P(EveryAlgorithm, StaysHonestWhenLimitsChangeBetweenCalls) {
         const ChargeOutcome outcome = bucket.take(allowance, at, step.cost);
         RC_ASSERT(outcome.remaining >= 0 && outcome.remaining <= allowance.largest_cost());
         if (step.kind == Step::Kind::refund) bucket.refund(allowance, at, step.cost);
-        if (!outcome.admitted && !outcome.too_large && step.kind == Step::Kind::count_denied) {
+        if (!outcome.admitted && step.kind == Step::Kind::count_denied) {
           bucket.count_denied(allowance, at, step.cost);
           expect_honest_retry(allowance, bucket, at, step.cost);
         }
@@ -204,7 +204,7 @@ TEST_P(EveryAlgorithm, SurvivesAnyWords) {
         bucket.refund(allowance, now, step.cost);
       } else if (outcome.admitted) {
         bucket.take(allowance, now, step.cost);
-      } else if (!outcome.too_large) {
+      } else {
         bucket.count_denied(allowance, now, step.cost);
       }
     }

@@ -86,7 +86,7 @@ inline void ModelStore::take(StoreCall& call) {
         bucket(charge).admit(call.now, charge.cost);
         bucket(charge).refund(call.now, charge.cost);
       }
-    } else if (taking && charge.count_denied && !outcome.too_large) {
+    } else if (taking && charge.count_denied) {
       bucket(charge).count_denied(call.now, charge.cost);
       outcome = outcome_of(bucket(charge).peek(call.now, charge.cost));
     }

@@ -161,6 +161,27 @@ TEST_P(StoreContract, CountDeniedConsumesWhatIsLeftAndStaysHonest) {
   EXPECT_TRUE(take(counted).admitted);
 }
 
+// What is charged after the fact, such as the tokens of an answer, may be more than the limit: it must be felt.
+TEST_P(StoreContract, CountDeniedConsumesWhatIsLeftAlsoWhenTheCostCouldNeverFit) {
+  for (const std::int64_t used : {0, 3}) {
+    Charge counted = charge(static_cast<std::uint64_t>(10 + used), used);
+    counted.count_denied = true;
+    if (used > 0) ASSERT_TRUE(take(counted).admitted);
+    counted.cost = kLimit * 100;
+    const ChargeOutcome outcome = take(counted);
+    EXPECT_FALSE(outcome.admitted);
+    EXPECT_TRUE(outcome.too_large);
+    EXPECT_EQ(outcome.remaining, 0);
+    EXPECT_EQ(left(counted), 0);
+    EXPECT_GT(outcome.reset_after.count(), 0);
+    counted.cost = 1;
+    const ChargeOutcome next = take(counted);
+    ASSERT_FALSE(next.admitted);
+    now_ += next.retry_after;
+    EXPECT_TRUE(take(counted).admitted);
+  }
+}
+
 // A reload puts other numbers in force for buckets that exist. What was used up stays used up.
 TEST_P(StoreContract, ChangedLimitsApplyAtOnceToTheSameBucket) {
   const Allowance raised = allowance_of(algorithm(), kLimit * 2, kWindow);

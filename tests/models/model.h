@@ -70,7 +70,7 @@ class ReferenceModel {
     return true;
   }
 
-  // A denied attempt that counts (count_denied). Precondition: peek() denied it and not as too large.
+  // A denied attempt that counts (count_denied). Precondition: peek() denied it.
   void count_denied(TimePoint now, std::int64_t cost) {
     change(now, [&](std::int64_t time) { add_denied(time, cost); });
   }

@@ -35,7 +35,7 @@ class WordBucket {
     return outcome;
   }
 
-  // Precondition: peek() denies it and not as too large.
+  // Precondition: peek() denies it.
   void count_denied(const Allowance& allowance, TimePoint now, std::int64_t cost) {
     grow(allowance, now, cost);
     algorithms::charge_denied(allowance, words(), now, cost);

@@ -67,6 +67,26 @@ TEST(MemoryBound, AFloodOfKeysStaysInsideTheBoundAndCannotFreeAnExhaustedLimit) 
   EXPECT_GE(stats.keys, 4 * kMiB / 80) << "the bound is used, not wasted";
 }
 
+// A denial that counts and has no bucket yet makes one, but takes nobody's place for it.
+TEST(MemoryBound, WhereThereIsNoRoomTooLargeACostIsDeniedAndNotCounted) {
+  MemoryStore store({.max_bytes = 2 * kMiB});
+  const Allowance slow = allowance_of(Algorithm::token_bucket, 10, hours(1));
+  RandomKeys keys(6);
+  while (store.stats().refused_newcomers < 1'000) ask(store, Action::take, kStart, charge_of(keys.next(), slow));
+  const MemoryStats full = store.stats();
+  std::size_t uncounted = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    Charge charge = charge_of(keys.next(), slow, 11);
+    charge.count_denied = true;
+    const ChargeOutcome outcome = ask(store, Action::take, kStart, charge);
+    ASSERT_TRUE(outcome.status == Code::ok && !outcome.admitted && outcome.too_large);
+    if (outcome.remaining > 0) ++uncounted;
+  }
+  EXPECT_GT(uncounted, 0u);
+  EXPECT_EQ(store.stats().keys, full.keys + 1'000 - uncounted);
+  EXPECT_LE(store.stats().bytes, full.max_bytes);
+}
+
 // Without anybody who sweeps: newcomers find the idle ones by themselves.
 TEST(MemoryBound, WhenBucketsBecomeIdleNewcomersTakeTheirPlaces) {
   MemoryStore store({.max_bytes = 2 * kMiB});

@@ -81,12 +81,12 @@ bool MemoryStore::begin(StoreCall& call) {
   }
 }
 
-// Nearly every call: a take from buckets that are there and keep no tail. False: nothing has changed, and the general
-// way must be gone.
+// Nearly every call: a take from buckets that are there and keep no tail, with no denial that counts. False: nothing
+// has changed, and the general way must be gone.
 bool MemoryStore::take_at_home(StoreCall& call) {
   if (call.action != Action::take) return false;
   for (const Charge& charge : call.charges) {
-    if (charge.count_denied || algorithms::keeps_tail(charge.allowance->algorithm)) return false;
+    if (algorithms::keeps_tail(charge.allowance->algorithm)) return false;
   }
   if (call.charges.size() == 1) {
     Shard& shard = shard_of(call.charges[0].key);
@@ -94,13 +94,13 @@ bool MemoryStore::take_at_home(StoreCall& call) {
     Slot* const slot = find_at_home(shard, call.charges[0], call.now);
     if (slot == nullptr) return false;
     take_from(shard, *slot, call.charges[0], call.now, call.outcomes[0]);
-    return true;
+    return call.outcomes[0].admitted || !call.charges[0].count_denied;
   }
   return call.charges.size() <= kFewCharges && take_together(call);
 }
 
-// The same for several: each takes at once, and all are put back as they were when one that binds denies. Nobody sees
-// it, because all shards are locked.
+// The same for several: each takes at once, and all are put back as they were when one that binds or counts denies.
+// Nobody sees it, because all shards are locked.
 bool MemoryStore::take_together(StoreCall& call) {
   const LockedShards hold(*this, call.charges);
   Slot* slots[kFewCharges];
@@ -114,7 +114,7 @@ bool MemoryStore::take_together(StoreCall& call) {
     const Charge& charge = call.charges[i];
     before[i] = *slots[i];
     take_from(shard_of(charge.key), *slots[i], charge, call.now, call.outcomes[i]);
-    if (call.outcomes[i].admitted || !charge.binding) continue;
+    if (call.outcomes[i].admitted || (!charge.binding && !charge.count_denied)) continue;
     while (i > 0) {
       --i;
       *slots[i] = before[i];

@@ -30,6 +30,11 @@ void Transaction::locate(std::size_t i) {
   entries_[i].slot = slot != nullptr && slot->holds(charge.allowance->algorithm) ? slot : nullptr;
 }
 
+// After insertions and deletions, which move slots.
+void Transaction::locate_all() {
+  for (std::size_t i = 0; i < size_; ++i) locate(i);
+}
+
 bool Transaction::run() {
   bool room = true;
   switch (call_.action) {
@@ -114,8 +119,7 @@ bool Transaction::make_room() {
   for (std::size_t i = 0; i < size_ && !room; ++i) {
     if (entries_[i].charge) take_back(i);
   }
-  // Insertions and deletions have moved slots.
-  for (std::size_t i = 0; i < size_; ++i) locate(i);
+  locate_all();
   return room;
 }
 
@@ -166,16 +170,21 @@ void Transaction::charge_all() {
 }
 
 // A denied attempt of a rule with count_denied consumes what is left, whether the call was denied or (for a shadow
-// rule) not. Where there is no room for that, the denial stands uncounted.
+// rule) not, and also when its cost could never fit. Where there is no room for that, the denial stands uncounted.
 void Transaction::count_denied() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
     ChargeOutcome& outcome = call_.outcomes[i];
-    if (!charge.count_denied || outcome.admitted || outcome.too_large || outcome.status != Code::ok) continue;
+    if (!charge.count_denied || outcome.admitted || outcome.status != Code::ok) continue;
     Entry& entry = entries_[i];
+    const bool had_bucket = entry.slot != nullptr;
     // Without a bucket only too large a cost is denied, so it is there, unless making room for another charge has just
     // found it idle by the limits that it was last charged under.
-    if (entry.slot == nullptr || !grow_tail(i)) continue;
+    if (!had_bucket && !outcome.too_large) continue;
+    const bool room = make_room_for(i);
+    if (!room) take_back(i);
+    if (!had_bucket) locate_all();
+    if (!room) continue;
     algorithms::charge_denied(*charge.allowance, entry.slot->words(), from_micros(entry.now_us), charge.cost);
     refresh_idle(i);
     outcome = evaluate(i, charge.cost);

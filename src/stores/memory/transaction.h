@@ -53,6 +53,7 @@ class Transaction {
 
   ChargeOutcome evaluate(std::size_t i, std::int64_t cost) const;
   void locate(std::size_t i);
+  void locate_all();
   void refresh_idle(std::size_t i);
 
   StoreCall& call_;

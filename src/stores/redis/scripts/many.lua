@@ -65,7 +65,7 @@ for i = 1, #KEYS do
   end
   if after[i] and takes and admitted then
     keep(KEYS[i], after[i], idle[i], now)
-  elseif takes and answer[place + 1] == 0 and ARGV[6 * i - 2] + 0 >= 2 then
+  elseif takes and answer[place + 1] ~= 1 and ARGV[6 * i - 2] + 0 >= 2 then
     local state, until_idle = run(i, 'd')
     keep(KEYS[i], state, until_idle, now)
     states[i] = state

@@ -28,7 +28,7 @@ if after and action == 't' then
 elseif after then
   local _
   _, remaining, _, reset = algorithm(state, 't', now, 0, a, b, c)
-elseif verdict == 0 and action == 't' and ARGV[3] == '2' then
+elseif verdict ~= 1 and action == 't' and ARGV[3] == '2' then
   after, idle = algorithm(state, 'd', now, cost, a, b, c)
   keep(key, after, idle, now)
   verdict, remaining, retry, reset, delay = algorithm(after, 't', now, cost, a, b, c)
