@@ -43,6 +43,7 @@ struct AdHocCharge {
   const Allowance* allowance = nullptr;       // copied
   Cost cost;
   Action action = Action::take;
+  bool count_denied = false;  // a denied take consumes what is left
 };
 
 // Sees every decision of check() and every ad-hoc charge (not peeks, refunds and resets), on the thread that made it.

@@ -22,6 +22,7 @@ class AdHocCall final : public StoreCall {
     charge_.allowance = &allowance_;
     charge_.rule = from.space;
     charge_.cost = from.cost.units;
+    charge_.count_denied = from.count_denied;
     action = from.action;
     now = time;
     charges = {&charge_, 1};

@@ -81,6 +81,18 @@ TEST_P(AdHoc, TheObserverHearsOfEachChargeOnceAndOfItsOutcome) {
   EXPECT_EQ(observer_->heard, (std::vector<std::string>{"test admitted", "test denied", "test failed"}));
 }
 
+TEST_P(AdHoc, ADeniedTakeConsumesWhatIsLeftWhenItSaysSo) {
+  const Allowance three = make_allowance({.algorithm = Algorithm::fixed_window, .limit = 3, .window = 1h}).value();
+  AdHocCharge large = charge();
+  large.allowance = &three;
+  large.cost = {4};
+  EXPECT_EQ(engine_->charge(large).remaining, 3);
+  large.count_denied = true;
+  EXPECT_EQ(engine_->charge(large).remaining, 0);
+  large.cost = {1};
+  EXPECT_FALSE(engine_->charge(large).admitted);
+}
+
 TEST_P(AdHoc, WhatTakesNothingIsNotHeardOf) {
   EXPECT_EQ(engine_->charge(charge(Action::peek)).status, Code::ok);
   EXPECT_EQ(engine_->charge(charge(Action::refund)).status, Code::ok);

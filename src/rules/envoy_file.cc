@@ -186,6 +186,11 @@ class EnvoyFile {
       rule.allowance.limit = number.ok() ? number.value() : 1;
     }
     if (ours != nullptr) RuleReader(file_, faults_, *ours, nullptr, path + ".weir").refine(rule, kOurFields);
+    // Hits that do not fit count there, and Envoy may tell what a request has cost when it is over
+    // (apply_on_stream_done): were it not counted, nothing would stop the next. A rule of another algorithm says so if
+    // it wants the same.
+    const bool chosen = ours != nullptr && ours->find("count_denied") != nullptr;
+    if (!chosen) rule.count_denied = rule.allowance.algorithm == Algorithm::fixed_window;
     // No bucket admits nothing; but one that holds a single unit admits no request for two.
     if (rule.allowance.limit == 0) {
       rule.allowance.limit = 1;

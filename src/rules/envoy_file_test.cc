@@ -131,6 +131,7 @@ rules:
     algorithm: fixed-window
     limit: 60
     window: 1m
+    count_denied: true
   - id: edge.remote_address.10_0_0_1-c8857b71b765
     descriptor:
       - domain: edge
@@ -145,6 +146,7 @@ rules:
     algorithm: fixed-window
     limit: 6000
     window: 1h
+    count_denied: true
   - id: edge.generic_key.slow
     descriptor:
       - domain: edge
@@ -153,6 +155,7 @@ rules:
     limit: 5
     window: 1d
     mode: shadow
+    count_denied: true
   - id: edge.generic_key.slow.generic_key
     descriptor:
       - domain: edge
@@ -162,6 +165,7 @@ rules:
     algorithm: fixed-window
     limit: 7
     window: 7d
+    count_denied: true
   - id: edge.generic_key.slow.user.root
     descriptor:
       - domain: edge
@@ -242,6 +246,21 @@ descriptors:
   EXPECT_EQ(rules.rules[0].on_store_failure, FailurePolicy::deny);
   EXPECT_EQ(rules.rules[1].allowance.algorithm, Algorithm::sliding_log);
   EXPECT_EQ(rules.rules[1].allowance.window, std::chrono::seconds(90));
+}
+
+// What Envoy tells when a request is over has been used, whether it fits or not.
+TEST(EnvoyFile, CountsDeniedHitsUnlessTheRuleOrItsAlgorithmSaysOtherwise) {
+  const auto counts = [](const std::string& ours) {
+    const Result<ForeignRules> read =
+        read_text_of("domain: d\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 9" + ours + "}}]\n");
+    EXPECT_TRUE(read.ok());
+    return read.value().rules.rules.at(0).count_denied;
+  };
+  EXPECT_TRUE(counts(""));
+  EXPECT_TRUE(counts(", weir: {on_store_failure: deny}"));
+  EXPECT_FALSE(counts(", weir: {count_denied: false}"));
+  EXPECT_FALSE(counts(", weir: {algorithm: token-bucket}"));
+  EXPECT_TRUE(counts(", weir: {algorithm: token-bucket, count_denied: true}"));
 }
 
 TEST(EnvoyFile, ResolvesReplacesWithinTheDomainToEveryRuleOfThatName) {

@@ -23,6 +23,8 @@ descriptors:
     rate_limit: {unit: second, requests_per_unit: 0}
   - key: vip
     rate_limit: {unlimited: true}
+  - key: tokens
+    rate_limit: {unit: year, requests_per_unit: 10}
   - key: burst
     rate_limit: {unit: day, requests_per_unit: 3, weir: {algorithm: token-bucket, burst: 1}}
 """
@@ -113,17 +115,6 @@ def test_hits_overrides_and_refunds(server):
         assert f'weir_ad_hoc_charges_total{{space="envoy.override",outcome="{outcome}"}} 1\n' in server.metrics()
 
 
-def test_a_budget_that_is_charged_afterwards_runs_out_with_count_denied(start, tmp_path):  # noqa: F811
-    """As Envoy asks with apply_on_stream_done: a look before the request, what it cost after the response."""
-    file = tmp_path / "tokens.yaml"
-    file.write_text("domain: ai\ndescriptors:\n  - key: user\n"
-                    "    rate_limit: {unit: year, requests_per_unit: 10, weir: {count_denied: true}}\n")
-    server = start("--rules", str(file), "--rules-format", "envoy")
-    user = {"entries": [{"key": "user", "value": "ann"}]}
-    look, charge = {**user, "hitsAddend": "0"}, {**user, "hitsAddend": "8"}
-    assert [codes(server, 1, "ai", each)[0] for each in (look, charge, look, charge, look)] == [200, 200, 200, 429, 429]
-
-
 def test_overrides_of_one_descriptor_count_by_their_unit(server):
     def own(unit):
         return {"entries": [{"key": "remote_address", "value": "198.51.100.10"}], "limit": {"requestsPerUnit": 2, "unit": unit}}
@@ -136,6 +127,24 @@ def test_more_hits_than_any_limit_holds_are_over_limit(server):
     one = {"entries": [{"key": "remote_address", "value": "198.51.100.11"}], "hitsAddend": str(2**64 - 1)}
     assert codes(server, 1, "edge", one) == [429]
     assert codes(server, 1, "nowhere", one) == [200]
+
+
+@pytest.mark.parametrize("own", [{}, {"limit": {"requestsPerUnit": 10, "unit": "YEAR"}}])
+def test_what_is_told_after_the_fact_counts_whether_it_fits_or_not(server, own):
+    """Envoy looks when a request begins and tells its cost when it is done: apply_on_stream_done."""
+
+    def descriptor(user, hits):
+        return {"entries": [{"key": "tokens", "value": user}], "hitsAddend": hits, **own}
+
+    def requests(user, cost):
+        seen = []
+        while len(seen) < 9 and codes(server, 1, "edge", descriptor(user, 0)) == [200]:
+            seen += codes(server, 1, "edge", descriptor(user, cost))
+        return seen
+
+    assert requests("ann", 4) == [200, 200, 429], "8 of 10 are used, then the rest"
+    assert requests("bob", 11) == [429], "more than the limit ever holds"
+    assert requests("eve", 5) == [200, 200]
 
 
 def test_bad_bodies_are_400_with_envoys_words(server):
@@ -152,7 +161,7 @@ def test_a_changed_file_is_in_force_and_a_mistake_keeps_the_old(server, folder):
     assert codes(server, 2, "edge", one) == [200, 429]
     (folder / "edge.yaml").write_text(EDGE.replace("unit: day", "unit: eon"))
     error = server.await_event("rules_rejected")["error"]
-    assert 'edge.yaml:19:24: descriptors[6].rate_limit.unit: is "eon", expected second, minute' in error
+    assert 'edge.yaml:21:24: descriptors[7].rate_limit.unit: is "eon", expected second, minute' in error
     assert codes(server, 1, "edge", one) == [429]
 
 

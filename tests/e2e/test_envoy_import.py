@@ -89,6 +89,8 @@ class Original:
         over = "isNegativeHits" not in descriptor and count + max(1, hits) > most
         if not over:
             self.counts[counter] = max(0, count - hits) if "isNegativeHits" in descriptor else count + hits
+        elif hits > 0:
+            self.counts[counter] = max(count, most)  # what does not fit takes what is left
         shown = rule["shadow_mode"] or most == 0  # neither tells what is left as the original does
         return "OVER_LIMIT" if over and not rule["shadow_mode"] else "OK", None if shown else most - self.counts.get(counter, 0)
 

@@ -72,7 +72,8 @@ class Override {
             .subject = {subject_.data(), subject_.size()},
             .allowance = &allowance_,
             .cost = wish.cost,
-            .action = wish.action};
+            .action = wish.action,
+            .count_denied = true};
   }
   Decision denial() const {
     ChargeOutcome outcome;

@@ -5,6 +5,8 @@
 //    OVER_LIMIT when one more hit would not pass, and what is left.
 //  - is_negative_hits gives hits back.
 //  - a `limit` in the descriptor bypasses the rules: a fixed window of its own, kept by unit, domain and entries.
+//  Denied
+//    hits count, because what Envoy sends when a request is done has happened, whatever the answer.
 //  - a descriptor whose rule another descriptor's rule replaces is OK and counts for nothing.
 //  - a rule whose store failed answers by its failure policy; an override has none, so a store that does not answer
 //    is a failure (unavailable), and the gateway's own policy decides.
