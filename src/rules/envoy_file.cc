@@ -292,11 +292,12 @@ Result<ForeignRules> EnvoyReader::finish(const std::string& name, FaultList& fau
   if (!faults.empty()) return faults.failure();
   ForeignRules made;
   const std::vector<std::string> ids = ids_.assign();
-  // A name means the rules of its own domain, and there may be several.
+  // A name means the rules of its own domain, and there may be several. What is unlimited stays so.
   std::multimap<std::pair<std::string, std::string>, std::string> ids_by_name;
   const auto domain_of = [](const Draft& draft) { return *draft.rule.descriptor.front().value; };
-  for (std::size_t i = 0; i < drafts_.size(); ++i)
-    ids_by_name.insert({{domain_of(drafts_[i]), drafts_[i].name}, ids[i]});
+  for (std::size_t i = 0; i < drafts_.size(); ++i) {
+    if (!drafts_[i].rule.unlimited) ids_by_name.insert({{domain_of(drafts_[i]), drafts_[i].name}, ids[i]});
+  }
   for (std::size_t i = 0; i < drafts_.size(); ++i) {
     Rule& rule = drafts_[i].rule;
     rule.id = ids[i];

@@ -273,11 +273,13 @@ descriptors:
     rate_limit: {unit: second, requests_per_unit: 1, name: plain}
   - key: c
     rate_limit: {unit: second, requests_per_unit: 1, name: special, replaces: [{name: plain}, {name: nobody}]}
+  - key: u
+    rate_limit: {unlimited: true, name: plain}
 )")
                           .value()
                           .rules;
-  EXPECT_EQ(rules.rules[0].id, "d.a") << "two rules have the name";
-  EXPECT_THAT(rules.rules[2].replaces, ElementsAre("d.a", "d.b"));
+  EXPECT_EQ(rules.rules[0].id, "d.a") << "several rules have the name";
+  EXPECT_THAT(rules.rules[2].replaces, ElementsAre("d.a", "d.b")) << "what is unlimited stays so";
 
   const Set set(rules);
   const Attribute a[] = {{"domain", "d"}, {"a", "1"}};

@@ -77,8 +77,8 @@ class Original:
         found = [self.find(each["entries"]) for each in call["descriptors"]]
         limits = [each and each.get("rate_limit") for each in found]
         replaced = {name["name"] for limit in limits if limit for name in limit.get("replaces", [])}
-        return [self.status(call, each, rule, limit) if limit and limit.get("name") not in replaced else ("OK", 0)
-                for each, rule, limit in zip(call["descriptors"], found, limits)]
+        return [self.status(call, each, rule, limit) if limit and ("unlimited" in limit or limit.get("name") not in replaced)
+                else ("OK", 0) for each, rule, limit in zip(call["descriptors"], found, limits)]
 
     def status(self, call, descriptor, rule, limit):
         if "unlimited" in limit:
