@@ -247,6 +247,7 @@ STALLED = {
     "admin": ("admin", b"GET /metrics HTTP/1.1\r\n", b"HTTP/1.1 408"),
     "half a preface": ("grpc", PREFACE[:10], b""),
     "half a frame": ("grpc", PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 4, 1, head())[:20], b""),
+    "half of the header fields": ("grpc", PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 0, 1, head()), b""),
     "half a command": ("resp", b"*2\r\n$4\r\nECHO\r\n$10\r\nabc", b""),
     "half a SPOP frame": ("spop", b"\x00\x00\x00\x40\x01", b""),
 }

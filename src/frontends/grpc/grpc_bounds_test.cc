@@ -69,6 +69,16 @@ TEST_F(GrpcBounds, HalfAFrameIsAMessageUnderWay) {
   }
 }
 
+TEST_F(GrpcBounds, HalfOfTheHeaderFieldsIsAMessageUnderWay) {
+  H2Peer& peer = connect();
+  const std::string block = header_block(call_fields("/weir.v1.Limiter/Nothing"));
+  peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, block.substr(0, 50)));
+  EXPECT_FALSE(peer.protocol->idle());
+  peer.send(frame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 1, block.substr(50)));
+  EXPECT_TRUE(peer.protocol->idle());
+  EXPECT_EQ(status_of(peer, 1), "12");
+}
+
 TEST_F(GrpcBounds, IncompleteRequestsTogetherAreBounded) {
   options.limits.message = 1000;
   options.limits.buffered = 2500;

@@ -54,12 +54,12 @@ std::size_t GrpcProtocol::on_bytes(std::string_view bytes) {
     send();
   }
   inside_ = false;
-  in_frame_ = taken < bytes.size();
+  in_frame_ = taken < bytes.size() || session_->amid_fields();
   if (open_ > owed_) watch_for_stale();
   return taken;
 }
 
-// A method that takes many messages may rest between two of them; half a frame is no rest.
+// A method that takes many messages may rest between two of them; half a frame, or half of a block, is no rest.
 bool GrpcProtocol::idle() const {
   if (in_frame_) return false;
   if (open_ == 0) return true;

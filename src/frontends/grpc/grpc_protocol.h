@@ -108,7 +108,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   TimePoint wakes_at_ = TimePoint::max();  // for deadlines; max: it does not
   int polls_ = 0;
   bool inside_ = false;    // in on_bytes(), which sends at its end
-  bool in_frame_ = false;  // the last bytes were the beginning of a frame, or of the greeting
+  bool in_frame_ = false;  // the last bytes began a frame, the greeting, or a block of fields, and did not end it
   bool sweeping_ = false;
   bool polling_ = false;
 };

@@ -33,6 +33,7 @@ class FramedSession final : public Session {
   FramedSession(Events& events, const SessionLimits& limits, FloodGuard guard);
 
   std::optional<std::size_t> receive(std::string_view bytes) override;
+  bool amid_fields() const override { return pieces_.stream != 0; }
   void send(std::string& out) override;
   void respond(Stream& stream, std::span<const Field> head, bool has_body) override;
   void resume(Stream& stream) override;

@@ -50,6 +50,8 @@ class Nghttp2Oracle final : public Session {
     return bytes.size();
   }
 
+  bool amid_fields() const override { return false; }  // nghttp2 does not tell
+
   void send(std::string& out) override {
     while (true) {
       const std::uint8_t* data = nullptr;

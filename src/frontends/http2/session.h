@@ -101,6 +101,8 @@ class Session {
   // much may have been written, else with more bytes behind it. Nothing when they are not HTTP/2 at all: nothing is to
   // be sent either. Anything else that goes wrong ends in a GOAWAY, and finished() turns true once that is sent.
   [[nodiscard]] virtual std::optional<std::size_t> receive(std::string_view bytes) = 0;
+  // True while the peer is amid a block of header fields that takes several frames.
+  virtual bool amid_fields() const = 0;
   // Appends what is to be sent.
   virtual void send(std::string& out) = 0;
 
