@@ -64,6 +64,11 @@ void Call::recycle() {
   owed_ = tell_encodings_ = posted_ = finished_ = false;
 }
 
+bool Call::resting() const {
+  const bool open = serial_ != 0 && head_.method != nullptr && !finished_;
+  return open && head_.method->many_messages && request_.empty() && body.empty();
+}
+
 std::string& Call::begin_message() {
   message_at_ = body.size();
   body.append(kPrefixBytes, '\0');

@@ -97,6 +97,8 @@ class Call final : public http2::Stream {
 
   void begin(std::int32_t stream_id, std::uint64_t serial);
   void recycle();
+  // Between two messages of many, with every answer taken.
+  bool resting() const;
   void send_status_only();
   void send_rest();
 

@@ -65,8 +65,7 @@ bool GrpcProtocol::idle() const {
   if (open_ == 0) return true;
   for (const auto& call : calls_) {
     if (call->serial_ == 0) continue;
-    const bool resting = call->head_.method != nullptr && call->head_.method->many_messages && !call->finished_;
-    if (!resting || !call->request_.empty()) return false;
+    if (!call->resting()) return false;
   }
   return true;
 }
@@ -83,15 +82,24 @@ void GrpcProtocol::on_timeout() {
 }
 
 void GrpcProtocol::on_drain() {
-  for (const auto& call : calls_) {
-    if (call->posted_ && !call->finished_) call->head_.method->service->on_poll(*call, true);
-  }
+  dismiss_watchers();
   session_->announce_shutdown();
   send();
   link_.after(kGoAwayGrace, [this] {
+    // Whoever began to watch meanwhile, and streams whose clients do not say that they are done.
+    dismiss_watchers();
+    for (const auto& call : calls_) {
+      if (call->resting()) call->finish(Code::unavailable, "the server is leaving");
+    }
     session_->go_away(http2::Error::none);
     send_later();
   });
+}
+
+void GrpcProtocol::dismiss_watchers() {
+  for (const auto& call : calls_) {
+    if (call->posted_ && !call->finished_) call->head_.method->service->on_poll(*call, true);
+  }
 }
 
 http2::Stream& GrpcProtocol::on_stream(std::int32_t id) {

@@ -92,6 +92,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   void watch_for_stale();
   void sweep();
   void start_polling();
+  void dismiss_watchers();
   void poll();
 
   frontends::Link& link_;

@@ -262,6 +262,26 @@ TEST_F(GrpcConnection, DrainFinishesOpenCallsThenCloses) {
   EXPECT_TRUE(peer.link->closed());
 }
 
+TEST_F(GrpcConnection, DrainWaitsForNobodyWhoWouldStayForEver) {
+  H2Peer& peer = connect();
+  const std::string reflection = header_block(call_fields("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"));
+  peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, reflection));
+  const std::string question = grpc_message("\x1a\x01x");
+  peer.send(frame(NGHTTP2_DATA, 0, 1, question.substr(0, 3)));
+  peer.protocol->on_drain();
+  // These were on their way: a question is answered, and one who begins to watch learns that there is no use in it.
+  peer.send(frame(NGHTTP2_DATA, 0, 1, question.substr(3)));
+  peer.send_call(3, "/grpc.health.v1.Health/Watch", grpc_message(""));
+  auto answers = peer.receive_answers();
+  EXPECT_NE(answers[1].body, "");
+  EXPECT_FALSE(answers[1].ended);
+  EXPECT_FALSE(answers[3].ended);
+  peer.link->run_timers(GrpcProtocol::kGoAwayGrace);
+  answers = peer.receive_answers();
+  for (const std::int32_t stream : {1, 3}) EXPECT_EQ(answers[stream].fields["grpc-status"], "14") << stream;
+  EXPECT_TRUE(peer.link->closed());
+}
+
 TEST_F(GrpcConnection, AnIdleConnectionEndsWithTheLastCallThatWasSeen) {
   H2Peer& peer = connect();
   peer.send_call(1, RlsService::kShouldRateLimit, grpc_message(some_request()));
