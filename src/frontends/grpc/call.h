@@ -108,7 +108,7 @@ class Call final : public http2::Stream {
   std::string request_;      // received and not yet handled
   std::string status_text_;  // percent-encoded
   std::size_t message_at_ = 0;
-  std::uint32_t born_ = 0;  // the connection's age, in sweeps
+  std::uint32_t born_ = 0;  // when the call, or its last message, began: the connection's age, in sweeps
   TimePoint deadline_{};
   Code status_ = Code::ok;
 

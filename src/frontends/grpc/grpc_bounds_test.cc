@@ -130,6 +130,25 @@ TEST_F(GrpcBounds, RequestsThatNeverEndAndAnswersThatAreNeverTakenAreReset) {
   EXPECT_FALSE(peer.link->closed());
 }
 
+TEST_F(GrpcBounds, AStreamOfQuestionsMayRestBetweenThemButNotWithinOne) {
+  H2Peer& peer = connect();
+  const auto rest = [&] {
+    for (int i = 0; i < 3; ++i) peer.link->run_timers(options.limits.request_timeout);
+  };
+  const std::string question = frame(NGHTTP2_DATA, 0, 1, grpc_message("\x1a\x15weir/v1/limiter.proto"));
+  peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, header_block(call_fields(kReflection))));
+  rest();
+  peer.send(question);
+  EXPECT_NE(peer.receive_answers()[1].body, "");
+  rest();
+  EXPECT_TRUE(peer.receive().empty());
+  peer.send(frame(NGHTTP2_DATA, 0, 1, grpc_message("never whole").substr(0, 10)));
+  peer.link->run_timers(options.limits.request_timeout);
+  EXPECT_TRUE(peer.receive().empty()) << "its time began with its first byte";
+  rest();
+  EXPECT_EQ(peer.receive_answers()[1].reset_error, kCancel);
+}
+
 TEST_F(GrpcBounds, AStreamOfQuestionsWhoseAnswersAreNotTakenIsReset) {
   H2Peer& peer = connect_without_window();
   peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, header_block(call_fields(kReflection))));

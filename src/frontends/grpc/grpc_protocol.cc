@@ -162,6 +162,7 @@ void GrpcProtocol::on_body(http2::Stream& stream, std::string_view bytes) {
   if (bytes.size() > services_->limits().buffered - buffered_) {
     return call.finish(Code::resource_exhausted, "too many requests are incomplete on this connection");
   }
+  if (call.request_.empty()) call.born_ = age_;
   call.request_.append(bytes);
   buffered_ += bytes.size();
   take_messages(call);
@@ -288,7 +289,7 @@ void GrpcProtocol::sweep() {
   sweeping_ = false;
   ++age_;
   for (const auto& call : calls_) {
-    if (call->serial_ == 0 || call->owed_ || age_ - call->born_ <= kStaleAge) continue;
+    if (call->serial_ == 0 || call->owed_ || call->resting() || age_ - call->born_ <= kStaleAge) continue;
     session_->reset(*call, http2::Error::cancel);
   }
   send_later();
