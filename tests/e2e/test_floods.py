@@ -155,19 +155,20 @@ def forever(piece, count=200):
         yield piece * count
 
 
-def rapid_resets():
+def calls_taken_back(kind, flags, payload):
     stream = 1
     while True:
         out = b""
         for _ in range(200):
-            out += frame(HEADERS, END_HEADERS, stream, head()) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
+            out += frame(HEADERS, END_HEADERS, stream, head()) + frame(kind, flags, stream, payload)
             stream += 2
         yield out
 
 
 OPEN_STREAM = frame(HEADERS, END_HEADERS, 1, head())
 H2_FLOODS = {
-    "rapid reset": (b"", rapid_resets),
+    "rapid reset": (b"", lambda: calls_taken_back(RST_STREAM, 0, b"\0\0\0\x08")),
+    "provoked reset": (b"", lambda: calls_taken_back(HEADERS, END_HEADERS, field(b"x", b"more to come"))),
     "CONTINUATION": (frame(HEADERS, 0, 1, head()), lambda: forever(frame(CONTINUATION, 0, 1, field(b"x", b"y" * 100)))),
     "empty CONTINUATION": (frame(HEADERS, 0, 1, head()), lambda: forever(frame(CONTINUATION, 0, 1))),
     "empty DATA": (OPEN_STREAM, lambda: forever(frame(DATA, 0, 1))),

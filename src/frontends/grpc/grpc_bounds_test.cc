@@ -208,6 +208,29 @@ TEST_F(GrpcBounds, RapidResetEndsInGoAway) {
   expect_ended(peer, kCalm);
 }
 
+TEST_F(GrpcBounds, ResetsThatThePeerProvokesCountLikeItsOwn) {
+  limiter.later = true;
+  const std::map<std::string, std::string> faults = {
+      {"window of nothing", frame(NGHTTP2_WINDOW_UPDATE, 0, 1, big_endian(0, 4))},
+      {"window too large", frame(NGHTTP2_WINDOW_UPDATE, 0, 1, big_endian(0x7fffffff, 4))},
+  };
+  for (const auto& [name, fault] : faults) {
+    SCOPED_TRACE(name);
+    H2Peer& peer = connect();
+    limiter.asked.clear();
+    std::int32_t stream = 1;
+    // Every other call is let through to its answer: that earns budget for control frames.
+    for (; !peer.link->closed() && stream < 20'000; stream += 4) {
+      peer.send_call(stream, RlsService::kShouldRateLimit, grpc_message(some_request()));
+      limiter.answer_all();
+      peer.send_call(stream + 2, RlsService::kShouldRateLimit, grpc_message(some_request()));
+      peer.send(fault.substr(0, 5) + big_endian(static_cast<std::uint32_t>(stream + 2), 4) + fault.substr(9));
+    }
+    EXPECT_LE(limiter.asked.size(), 2 * static_cast<std::size_t>(http2::FloodGuard::kResetBurst) + 2);
+    expect_ended(peer, kCalm);
+  }
+}
+
 TEST_F(GrpcBounds, ContinuationFloodEndsInGoAway) {
   H2Peer& peer = connect();
   const std::string block = header_block(call_fields(RlsService::kShouldRateLimit));

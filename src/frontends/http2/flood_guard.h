@@ -1,5 +1,5 @@
 // FloodGuard: how many frames that carry no request a peer may send (SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty
-// DATA) and how many requests it may take back (rapid reset).
+// DATA) and how many requests it may take back (rapid reset) or have taken back by a fault in them.
 //
 // Each kind has a budget that refills with time, and the control frames' also with the requests served, since an honest
 // client's grow with its traffic. The clock is read only when such a frame arrives. Belongs to one connection.

@@ -72,7 +72,7 @@ void FramedSession::hold(Stream& stream) {
   const std::size_t left = stream.body.size() - stream.taken;
   held_ = held_ - stream.flow.held + left;
   stream.flow.held = left;
-  if (held_ > limits_.held) reset(stream, Error::enhance_your_calm);
+  if (held_ > limits_.held) reset_for_fault(stream, Error::enhance_your_calm);
 }
 
 void FramedSession::unblock(Stream& stream) {
@@ -99,6 +99,12 @@ void FramedSession::reset(Stream& stream, Error error) {
   if (stream.flow.gone || failed_) return;
   writer_.rst_stream(stream.id, error);
   drop(stream);
+}
+
+// Resets that a peer provokes count like those that it sends: by both it may begin more than it lets us finish.
+void FramedSession::reset_for_fault(Stream& stream, Error error) {
+  if (!guard_.allow_reset()) return fail(Error::enhance_your_calm, "too many faults");
+  reset(stream, error);
 }
 
 // Either side has reset the stream: what is left of it is of no use.

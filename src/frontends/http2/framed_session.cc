@@ -158,7 +158,7 @@ void FramedSession::on_data(const FrameHead& head, std::string_view payload) {
   if (stream->request_ended) return fail(Error::stream_closed, "DATA behind the end of a request");
   const std::int64_t window = settings_taken_ ? limits_.window : std::max<std::int64_t>(limits_.window, kInitialWindow);
   stream->flow.received += static_cast<std::int64_t>(payload.size());
-  if (stream->flow.received > window) return reset(*stream, Error::flow_control);
+  if (stream->flow.received > window) return reset_for_fault(*stream, Error::flow_control);
   if (!take_body(*stream, bytes)) return;
   if (head.has(kEndStream)) return end_request(*stream);
   if (stream->flow.received >= window / 2 && !stream->flow.ended && !stream->flow.gone) {
@@ -172,7 +172,7 @@ bool FramedSession::take_body(Stream& stream, std::string_view bytes) {
   if (stream.flow.content_left >= 0) {
     stream.flow.content_left -= static_cast<std::int64_t>(bytes.size());
     if (stream.flow.content_left < 0) {
-      reset(stream, Error::protocol);
+      reset_for_fault(stream, Error::protocol);
       return false;
     }
   }
@@ -183,7 +183,7 @@ bool FramedSession::take_body(Stream& stream, std::string_view bytes) {
 
 void FramedSession::end_request(Stream& stream) {
   if (stream.flow.gone) return;
-  if (stream.flow.content_left > 0) return reset(stream, Error::protocol);
+  if (stream.flow.content_left > 0) return reset_for_fault(stream, Error::protocol);
   stream.request_ended = true;
   if (!stream.flow.ended) events_.on_request_end(stream);
 }
@@ -243,7 +243,7 @@ void FramedSession::begin_request(std::int32_t id, std::string_view block, bool 
   if (!take_fields(stream, block)) return;
   if (ends_request && stream.flow.content_left > 0) {
     known_.block.clear();
-    return reset(stream, Error::protocol);
+    return reset_for_fault(stream, Error::protocol);
   }
   events_.on_headers_end(stream);
   if (ends_request && !stream.flow.ended && !stream.flow.gone) events_.on_request_end(stream);
@@ -270,7 +270,7 @@ bool FramedSession::take_fields(Stream& stream, std::string_view block) {
     return false;
   }
   if (!rules.good()) {
-    reset(stream, Error::protocol);
+    reset_for_fault(stream, Error::protocol);
     return false;
   }
   stream.flow.content_left = rules.content_length();
@@ -287,8 +287,8 @@ void FramedSession::take_trailers(Stream& stream, std::string_view block, bool e
   const bool sense = decoder_.decode(
       block, [&](std::string_view name, std::string_view value) { static_cast<void>(rules.accept(name, value)); });
   if (!sense) return fail(Error::compression, "header fields that make no sense");
-  if (rules.too_large()) return reset(stream, Error::enhance_your_calm);
-  if (!rules.good() || !ends_request) return reset(stream, Error::protocol);
+  if (rules.too_large()) return reset_for_fault(stream, Error::enhance_your_calm);
+  if (!rules.good() || !ends_request) return reset_for_fault(stream, Error::protocol);
   end_request(stream);
 }
 
@@ -390,8 +390,8 @@ void FramedSession::on_window_update(const FrameHead& head, std::string_view pay
   if (is_idle(head.stream)) return fail(Error::protocol, "WINDOW_UPDATE for a stream that is not open");
   Stream* const stream = open_stream(head.stream);
   if (stream == nullptr || stream->flow.ended) return;
-  if (size == 0) return reset(*stream, Error::protocol);
-  if (size > kMaxWindow - stream->flow.send_window) return reset(*stream, Error::flow_control);
+  if (size == 0) return reset_for_fault(*stream, Error::protocol);
+  if (size > kMaxWindow - stream->flow.send_window) return reset_for_fault(*stream, Error::flow_control);
   stream->flow.send_window += size;
   if (stream->flow.blocked) pump(*stream);
 }

@@ -90,6 +90,7 @@ class FramedSession final : public Session {
   void hold(Stream& stream);
   void unblock(Stream& stream);
   void end_answer(Stream& stream);
+  void reset_for_fault(Stream& stream, Error error);
   void drop(Stream& stream);
   void fail(Error error, std::string_view why);
 
