@@ -26,7 +26,7 @@ FramedSession::FramedSession(Events& events, const SessionLimits& limits, FloodG
   const std::array<std::pair<Setting, std::uint32_t>, 3> settings = {
       {{Setting::max_concurrent_streams, limits.streams},
        {Setting::max_header_list_size, limits.header_list},
-       {Setting::initial_window_size, limits.window}}};
+       {Setting::initial_window_size, static_cast<std::uint32_t>(own_window_)}}};
   writer_.settings(settings);
   if (own_window_ > kInitialWindow) writer_.window_update(0, own_window_ - kInitialWindow);
 }
@@ -156,12 +156,11 @@ void FramedSession::on_data(const FrameHead& head, std::string_view payload) {
   Stream* const stream = open_stream(head.stream);
   if (stream == nullptr) return;
   if (stream->request_ended) return fail(Error::stream_closed, "DATA behind the end of a request");
-  const std::int64_t window = settings_taken_ ? limits_.window : std::max<std::int64_t>(limits_.window, kInitialWindow);
   stream->flow.received += static_cast<std::int64_t>(payload.size());
-  if (stream->flow.received > window) return reset_for_fault(*stream, Error::flow_control);
+  if (stream->flow.received > own_window_) return reset_for_fault(*stream, Error::flow_control);
   if (!take_body(*stream, bytes)) return;
   if (head.has(kEndStream)) return end_request(*stream);
-  if (stream->flow.received >= window / 2 && !stream->flow.ended && !stream->flow.gone) {
+  if (stream->flow.received >= own_window_ / 2 && !stream->flow.ended && !stream->flow.gone) {
     writer_.window_update(head.stream, stream->flow.received);
     stream->flow.received = 0;
   }
@@ -317,7 +316,6 @@ void FramedSession::on_settings(const FrameHead& head, std::string_view payload)
   if (head.stream != 0) return fail(Error::protocol, "SETTINGS for a stream");
   if (head.has(kAck)) {
     if (!payload.empty()) return fail(Error::frame_size, "SETTINGS of a wrong size");
-    settings_taken_ = true;
     return;
   }
   if (payload.size() % kSettingBytes != 0) return fail(Error::frame_size, "SETTINGS of a wrong size");

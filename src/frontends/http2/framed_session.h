@@ -96,7 +96,9 @@ class FramedSession final : public Session {
 
   Events& events_;
   const SessionLimits limits_;
-  const std::int64_t own_window_;  // of the connection
+  // Of the connection and of each stream. Never below what a peer may assume before it has read our SETTINGS: it could
+  // have sent more than it then may, and would wait for us while we wait for it.
+  const std::int64_t own_window_;
   FloodGuard guard_;
   HeaderDecoder decoder_;
   FrameWriter writer_;
@@ -113,7 +115,6 @@ class FramedSession final : public Session {
   std::int32_t served_id_ = 0;  // the highest that events were told of
   bool greeted_ = false;
   bool settings_seen_ = false;
-  bool settings_taken_ = false;  // the peer has acknowledged ours
   bool left_ = false;
   bool peer_left_ = false;
   bool failed_ = false;

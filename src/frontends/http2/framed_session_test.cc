@@ -271,6 +271,11 @@ TEST_F(FramedConnection, ThePeerMaySendAsMuchAsItWasTold) {
   EXPECT_THAT(peer.answers[1].resets, IsEmpty());
 }
 
+TEST_F(FramedConnection, NoStreamGetsLessThanAPeerAssumesBeforeItHasReadOurSettings) {
+  EXPECT_EQ(connect({.window = 1000}).settings[NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE], 65'535U);
+  EXPECT_EQ(connect({.window = 100'000}).settings[NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE], 100'000U);
+}
+
 TEST_F(FramedConnection, NothingNewIsServedOnceWeHaveLeft) {
   Recorder& peer = connect();
   peer.receive(get(1, kOpen));

@@ -75,8 +75,9 @@ class Events {
 struct SessionLimits {
   std::uint32_t streams = 256;                          // open at the same time
   std::uint32_t header_list = std::uint32_t{16} << 10;  // all fields of a request, as HTTP/2 counts them
-  std::uint32_t window = std::uint32_t{256} << 10;      // what a peer may send ahead, per stream and in all
-  std::size_t held = std::size_t{4} << 20;              // answers that wait for the peer's windows, in all
+  std::uint32_t window = std::uint32_t{256}
+                         << 10;             // what a peer may send ahead, per stream and in all; 64 KiB at least
+  std::size_t held = std::size_t{4} << 20;  // answers that wait for the peer's windows, in all
 };
 
 // RFC 9113, section 7.

@@ -55,6 +55,7 @@ class Recorder final : public Events {
   std::map<std::int32_t, Answer> answers;
   std::set<std::int32_t> closed;
   std::size_t most_open = 0;
+  std::map<std::uint16_t, std::uint32_t> settings;  // as announced
   std::uint32_t pings = 0;
   std::uint32_t acknowledged = 0;
   std::vector<std::uint32_t> goaways;      // error codes
@@ -162,6 +163,9 @@ class Recorder final : public Events {
           break;
         case NGHTTP2_SETTINGS:
           acknowledged += frame.flags & NGHTTP2_FLAG_ACK;
+          for (std::size_t at = 0; at < frame.payload.size(); at += 6) {
+            settings[static_cast<std::uint16_t>(frame.number(at) >> 16)] = frame.number(at + 2);
+          }
           break;
         case NGHTTP2_GOAWAY:
           goaways.push_back(frame.error());
