@@ -73,6 +73,24 @@ TEST_F(FramedConnection, ARequestThatEndsBeforeItsBodyIsNoPatternForTheNext) {
   EXPECT_TRUE(peer.answers[17].ended);
 }
 
+TEST_F(FramedConnection, AClientMayShrinkItsTableAndLetItGrowAgain) {
+  const std::string start = "\x83\x86\x84";
+  const std::string remembered = "\x40\x03x-a\x03one";
+  Recorder& peer = connect();
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole, 1, start + remembered));
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole, 3, start + '\xbe'));
+  // To nothing and back to 4,096 bytes, all in front of the fields: the entry is gone, and the next one is the first.
+  const std::string resized = "\x20\x3f\xe1\x1f" + start + "\x40\x03x-a\x03two";
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole, 17, resized));
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole, 19, start + '\xbe'));
+  EXPECT_THAT(peer.log, Contains("3 x-a=one"));
+  EXPECT_THAT(peer.log, Contains("19 x-a=two"));
+  EXPECT_THAT(peer.goaways, IsEmpty());
+  // Larger than we allow.
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole, 33, "\x3f\xe2\x1f" + start));
+  expect_end(NGHTTP2_COMPRESSION_ERROR);
+}
+
 TEST_F(FramedConnection, AnAnswerAheadOfItsRequestAsksForNoMoreOfIt) {
   Recorder& peer = connect();
   peer.receive(get(5, kOpen));
@@ -153,6 +171,72 @@ TEST_F(FramedConnection, AWindowMayShrinkBelowNothing) {
   EXPECT_EQ(peer.answers[17].body, 60U) << "sixty were lent before";
   peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 17, big_endian(40, 4)));
   EXPECT_TRUE(peer.answers[17].ended);
+}
+
+TEST_F(FramedConnection, WindowsReachTheLargestNumberAndNotOneMore) {
+  constexpr std::uint32_t kLargest = 0x7fffffff;
+  Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 60));
+  peer.receive(get(1, kOpen) + get(17));  // 60 bytes of 100 are out on the second
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 1, big_endian(kLargest - 60, 4)) +
+               frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(kLargest - 65'535, 4)));
+  EXPECT_THAT(peer.answers[1].resets, IsEmpty());
+  peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 1, big_endian(1, 4)));
+  EXPECT_THAT(peer.answers[1].resets, ElementsAre(NGHTTP2_FLOW_CONTROL_ERROR));
+  // Sixty below nothing, so the largest number may be added. The highest bit of the number means nothing.
+  peer.receive(frame(NGHTTP2_SETTINGS, 0, 0, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0)) +
+               frame(NGHTTP2_WINDOW_UPDATE, 0, 17, big_endian(kLargest | 0x80000000U, 4)));
+  EXPECT_TRUE(peer.answers[17].ended);
+  // A setting that makes an open stream's window too large.
+  peer.receive(get(19, kOpen) + frame(NGHTTP2_WINDOW_UPDATE, 0, 19, big_endian(kLargest, 4)));
+  EXPECT_THAT(peer.goaways, IsEmpty());
+  peer.receive(frame(NGHTTP2_SETTINGS, 0, 0, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1)));
+  expect_end(NGHTTP2_FLOW_CONTROL_ERROR);
+}
+
+TEST_F(FramedConnection, TheLastStreamThatANumberCanNameIsServed) {
+  Recorder& peer = connect();
+  constexpr std::int32_t kLast = 0x7fffffff;
+  peer.receive(get(kLast - 14, kOpen) + get(kLast));
+  EXPECT_TRUE(peer.answers[kLast].ended);
+  peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, kLast - 14, ""));
+  EXPECT_TRUE(peer.answers[kLast - 14].ended);
+  peer.leave();
+  EXPECT_THAT(peer.last_served, ElementsAre(static_cast<std::uint32_t>(kLast)));
+  EXPECT_TRUE(peer.finished());
+}
+
+TEST_F(FramedConnection, PaddingIsNoPartOfWhatItPads) {
+  const std::string block =
+      header_block({{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "weir"}});
+  Recorder& peer = connect();
+  // As much as there can be, behind a priority, and none at all.
+  const std::string most(255, '\0');
+  peer.receive(frame(NGHTTP2_HEADERS, kOpen | NGHTTP2_FLAG_PADDED | NGHTTP2_FLAG_PRIORITY, 1,
+                     '\xff' + std::string(5, '\0') + block + most));
+  peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, "\xff" + ("one" + most)));
+  peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 1, std::string("\0two", 4)));
+  peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED | NGHTTP2_FLAG_END_STREAM, 1, '\xff' + most));
+  EXPECT_THAT(peer.log, Contains("1 body onetwo"));
+  EXPECT_THAT(peer.goaways, IsEmpty());
+}
+
+TEST_F(FramedConnection, HeaderFieldsMayComeInFivePieces) {
+  Fields fields = {{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "weir"}};
+  for (int i = 0; i < 15; ++i) fields.emplace_back("x-" + std::to_string(i), std::string(1000, 'v'));
+  const std::string block = header_block(fields);
+  Recorder& peer = connect();
+  std::string bytes;
+  const std::size_t piece = block.size() / 5 + 1;
+  for (std::size_t i = 0; i < 5; ++i) {
+    bytes += frame(i == 0 ? NGHTTP2_HEADERS : NGHTTP2_CONTINUATION,
+                   i == 0   ? NGHTTP2_FLAG_END_STREAM
+                   : i == 4 ? NGHTTP2_FLAG_END_HEADERS
+                            : 0,
+                   1, block.substr(i * piece, piece));
+  }
+  for (const char& byte : bytes) peer.receive({&byte, 1});
+  EXPECT_THAT(peer.log, Contains("1 x-14=" + std::string(1000, 'v')));
+  EXPECT_TRUE(peer.answers[1].ended);
 }
 
 TEST_F(FramedConnection, AFieldRepeatedByReferenceCountsEveryTime) {

@@ -259,6 +259,8 @@ class Script {
     if (pick_(40) == 0) fields.emplace_back("connection", "close");
     if (pick_(40) == 0) fields.emplace_back(":late", "x");
     if (pick_(40) == 0) fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(pick_(3)));
+    // The client's table may be smaller than ours, and changes with the next block.
+    if (pick_(20) == 0) nghttp2_hd_deflate_change_table_size(deflater_, pick_(2) == 0 ? 4096 : pick_(300));
     const std::string block = pick_(20) == 0 ? header_block(fields) : deflate(fields);
     if (pick_(6) == 0) return in_pieces(flags, block);
     if (pick_(6) == 0) return padded(NGHTTP2_HEADERS, flags | NGHTTP2_FLAG_END_HEADERS, latest_, block);
@@ -283,7 +285,7 @@ class Script {
   std::string settings() {
     std::string payload;
     for (std::uint64_t i = pick_(3); i > 0; --i) {
-      switch (pick_(4)) {
+      switch (pick_(5)) {
         case 0:
           payload += big_endian(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 2) + big_endian(pick_(200'000), 4);
           break;
@@ -292,6 +294,9 @@ class Script {
           break;
         case 2:
           payload += big_endian(NGHTTP2_SETTINGS_ENABLE_PUSH, 2) + big_endian(0, 4);
+          break;
+        case 3:
+          payload += big_endian(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 2) + big_endian(pick_(3) * 100, 4);
           break;
         default:
           payload += big_endian(0x99, 2) + big_endian(pick_(1000), 4);
