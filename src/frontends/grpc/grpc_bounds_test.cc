@@ -254,6 +254,44 @@ TEST_F(GrpcBounds, HonestKeepaliveAndTrafficAreNoFlood) {
   EXPECT_FALSE(peer.link->closed());
 }
 
+TEST_F(GrpcBounds, AcknowledgingAllThatIsSentIsNoFlood) {
+  H2Peer& peer = connect();
+  peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, header_block(call_fields(kReflection))));
+  // As HAProxy does: for the stream and for the connection, for every frame that it got.
+  const auto acknowledge = [&] {
+    std::size_t frames = 0;
+    for (const Frame& got : peer.receive()) {
+      if (got.type != NGHTTP2_DATA) continue;
+      ++frames;
+      const std::string size = big_endian(got.payload.size(), 4);
+      peer.send(frame(NGHTTP2_WINDOW_UPDATE, 0, 1, size) + frame(NGHTTP2_WINDOW_UPDATE, 0, 0, size));
+    }
+    return frames;
+  };
+  for (int i = 0; i < 2000; ++i) {
+    peer.send(frame(NGHTTP2_DATA, 0, 1, grpc_message("\x1a\x01x")));
+    ASSERT_EQ(acknowledge(), 1U) << i;
+  }
+  // One long message after the other, which comes back inside its answer.
+  const std::string question = grpc_message("\x1a\x80\x80\x20" + std::string(std::size_t{512} << 10, 'x'));
+  for (int i = 0; i < 20; ++i) {
+    for (std::size_t at = 0; at < question.size(); at += 10'000) {
+      peer.send(frame(NGHTTP2_DATA, 0, 1, question.substr(at, 10'000)));
+    }
+    while (acknowledge() > 0) {
+    }
+  }
+  EXPECT_FALSE(peer.link->closed());
+}
+
+TEST_F(GrpcBounds, TakingALongAnswerByteByByteIsAFlood) {
+  H2Peer& peer = connect_without_window();
+  peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, header_block(call_fields(kReflection))));
+  for (int i = 0; i < 100; ++i) peer.send(frame(NGHTTP2_DATA, 0, 1, grpc_message("\x1a\x15weir/v1/limiter.proto")));
+  send_until_closed(peer, frame(NGHTTP2_WINDOW_UPDATE, 0, 1, big_endian(1, 4)), 5000);
+  expect_ended(peer, kCalm);
+}
+
 TEST_F(GrpcBounds, MalformedFramesEndInGoAway) {
   H2Peer& peer = connect();
   peer.send(frame(NGHTTP2_PING, 0, 0, "short"));

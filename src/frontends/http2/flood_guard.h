@@ -1,8 +1,10 @@
 // FloodGuard: how many frames that carry no request a peer may send (SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty
 // DATA) and how many requests it may take back (rapid reset) or have taken back by a fault in them.
 //
-// Each kind has a budget that refills with time, and the control frames' also with the requests served, since an honest
-// client's grow with its traffic. The clock is read only when such a frame arrives. Belongs to one connection.
+// Each kind has a budget that refills with time, and the control frames' also with what the peer is sent, since an
+// honest one's grow with its traffic: HAProxy acknowledges every frame of an answer twice. How much is sent counts and
+// not in how many frames, because small windows would make the frames many. The clock is read only when a frame that
+// has a budget arrives. Belongs to one connection.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +20,16 @@ class FloodGuard {
  public:
   static constexpr std::int64_t kControlBurst = 1000;
   static constexpr std::int64_t kControlPerServed = 4;
+  static constexpr std::int64_t kSentPerControl = 64;  // bytes
   static constexpr std::int64_t kResetBurst = 1000;
   static constexpr std::int64_t kRefillPerSecond = 100;
 
   explicit FloodGuard(std::shared_ptr<Clock> clock) : clock_(std::move(clock)), refilled_at_(clock_->now()) {}
 
+  // An answer, or one of many messages, is out.
   void served() { control_ = std::min(kControlBurst, control_ + kControlPerServed); }
+  // A frame of an answer is out.
+  void sent(std::int64_t bytes) { control_ = std::min(kControlBurst, control_ + bytes / kSentPerControl); }
   // False: too many.
   [[nodiscard]] bool allow_control() { return take(control_); }
   [[nodiscard]] bool allow_reset() { return take(resets_); }

@@ -16,10 +16,10 @@ void FramedSession::respond(Stream& stream, std::span<const Field> head, bool ha
   if (stream.flow.gone || stream.flow.begun || failed_) return;
   stream.flow.begun = true;
   writer_.headers(stream.id, head, !has_body);
-  guard_.served();
   if (has_body) {
     pump(stream);
   } else {
+    guard_.served();
     end_answer(stream);
   }
 }
@@ -48,7 +48,9 @@ void FramedSession::pump(Stream& stream) {
     stream.taken += count;
     stream.flow.send_window -= size;
     send_window_ -= size;
+    guard_.sent(size);
   }
+  guard_.served();
   if (stream.flow.blocked) unblock(stream);
   stream.body.clear();
   stream.taken = 0;
@@ -86,7 +88,8 @@ void FramedSession::pump_blocked() {
   if (blocked_.empty()) return;
   const std::vector<Stream*> waiting = blocked_;
   for (Stream* const stream : waiting) {
-    if (stream->flow.blocked) pump(*stream);
+    if (send_window_ <= 0) return;
+    if (stream->flow.blocked && stream->flow.send_window > 0) pump(*stream);
   }
 }
 
