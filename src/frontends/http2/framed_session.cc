@@ -90,7 +90,7 @@ void FramedSession::on_frame(const FrameHead& head, std::string_view payload) {
     case FrameType::window_update:
       break;
     default:
-      // Types of extensions are skipped; they cost no more than their bytes.
+      // Types of extensions are skipped, however many: an empty one costs less than the same bytes of calls do.
       return;
   }
   if (!guard_.allow_control()) return fail(Error::enhance_your_calm, "too many control frames");

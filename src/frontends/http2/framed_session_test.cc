@@ -311,6 +311,15 @@ TEST_F(FramedConnection, FaultsOfTheConnectionEndIt) {
   }
 }
 
+TEST_F(FramedConnection, FramesOfExtensionsAreSkippedHoweverMany) {
+  Recorder& peer = connect();
+  std::string many;
+  for (int i = 0; i < 10'000; ++i) many += frame(0x10, 0xff, i % 5, i % 2 == 0 ? "" : "something");
+  peer.receive(get(1, kOpen) + many + frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, ""));
+  EXPECT_TRUE(peer.answers[1].ended);
+  EXPECT_THAT(peer.goaways, IsEmpty());
+}
+
 TEST_F(FramedConnection, TheFirstFrameIsSettings) {
   for (const std::string& first : {get(1), frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, "")}) {
     Recorder peer(
