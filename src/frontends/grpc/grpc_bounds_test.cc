@@ -95,6 +95,24 @@ TEST_F(GrpcBounds, IncompleteRequestsTogetherAreBounded) {
   EXPECT_EQ(answers[5].fields["grpc-status"], "8");
 }
 
+TEST_F(GrpcBounds, RequestsWhoseAnswersWaitAreNotIncomplete) {
+  options.limits.buffered = 2500;
+  H2Peer& peer = connect_without_window();
+  const std::string fields = header_block(call_fields("/weir.v1.Limiter/CheckBatch"));
+  // Some bytes of a member that is not known, which are of no interest and make the request long.
+  const std::string long_request = grpc_message("\xfa\x07\x80\x07" + std::string(896, 'x'));
+  for (std::int32_t stream = 1; stream <= 9; stream += 2) {
+    peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, fields) +
+              frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, stream, long_request));
+    peer.send(frame(NGHTTP2_WINDOW_UPDATE, 0, stream, big_endian(3, 4)));
+  }
+  for (auto& [stream, answer] : peer.receive_answers()) {
+    EXPECT_EQ(answer.fields[":status"], "200") << stream;
+    EXPECT_EQ(answer.fields.count("grpc-status"), 0U) << stream;
+    EXPECT_EQ(answer.body.size(), 3U) << stream;
+  }
+}
+
 TEST_F(GrpcBounds, StreamsAreCapped) {
   limiter.later = true;
   options.limits.http2.streams = 8;

@@ -213,9 +213,8 @@ void GrpcProtocol::hand_over(Call& call, std::string_view message) {
   call.owed_ = true;
   ++owed_;
   call.head_.method->service->on_message(call, call.head_.method->index, message);
-  if (call.finished_) return;
   drop_request(call);
-  if (call.has_deadline_) wake_for(call.deadline_);
+  if (!call.finished_ && call.has_deadline_) wake_for(call.deadline_);
 }
 
 // One timer for all calls that are owed an answer, set for the earliest deadline.
