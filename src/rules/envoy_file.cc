@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "rules/descriptor_tree.h"
@@ -42,6 +43,16 @@ constexpr Unit kUnits[] = {{"second", std::chrono::seconds(1)},
 std::string lower_case(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return text;
+}
+
+// YAML 1.1 has more words for true and false than we want in files of our own, but the original's reader knows them.
+std::optional<bool> truth_of(const YamlNode& node) {
+  if (node.kind() == YamlNode::Kind::null) return false;
+  if (!node.is_scalar()) return std::nullopt;
+  const std::string word = lower_case(node.text());
+  if (word == "true" || word == "yes" || word == "on" || word == "y") return true;
+  if (word == "false" || word == "no" || word == "off" || word == "n") return false;
+  return std::nullopt;
 }
 
 // The key alone, or key and value, so that no two entries look alike.
@@ -200,6 +211,7 @@ class EnvoyFile {
   }
 
   void read_replaces(const YamlNode& list, const std::string& path, EnvoyReader::Draft& draft) {
+    if (list.kind() == YamlNode::Kind::null) return;
     if (!list.is_sequence())
       return fault(list, path, "is " + describe(list) + ", expected a list such as [{name: other}]");
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -260,9 +272,9 @@ class EnvoyFile {
   bool flag(const YamlNode& node, const std::string& path, const char* field) {
     const YamlNode* given = node.find(field);
     if (given == nullptr) return false;
-    const Result<bool> value = read_bool(*given);
-    if (!value.ok()) fault(*given, path + "." + field, value.failure().message);
-    return value.ok() && value.value();
+    const std::optional<bool> value = truth_of(*given);
+    if (!value) fault(*given, path + "." + field, "is " + describe(*given) + ", expected true or false");
+    return value.value_or(false);
   }
   std::string text(const YamlNode& node, const std::string& path) {
     if (node.kind() == YamlNode::Kind::null) return "";

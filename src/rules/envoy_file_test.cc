@@ -330,6 +330,25 @@ descriptors:
                           HasSubstr("edge.yaml:6:17: descriptors[0].quota_mode: has no effect")));
 }
 
+TEST(EnvoyFile, KnowsTheOriginalsWordsForTrueAndFalse) {
+  const auto mode = [](std::string_view word) {
+    const Result<ForeignRules> read =
+        read_text_of("domain: d\ndescriptors:\n  - key: k\n    shadow_mode: " + std::string(word) +
+                     "\n    rate_limit: {unit: day, requests_per_unit: 1, replaces: }\n");
+    return read.ok() ? std::optional(read.value().rules.rules.at(0).mode) : std::nullopt;
+  };
+  for (const char* yes : {"true", "True", "yes", "ON", "y"}) EXPECT_EQ(mode(yes), Mode::shadow) << yes;
+  for (const char* no : {"false", "FALSE", "no", "off", ""}) EXPECT_EQ(mode(no), Mode::enforce) << no;
+  for (const char* neither : {"1", "maybe", "[]"}) EXPECT_EQ(mode(neither), std::nullopt) << neither;
+}
+
+// There, 010 is eight.
+TEST(EnvoyFile, RefusesANumberThatMayBeOctal) {
+  EXPECT_THAT(
+      fault_of("domain: d\ndescriptors:\n  - key: k\n    rate_limit: {unit: day, requests_per_unit: 010}"),
+      HasSubstr("edge.yaml:4:48: descriptors[0].rate_limit.requests_per_unit: is \"010\", expected a whole number"));
+}
+
 TEST(EnvoyFile, NamesLineAndColumnOfEveryMistake) {
   EXPECT_THAT(fault_of("descriptors: []"), HasSubstr("edge.yaml:1:1: domain: is missing"));
   EXPECT_THAT(fault_of("domain: ''"), HasSubstr("edge.yaml:1:9: domain: is \"\", expected"));

@@ -198,6 +198,8 @@ TEST(YamlValues, ReadsInstants) {
 TEST(YamlValues, ReadsNumbersAndBooleansStrictly) {
   const auto number = [](const YamlNode& node) { return read_whole_number(node, 0, 100); };
   EXPECT_EQ(value_error("42", number), "ok");
+  EXPECT_EQ(value_error("0", number), "ok");
+  EXPECT_EQ(value_error("010", number), "is \"010\", expected a whole number, 0 to 100");
   EXPECT_EQ(value_error("101", number), "is 101, expected 0 to 100");
   EXPECT_EQ(value_error("-1", number), "is -1, expected 0 to 100");
   EXPECT_EQ(value_error("1.5", number), "is \"1.5\", expected a whole number, 0 to 100");

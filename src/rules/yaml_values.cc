@@ -20,6 +20,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Digits only, with an optional minus sign: nothing that one reader takes for decimal and another for octal or a date.
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;
+  const std::string_view digits = text.starts_with('-') ? text.substr(1) : text;
+  if (digits.size() > 1 && digits.starts_with('0')) return std::nullopt;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
