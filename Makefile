@@ -4,7 +4,7 @@ PRESET := release
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help deps build run test test-gateways install bench soak fuzz tidy format clean
+.PHONY: help deps build run test test-gateways compare-peers install bench bench-peers soak fuzz tidy format clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,6 +36,14 @@ install: build ## install program, library, headers and CMake package below PREF
 bench: ## measure; prints a table and writes build/bench.json
 	@scripts/install-deps.sh build bench
 	@scripts/bench.sh
+
+bench-peers: ## measure beside envoyproxy/ratelimit, throttlecrab and redis-cell (needs go, cargo)
+	@scripts/install-deps.sh build test bench
+	@scripts/bench-peers.sh
+
+compare-peers: ## random files and requests to envoyproxy/ratelimit and to Weir (needs go)
+	@scripts/install-deps.sh build test
+	@scripts/compare-peers.sh
 
 soak: ## run the concurrency and memory suites for long
 	@scripts/install-deps.sh build test

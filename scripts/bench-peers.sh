@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Builds Weir and what of its peers can be had, and runs bench/peers_suite.py; arguments are passed on.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cmake --preset release >/dev/null
+cmake --build build --parallel "$(nproc)" --target weir_program
+scripts/peers.sh
+exec /usr/bin/python3 bench/peers_suite.py "$@"
