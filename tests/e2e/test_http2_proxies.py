@@ -1,5 +1,6 @@
 """Weir's gRPC behind real nginx, HAProxy and Caddy, which are HTTP/2 clients of their own making (R62)."""
 
+import socket
 import subprocess
 import threading
 import time
@@ -11,7 +12,7 @@ from grpc_bytes import (CHECK, NOT_SERVING, OK, OVER_LIMIT, RATE_LIMIT, REFLECTI
                         rate_limit_request)
 from h2_client import H2Client
 from test_cli import DEADLINE_S, Server
-from test_gateways import free_port, wait_for
+from test_gateways import free_port
 
 RULES = "version: 1\nrules:\n  - {id: per-user, per: [user], algorithm: fixed-window, limit: 2, window: 3650d}\n"
 NGINX = """
@@ -41,6 +42,7 @@ CADDY = """
 {
     admin off
     auto_https off
+    default_bind 127.0.0.1
     servers {
         protocols h1 h2c
     }
@@ -58,13 +60,27 @@ class Proxy:
     """A proxy before one Weir or more."""
 
     def __init__(self, name, folder, upstreams, authority=None):
-        self.port = free_port()
         text, words = getattr(self, name)(folder, upstreams, authority)
-        (folder / "proxy.conf").write_text(text % {"port": self.port, **self.parts})
-        with open(folder / "proxy.log", "w") as log:
-            environment = {"HOME": str(folder), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-            self.process = subprocess.Popen([*words, str(folder / "proxy.conf")], env=environment, stdout=log, stderr=log)
-        wait_for(self.port)
+        for _ in range(5):  # somebody may take a port that was free
+            self.port = free_port()
+            (folder / "proxy.conf").write_text(text % {"port": self.port, **self.parts})
+            with open(folder / "proxy.log", "w") as log:
+                environment = {"HOME": str(folder), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+                self.process = subprocess.Popen([*words, str(folder / "proxy.conf")], env=environment, stdout=log, stderr=log)
+            if self.listens():
+                return
+        raise AssertionError((folder / "proxy.log").read_text())
+
+    def listens(self):
+        end = time.monotonic() + DEADLINE_S
+        while time.monotonic() < end and self.process.poll() is None:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return self.process.poll() is None
+            except OSError:
+                time.sleep(0.02)
+        self.process.kill()
+        return False
 
     def nginx(self, folder, upstreams, authority):
         tls = f"grpc_ssl_trusted_certificate {authority}; grpc_ssl_verify on; grpc_ssl_name localhost;" if authority else ""
