@@ -1,10 +1,9 @@
 # The few commands a person needs; CMake does the work. `make help` lists them.
 BUILD := build
-PRESET := release
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help deps build run test test-gateways compare-peers install bench bench-peers soak fuzz tidy format clean
+.PHONY: help deps build run test test-bare test-gateways compare-peers install bench bench-peers soak fuzz tidy format clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -13,17 +12,24 @@ deps: ## install what the build needs (Debian 12 packages)
 	@scripts/install-deps.sh build
 
 $(BUILD)/build.ninja: | deps
-	cmake --preset $(PRESET)
+	@scripts/configure.sh release
 
 build: deps $(BUILD)/build.ninja ## build the program: build/bin/weir
-	cmake --build $(BUILD) --parallel $(JOBS) --target weir_program
+	@cmake --build $(BUILD) --parallel $(JOBS) --target weir_program
 
 run: build ## build, then serve on the embedded store with the quickstart rules
-	$(BUILD)/bin/weir serve
+	@echo; echo "Built $(BUILD)/bin/weir. It serves until Ctrl-C; in another terminal, try:"; echo
+	@echo "  $(BUILD)/bin/weir check tenant=acme api_key=demo           ask it whether a request may proceed"
+	@echo "  $(BUILD)/bin/weir --help                                   what else it can do; your own rules: docs/rules.md"; echo
+	@$(BUILD)/bin/weir serve
 
 test: ## install what the tests need, build, run everything
 	@scripts/install-deps.sh build test
 	@scripts/test.sh
+
+test-bare: ## `make run` in a minimal Debian 12 without any of our packages (as root, or with sudo)
+	@scripts/install-deps.sh bare
+	@scripts/test-bare.sh
 
 test-gateways: ## test with a real Envoy, and Traefik if there is one
 	@scripts/install-deps.sh build test
@@ -41,7 +47,7 @@ bench-peers: ## measure beside envoyproxy/ratelimit, throttlecrab and redis-cell
 	@scripts/install-deps.sh build test bench
 	@scripts/bench-peers.sh
 
-compare-peers: ## random files and requests to envoyproxy/ratelimit and to Weir (needs go)
+compare-peers: ## published cases of other rate limiters; random requests to envoyproxy/ratelimit and Weir (needs go)
 	@scripts/install-deps.sh build test
 	@scripts/compare-peers.sh
 

@@ -159,6 +159,7 @@ SUITES = {
     "http": lambda a: bench_http(a.rounds, a.seconds, a.connections),
     "grpc": lambda a: other_suite("grpc_suite", lambda m: m.bench_grpc(sys.modules["run"], a.rounds, a.seconds)),
     "resp": lambda a: other_suite("resp_suite", lambda m: m.bench_resp(a.rounds)),
+    "rules": lambda a: other_suite("rules_suite", lambda m: m.bench_rules(a.rounds)),
     "redis": lambda a: other_suite("redis_suite", lambda m: m.bench_redis(a)),
 }
 

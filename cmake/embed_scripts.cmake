@@ -1,6 +1,8 @@
 # Puts the Lua scripts of src/stores/redis/scripts together and writes them as C++ text:
 #   cmake -DSCRIPTS=<folder> -DOUTPUT=<file.cc> -P embed_scripts.cmake
 # A script for one charge is keep + its algorithm + one; the script for several is keep + every algorithm + many.
+# Algorithms that count in debts, and sliding_counter, also get arithmetic.lua. gcra is token_bucket.lua under
+# another name and letter.
 
 # In the order of weir::Algorithm.
 set(algorithms fixed_window bucketed_window sliding_log sliding_counter token_bucket gcra leaky_bucket)
@@ -13,23 +15,27 @@ function(read_lua name out)
   set(${out} "${text}" PARENT_SCOPE)
 endfunction()
 
-foreach(name keep burst one many ${algorithms})
+set(files ${algorithms})
+list(REMOVE_ITEM files gcra)
+foreach(name keep arithmetic debt one many ${files})
   read_lua(${name} lua_${name})
 endforeach()
+set(needs_sliding_counter "${lua_arithmetic}")
+set(needs_token_bucket "${lua_arithmetic}${lua_debt}")
+set(needs_leaky_bucket "${lua_arithmetic}${lua_debt}")
+set(needs_gcra "${needs_token_bucket}")
+string(REPLACE "token_bucket" "gcra" lua_gcra "${lua_token_bucket}")
+string(REPLACE "84" "71" lua_gcra "${lua_gcra}")
 
 set(cases "")
-set(all "${lua_keep}${lua_burst}")
+set(all "${lua_keep}${lua_arithmetic}${lua_debt}")
 set(table "")
 set(number 0)
 foreach(name ${algorithms})
   string(APPEND all "${lua_${name}}")
   string(APPEND table "[${number}] = ${name}, ")
   math(EXPR number "${number} + 1")
-  set(shared "")
-  if(name STREQUAL token_bucket OR name STREQUAL gcra)
-    set(shared "${lua_burst}")
-  endif()
-  string(APPEND cases "    R\"lua(${lua_keep}${shared}${lua_${name}}local algorithm = ${name}\n${lua_one})lua\",\n\n")
+  string(APPEND cases "    R\"lua(${lua_keep}${needs_${name}}${lua_${name}}local algorithm = ${name}\n${lua_one})lua\",\n\n")
 endforeach()
 string(APPEND all "local algorithms = { ${table}}\n${lua_many}")
 

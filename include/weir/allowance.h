@@ -56,6 +56,7 @@ struct Allowance {
   std::int64_t burst = 0;    // token-bucket, gcra: capacity; otherwise equal to limit
   std::int64_t queue = 0;    // leaky-bucket
   std::int64_t buckets = 0;  // bucketed-window: window is a multiple of it
+  Duration anchor{0};        // fixed-window: windows begin this long after multiples of `window`; less than one
 
   // limit/window in lowest terms: `rate_units` units every `rate_ticks` microseconds. Levels and debts are kept in
   // 1/rate_ticks of a unit, which makes every fractional rate exact.

@@ -44,6 +44,7 @@ struct AdHocCharge {
   Cost cost;
   Action action = Action::take;
   bool count_denied = false;  // a denied take consumes what is left
+  TimePoint ingress{};        // as in Request
 };
 
 // Sees every decision of check() and every ad-hoc charge (not peeks, refunds and resets), on the thread that made it.

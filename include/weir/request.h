@@ -10,6 +10,8 @@
 #include <span>
 #include <string_view>
 
+#include "weir/time.h"
+
 namespace weir {
 
 struct Attribute {
@@ -31,6 +33,9 @@ struct Request {
   std::span<const Attribute> attributes;
   Cost cost;
   bool peek = false;  // look, charge nothing
+  // When a gateway that the caller trusts received this, for a shared store that is told to count by it (docs/time.md).
+  // The epoch: not known, and the clock says when.
+  TimePoint ingress{};
 
   Request() = default;
   explicit Request(std::span<const Attribute> attrs, Cost c = {}) : attributes(attrs), cost(c) {}

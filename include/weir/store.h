@@ -54,13 +54,23 @@ enum class Action : std::uint8_t {
 class StoreCall {
  public:
   Action action = Action::take;
-  TimePoint now;
+  TimePoint now;                      // never runs backward in one process
+  Duration ahead{0};                  // of the wall clock (time.h): calendar windows follow that one
+  TimePoint ingress{};                // as in Request
   std::span<const Charge> charges;    // at most kMaxCharges, no key twice
   std::span<ChargeOutcome> outcomes;  // same length; written by the store
   Code status = Code::ok;             // anything else: the store did not answer, outcomes mean nothing
   bool atomic = true;                 // false: charged in several steps
 
   virtual void complete() = 0;
+
+  Reading reading() const { return {now, ahead}; }
+  // How far the time that came with the request is from the node's own.
+  Duration skew() const { return ingress == TimePoint{} ? Duration::zero() : ingress - reading().wall(); }
+  void set_reading(const Reading& at) {
+    now = at.now;
+    ahead = at.ahead;
+  }
 
  protected:
   ~StoreCall() = default;

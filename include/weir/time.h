@@ -1,7 +1,12 @@
 // Time as Weir counts it: microseconds since the Unix epoch, and clocks that can be replaced.
 //
+// There are two times (docs/time.md). Buckets count by one that never runs backward; what people and tokens mean by a
+// time of day (`until`, calendar windows, `Date`, log lines, `exp`) is the wall clock, which may be set. A Reading
+// holds both. They differ only after the wall clock was set back.
+//
 // `now` is a parameter everywhere below the engine. A Clock is asked once per decision, by the engine. ProcessClock
-// is the only code in the project that reads the machine's clocks; ManualClock is for tests and simulations.
+// and SteadyClock are the only code in the project that reads the machine's clocks for decisions; ManualClock is for
+// tests and simulations.
 #pragma once
 
 #include <atomic>
@@ -20,41 +25,102 @@ inline TimePoint from_micros(std::int64_t value) { return TimePoint{Duration{val
 inline std::int64_t ceil_ms(Duration duration) { return (duration.count() + 999) / 1000; }
 inline std::int64_t ceil_seconds(Duration duration) { return (duration.count() + 999'999) / 1'000'000; }
 
-// Thread-safe. now() never runs backward.
+// One look at a clock.
+struct Reading {
+  TimePoint now;      // for buckets: never runs backward
+  Duration ahead{0};  // of the wall clock; never negative, and 0 unless that was set back
+
+  TimePoint wall() const { return now - ahead; }
+};
+
+// Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
+  // Never runs backward: a call that begins after another has returned, on whatever thread, is not told less.
   virtual TimePoint now() = 0;
+  // Both times for the price of one.
+  virtual Reading read() { return {now(), Duration{0}}; }
+  TimePoint wall() { return read().wall(); }
 };
 
-// Starts at the wall clock and advances with the monotonic one, so that a step of the wall clock is never seen as a
-// step. resync() lets it lean toward the wall clock by at most `kMaxSlewPpm`; call it every second or so.
+// The clock of a process that decides.
+//
+// now() starts at the wall clock and advances with the time since boot, which counts a suspended machine's sleep. When
+// the wall clock was set forward, now() follows at once; when it was set back, now() goes on as before and is ahead of
+// it until it catches up. So now() is the latest that the wall clock can have shown, and never runs backward.
+//
+// The two machine clocks are compared every kComparePeriod, by a thread that asks for the time after that, and before
+// it is told: the wall time in a Reading is at most that old. Differences below kLeastStep are taken for noise.
 class ProcessClock final : public Clock {
  public:
-  static constexpr std::int64_t kMaxSlewPpm = 500;
+  static constexpr std::chrono::nanoseconds kComparePeriod = std::chrono::milliseconds(10);
+  static constexpr std::chrono::nanoseconds kLeastStep = std::chrono::milliseconds(1);
 
-  ProcessClock();
+  // What is read. Thread-safe.
+  class Machine {
+   public:
+    virtual ~Machine() = default;
+    virtual std::int64_t since_boot_ns() = 0;  // monotonic
+    virtual std::int64_t wall_ns() = 0;        // since the epoch
+  };
+
+  // How often the wall clock was set since the start, and how far now() has jumped with it in all.
+  struct Steps {
+    std::uint64_t forward = 0;
+    std::uint64_t backward = 0;
+    Duration followed{0};
+  };
+
+  ProcessClock() : ProcessClock(nullptr) {}
+  // For tests. The machine is borrowed.
+  explicit ProcessClock(Machine& machine) : ProcessClock(&machine) {}
+
   TimePoint now() override;
-  void resync();
+  Reading read() override;
+  Steps steps() const;
 
  private:
-  // now = steady + offset + slew · (steady − since), a line that resync() bends without breaking it. The three numbers
-  // are read together: `sequence_` is odd while they are being changed.
-  std::atomic<std::uint32_t> sequence_{0};
-  std::atomic<std::int64_t> offset_us_;
-  std::atomic<std::int64_t> since_us_;
-  std::atomic<std::int64_t> slew_ppm_{0};
+  explicit ProcessClock(Machine* machine);
+
+  std::int64_t since_boot_ns();
+  std::int64_t wall_ns();
+  std::int64_t since_boot_compared_ns();
+  void compare();
+  bool measure(std::int64_t& offset_ns);
+
+  Machine* const machine_;  // null: the machine itself
+  // now = since boot + this. Only grows.
+  std::atomic<std::int64_t> offset_ns_{0};
+  // The wall clock = since boot + this, as of the last comparison. Never above offset_ns_: written after that one and
+  // read before it.
+  std::atomic<std::int64_t> wall_offset_ns_{0};
+  std::atomic<std::int64_t> compare_at_ns_{0};
+  std::atomic<std::uint64_t> forward_{0};
+  std::atomic<std::uint64_t> backward_{0};
+  std::atomic<std::int64_t> followed_ns_{0};
+};
+
+// For durations such as deadlines: a time since some start, which no setting of the wall clock touches. Stands still
+// while the machine is suspended.
+class SteadyClock final : public Clock {
+ public:
+  TimePoint now() override;
 };
 
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(TimePoint start = from_micros(1'800'000'000'000'000)) : now_us_(micros(start)) {}
   TimePoint now() override { return from_micros(now_us_.load(std::memory_order_relaxed)); }
+  Reading read() override { return {now(), Duration{ahead_us_.load(std::memory_order_relaxed)}}; }
   void advance(Duration by) { now_us_.fetch_add(by.count(), std::memory_order_relaxed); }
   void set(TimePoint to) { now_us_.store(micros(to), std::memory_order_relaxed); }
+  // As if the wall clock had been set back by this in all.
+  void set_ahead(Duration of_the_wall_clock) { ahead_us_.store(of_the_wall_clock.count(), std::memory_order_relaxed); }
 
  private:
   std::atomic<std::int64_t> now_us_;
+  std::atomic<std::int64_t> ahead_us_{0};
 };
 
 }  // namespace weir

@@ -4,7 +4,6 @@
 
 #include "algorithms/bucketed_window.h"
 #include "algorithms/fixed_window.h"
-#include "algorithms/gcra.h"
 #include "algorithms/leaky_bucket.h"
 #include "algorithms/sliding_counter.h"
 #include "algorithms/sliding_log.h"
@@ -14,10 +13,10 @@
 namespace weir::algorithms {
 namespace {
 
-// Calls `use` with the allowance's algorithm: the only place that knows all seven.
+// Calls `use` with the algorithm: the only place that knows all seven.
 template <typename Use>
-auto with_algorithm(const Allowance& allowance, Use use) {
-  switch (allowance.algorithm) {
+auto with_algorithm(Algorithm algorithm, Use use) {
+  switch (algorithm) {
     case Algorithm::fixed_window:
       return use(FixedWindow{});
     case Algorithm::bucketed_window:
@@ -27,9 +26,8 @@ auto with_algorithm(const Allowance& allowance, Use use) {
     case Algorithm::sliding_counter:
       return use(SlidingCounter{});
     case Algorithm::token_bucket:
-      return use(TokenBucket{});
     case Algorithm::gcra:
-      return use(Gcra{});
+      return use(TokenBucket{});
     case Algorithm::leaky_bucket:
       return use(LeakyBucket{});
   }
@@ -43,25 +41,26 @@ void assert_cost([[maybe_unused]] std::int64_t cost) { assert(cost >= 0 && cost 
 
 ChargeOutcome evaluate(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost) {
   assert_cost(cost);
-  return with_algorithm(allowance, [&](auto algorithm) { return algorithm.evaluate(allowance, bucket, now, cost); });
+  return with_algorithm(allowance.algorithm,
+                        [&](auto algorithm) { return algorithm.evaluate(allowance, bucket, now, cost); });
 }
 
 std::size_t tail_words_needed(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost) {
   assert_cost(cost);
-  return with_algorithm(allowance,
+  return with_algorithm(allowance.algorithm,
                         [&](auto algorithm) { return algorithm.tail_words_needed(allowance, bucket, now, cost); });
 }
 
 void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
   assert_cost(cost);
-  with_algorithm(allowance, [&](auto algorithm) { algorithm.charge(allowance, bucket, now, cost); });
+  with_algorithm(allowance.algorithm, [&](auto algorithm) { algorithm.charge(allowance, bucket, now, cost); });
 }
 
 bool take_by_algorithm(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
                        TimePoint& idle_from) {
   assert_cost(cost);
   assert(!keeps_tail(allowance.algorithm));
-  return with_algorithm(allowance, [&](auto algorithm) {
+  return with_algorithm(allowance.algorithm, [&](auto algorithm) {
     const BucketWords bucket{head, {}};
     outcome = algorithm.evaluate(allowance, bucket, now, cost);
     if (!outcome.admitted || cost == 0) return false;
@@ -73,16 +72,26 @@ bool take_by_algorithm(const Allowance& allowance, Head head, TimePoint now, std
 
 void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
   assert_cost(cost);
-  with_algorithm(allowance, [&](auto algorithm) { algorithm.charge_denied(allowance, bucket, now, cost); });
+  with_algorithm(allowance.algorithm, [&](auto algorithm) { algorithm.charge_denied(allowance, bucket, now, cost); });
 }
 
-void refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
+bool refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost) {
   assert_cost(cost);
-  with_algorithm(allowance, [&](auto algorithm) { algorithm.refund(allowance, bucket, now, cost); });
+  return with_algorithm(allowance.algorithm,
+                        [&](auto algorithm) { return algorithm.refund(allowance, bucket, now, cost); });
 }
 
 TimePoint idle_from(const Allowance& allowance, ConstBucketWords bucket) {
-  return with_algorithm(allowance, [&](auto algorithm) { return algorithm.idle_from(allowance, bucket); });
+  return with_algorithm(allowance.algorithm, [&](auto algorithm) { return algorithm.idle_from(allowance, bucket); });
+}
+
+TimePoint last_change(Algorithm algorithm, ConstBucketWords bucket) {
+  return with_algorithm(algorithm, [&](auto one) { return one.last_change(bucket); });
+}
+
+Duration move_back(Algorithm algorithm, BucketWords bucket, Duration by) {
+  assert(by.count() > 0);
+  return with_algorithm(algorithm, [&](auto one) { return one.move_back(bucket, by); });
 }
 
 }  // namespace weir::algorithms

@@ -40,25 +40,38 @@ struct ConstBucketWords {
 // admitted; `reset_after` likewise. A cost of 0 is always admitted and describes the bucket as it is.
 ChargeOutcome evaluate(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost);
 
-// How many tail words the bucket must have before charge() or charge_denied() may be called with these arguments. A
-// caller that enlarges a tail keeps its words in place and appends zeros.
+// How many tail words the bucket should have before charge() or charge_denied() is called with these arguments. A
+// caller that enlarges a tail keeps its words in place and appends zeros. A bucket that cannot get them may be charged
+// all the same if it has least_tail_words(): it then counts what was taken for longer than it should, never for less.
 std::size_t tail_words_needed(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost);
 
 // Precondition: evaluate() admitted the same arguments.
 void charge(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
-constexpr bool keeps_tail(Algorithm algorithm) {
-  return algorithm == Algorithm::bucketed_window || algorithm == Algorithm::sliding_log;
+// The shortest tail with which a bucket can be charged.
+constexpr std::size_t least_tail_words(Algorithm algorithm) {
+  if (algorithm == Algorithm::sliding_log) return 2;
+  return algorithm == Algorithm::bucketed_window ? 1 : 0;
 }
+
+constexpr bool keeps_tail(Algorithm algorithm) { return least_tail_words(algorithm) > 0; }
 
 // A denied attempt that counts (count_denied): takes what is left, down to empty and not below, so that the next
 // evaluate()'s retry_after is still honest. Precondition: evaluate() denied these arguments.
 void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
-// Gives `cost` back, never above full. A window that has passed has nothing to give back.
-void refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
+// Gives `cost` back, never above full. A window that has passed has nothing to give back. False: nothing has changed.
+bool refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
 // From this moment on the bucket equals a fresh one and may be forgotten.
 TimePoint idle_from(const Allowance& allowance, ConstBucketWords bucket);
+
+// When the bucket was last changed.
+TimePoint last_change(Algorithm algorithm, ConstBucketWords bucket);
+
+// Makes the bucket one that was last changed `by` earlier and had then taken as much as it has: for buckets written
+// under a clock that was ahead. Returns how much earlier it is idle, which is `by` unless its sub-buckets are aligned.
+// Precondition: `by` is positive and leads to a moment after the epoch.
+Duration move_back(Algorithm algorithm, BucketWords bucket, Duration by);
 
 }  // namespace weir::algorithms

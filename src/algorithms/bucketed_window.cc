@@ -95,6 +95,19 @@ void roll_to(const Allowance& allowance, const BucketWords& bucket, const Counte
   bucket.head[kLast] = time;
 }
 
+bool too_short(const Allowance& allowance, const BucketWords& bucket) {
+  return bucket.tail.size() < static_cast<std::size_t>(allowance.buckets);
+}
+
+// For a tail that is too short: a single sub-bucket, which no allowance has, so it is read as all in that of `time`.
+void write_as_one(const BucketWords& bucket, std::int64_t used, std::int64_t width, std::int64_t time) {
+  std::fill(bucket.tail.begin(), bucket.tail.end(), 0);
+  bucket.tail[0] = used;
+  bucket.head[kWidth] = width;
+  bucket.head[kNumber] = 1;
+  bucket.head[kLast] = time;
+}
+
 // The first moment at which `cost` fits if nothing else is charged. Precondition: it is at most the limit and does not
 // fit while `used` is counted.
 std::int64_t fits_from(const Allowance& allowance, const Counters& counters, std::int64_t oldest, std::int64_t used,
@@ -152,9 +165,11 @@ void BucketedWindow::charge(const Allowance& allowance, const BucketWords& bucke
   const Moment moment(now, bucket.head[kLast]);
   const Counters counters(allowance, bucket);
   const std::int64_t used = counters.sum_from(counters.oldest_at(moment.time));
+  const std::int64_t taken = bounded(allowance.limit - used, cost);
+  if (too_short(allowance, bucket)) return write_as_one(bucket, used + taken, counters.width(), moment.time);
   roll_to(allowance, bucket, counters, moment.time);
   std::int64_t& current = bucket.tail[counters.slot(counters.index_of(moment.time))];
-  current = count_in(current) + bounded(allowance.limit - used, cost);
+  current = count_in(current) + taken;
 }
 
 void BucketedWindow::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
@@ -162,14 +177,14 @@ void BucketedWindow::charge_denied(const Allowance& allowance, const BucketWords
   charge(allowance, bucket, now, cost);
 }
 
-void BucketedWindow::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+bool BucketedWindow::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
   const Moment moment(now, bucket.head[kLast]);
   const Counters counters(allowance, bucket);
   const std::int64_t oldest = counters.oldest_at(moment.time);
-  if (cost == 0 || counters.sum_from(oldest) == 0) return;
-  if (bucket.tail.size() < static_cast<std::size_t>(allowance.buckets)) {
+  if (cost == 0 || counters.sum_from(oldest) == 0) return false;
+  if (too_short(allowance, bucket)) {
     give_back_in_old_counters(bucket, cost);
-    return;
+    return true;
   }
   roll_to(allowance, bucket, counters, moment.time);
   for (std::int64_t index = counters.newest(); index >= std::max<std::int64_t>(0, oldest) && cost > 0; --index) {
@@ -178,6 +193,7 @@ void BucketedWindow::refund(const Allowance& allowance, const BucketWords& bucke
     word = count_in(word) - given;
     cost -= given;
   }
+  return true;
 }
 
 TimePoint BucketedWindow::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
@@ -186,6 +202,22 @@ TimePoint BucketedWindow::idle_from(const Allowance& allowance, const ConstBucke
   const std::int64_t newest_used = counters.newest_used(oldest);
   if (newest_used < oldest) return from_micros(clamp_tick(bucket.head[kLast]));
   return from_micros(counters.leaves_at(newest_used));
+}
+
+TimePoint BucketedWindow::last_change(const ConstBucketWords& bucket) {
+  return from_micros(clamp_tick(bucket.head[kLast]));
+}
+
+// Counters keep their distance from that of the last change, whose sub-bucket becomes the one of the new moment.
+Duration BucketedWindow::move_back(const BucketWords& bucket, Duration by) {
+  const std::int64_t last = clamp_tick(bucket.head[kLast]);
+  const std::int64_t width = bounded(bucket.head[kWidth], kMaxWindow.count());
+  const auto number = bounded(bucket.head[kNumber], static_cast<std::int64_t>(bucket.tail.size()));
+  bucket.head[kLast] = last - by.count();
+  if (width == 0 || number == 0) return by;
+  const std::int64_t steps = last / width - (last - by.count()) / width;
+  std::rotate(bucket.tail.begin(), bucket.tail.begin() + steps % number, bucket.tail.begin() + number);
+  return Duration{steps * width};
 }
 
 }  // namespace weir::algorithms

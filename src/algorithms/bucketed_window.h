@@ -1,11 +1,13 @@
-// Bucketed window (R2): the rolling sum of `buckets` sub-buckets, each window/buckets wide and aligned to the epoch;
+// Bucketed window: the rolling sum of `buckets` sub-buckets, each window/buckets wide and aligned to the epoch;
 // the current sub-bucket is the last of them. At most `limit` in any run of sub-buckets: what lies in the oldest one is
 // let go a little early, by at most one sub-bucket's width.
 //
 // Head: {width of a sub-bucket in microseconds, number of sub-buckets, time of the last change}. Tail: one counter per
 // sub-bucket, that of index i (time / width) at i % number; it holds the sub-buckets that end with the last change's.
 // If width or number differ from the allowance's (the rules were changed), all that is counted is taken to lie in the
-// sub-bucket of the last change, and the next charge writes it so.
+// sub-bucket of the last change, and the next charge writes it so. Where the tail is too short for the allowance's
+// number and cannot grow, each charge writes it so: then all that was taken counts from the last charge, which is
+// longer than it should and never shorter.
 #pragma once
 
 #include "algorithms/bucket.h"
@@ -19,8 +21,10 @@ struct BucketedWindow {
                                        std::int64_t cost);
   static void charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
-  static void refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static bool refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
+  static TimePoint last_change(const ConstBucketWords& bucket);
+  static Duration move_back(const BucketWords& bucket, Duration by);
 };
 
 }  // namespace weir::algorithms

@@ -14,9 +14,16 @@ struct Window {
   std::int64_t used;
 };
 
+// Where the window that holds `time` begins.
+inline std::int64_t start_of(const Allowance& allowance, std::int64_t time) {
+  const std::int64_t window = allowance.window.count();
+  const std::int64_t since_anchor = time + window - allowance.anchor.count();
+  return time - since_anchor % window;
+}
+
 inline Window window_at(const Allowance& allowance, ConstHead head, TimePoint now) {
   const Moment moment(now, head[kLast]);
-  const std::int64_t start = moment.time - moment.time % allowance.window.count();
+  const std::int64_t start = start_of(allowance, moment.time);
   const bool counts = clamp_tick(head[kLast]) >= start;
   // Not bounded by the limit: what was used under a higher one stays used if that one returns.
   const std::int64_t used = counts ? bounded(head[kCount], kMaxUnits) : 0;
@@ -60,16 +67,26 @@ void FixedWindow::charge_denied(const Allowance& allowance, const BucketWords& b
   charge(allowance, bucket, now, cost);
 }
 
-void FixedWindow::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+bool FixedWindow::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
   const Window window = window_at(allowance, bucket.head, now);
-  if (cost == 0 || window.used == 0) return;
+  if (cost == 0 || window.used == 0) return false;
   write(bucket.head, window, std::max<std::int64_t>(0, window.used - cost));
+  return true;
 }
 
 TimePoint FixedWindow::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
   const std::int64_t last = clamp_tick(bucket.head[kLast]);
   if (bucket.head[kCount] <= 0) return from_micros(last);
-  return from_micros(last - last % allowance.window.count() + allowance.window.count());
+  return from_micros(start_of(allowance, last) + allowance.window.count());
+}
+
+TimePoint FixedWindow::last_change(const ConstBucketWords& bucket) {
+  return from_micros(clamp_tick(bucket.head[kLast]));
+}
+
+Duration FixedWindow::move_back(const BucketWords& bucket, Duration by) {
+  bucket.head[kLast] = clamp_tick(bucket.head[kLast]) - by.count();
+  return by;
 }
 
 }  // namespace weir::algorithms

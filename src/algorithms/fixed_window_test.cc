@@ -52,6 +52,31 @@ TEST(FixedWindow, StaysInItsWindowWhenTheClockRunsBackward) {
   EXPECT_EQ(earlier.retry_after, 61s);
 }
 
+// Windows that begin at an anchor are those that begin at the epoch, seen that much later.
+TEST(FixedWindow, CountsFromItsAnchor) {
+  const Allowance aligned = allowance_of(Algorithm::fixed_window, 3, 60s);
+  for (const Duration anchor : {Duration(0), Duration(1us), Duration(25s), Duration(60s - 1us)}) {
+    Allowance anchored = aligned;
+    anchored.anchor = anchor;
+    WordBucket here;
+    WordBucket there;
+    for (const Duration time : {0s, 1s, 34s, 35s, 59s, 60s, 61s, 94s, 95s, 96s, 300s}) {
+      for (const TimePoint from : {kStart, TimePoint{}}) {
+        const TimePoint now = from + time;
+        EXPECT_EQ(here.take(anchored, now + anchor, 2), there.take(aligned, now, 2));
+        EXPECT_EQ(here.take(anchored, now + anchor, 1), there.take(aligned, now, 1));
+        here.refund(anchored, now + anchor, 1);
+        there.refund(aligned, now, 1);
+        EXPECT_EQ(here.peek(anchored, now + anchor, 0), there.peek(aligned, now, 0));
+        EXPECT_EQ(here.idle_from(anchored), there.idle_from(aligned) + anchor);
+      }
+    }
+    // Before the first anchor of all.
+    WordBucket early;
+    EXPECT_EQ(early.take(anchored, TimePoint{}, 3).reset_after, anchor == 0s ? 60s : anchor);
+  }
+}
+
 TEST(FixedWindow, KeepsWhatWasUsedWhenLimitsChange) {
   const Allowance ten = allowance_of(Algorithm::fixed_window, 10, 60s);
   const Allowance five = allowance_of(Algorithm::fixed_window, 5, 60s);

@@ -1,67 +1,63 @@
 #include "algorithms/leaky_bucket.h"
 
-#include "algorithms/arrival_time.h"
+#include "algorithms/debt.h"
 
 namespace weir::algorithms {
-namespace {
-
-std::int64_t queue_debt(const Allowance& allowance) { return allowance.queue * allowance.rate_ticks; }
-
-// The most a bucket can owe: a full queue, then the largest cost.
-std::int64_t most_debt(const Allowance& allowance) { return (2 * allowance.queue + 1) * allowance.rate_ticks; }
-
-std::int64_t debt_at(const Allowance& allowance, ConstHead head, const Moment& moment) {
-  return ArrivalTime::debt_at(allowance, head, moment, most_debt(allowance));
-}
-
-void take(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost, std::int64_t most) {
-  if (cost == 0) return;
-  const Moment moment(now, bucket.head[ArrivalTime::kLast]);
-  const std::int64_t debt = debt_at(allowance, bucket.head, moment);
-  ArrivalTime::write(allowance, bucket.head, moment, borrow(debt, cost, allowance.rate_ticks, most));
-}
-
-}  // namespace
 
 ChargeOutcome LeakyBucket::evaluate(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
                                     std::int64_t cost) {
   ChargeOutcome outcome;
-  const Moment moment(now, bucket.head[ArrivalTime::kLast]);
-  const std::int64_t bound = queue_debt(allowance);
-  std::int64_t debt = debt_at(allowance, bucket.head, moment);
+  Debt debt(allowance, bucket.head, now);
   if (cost > allowance.queue + 1) {
     outcome.admitted = false;
     outcome.too_large = true;
-  } else if (cost > 0 && debt > bound) {
+  } else if (cost > 0 && debt.whole() > allowance.queue) {
     outcome.admitted = false;
-    outcome.retry_after = moment.until(moment.time + ticks_to_repay(debt - bound, allowance.rate_units));
+    outcome.retry_after = debt.until_at_most(allowance, allowance.queue);
   } else if (cost > 0) {
-    outcome.delay = Duration{ticks_to_repay(debt, allowance.rate_units)};
-    debt += cost * allowance.rate_ticks;
+    // By the bucket's time, not the caller's: a request does not wait longer because its clock is behind.
+    outcome.delay = debt.repaid_in(allowance);
+    debt.add(cost);
   }
-  if (debt <= bound) outcome.remaining = divide(bound - debt, allowance.rate_ticks).quotient + 1;
-  if (debt > 0) outcome.reset_after = moment.until(moment.time + ticks_to_repay(debt, allowance.rate_units));
+  outcome.remaining = std::max<std::int64_t>(0, allowance.queue + 1 - debt.whole());
+  outcome.reset_after = debt.until_none(allowance);
   return outcome;
 }
 
 void LeakyBucket::charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
-  take(allowance, bucket, now, cost, most_debt(allowance));
+  if (cost == 0) return;
+  Debt debt(allowance, bucket.head, now);
+  debt.add(cost);
+  debt.write(allowance, bucket.head);
 }
 
-void LeakyBucket::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
-                                std::int64_t cost) {
-  take(allowance, bucket, now, cost, queue_debt(allowance) + allowance.rate_ticks);
+void LeakyBucket::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t) {
+  Debt debt(allowance, bucket.head, now);
+  debt.raise_to(allowance.queue + 1);
+  debt.write(allowance, bucket.head);
 }
 
-void LeakyBucket::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
-  const Moment moment(now, bucket.head[ArrivalTime::kLast]);
-  const std::int64_t debt = debt_at(allowance, bucket.head, moment);
-  if (cost == 0 || debt == 0) return;
-  ArrivalTime::write(allowance, bucket.head, moment, give_back(debt, cost, allowance.rate_ticks));
+bool LeakyBucket::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+  Debt debt(allowance, bucket.head, now);
+  if (cost == 0 || debt.none()) return false;
+  debt.give_back(cost);
+  debt.write(allowance, bucket.head);
+  return true;
 }
 
 TimePoint LeakyBucket::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
-  return ArrivalTime::idle_from(allowance, bucket.head, most_debt(allowance));
+  return Debt::idle_from(allowance, bucket.head);
+}
+
+TimePoint LeakyBucket::last_change(const ConstBucketWords& bucket) {
+  return from_micros(DebtWords::read(bucket.head).last);
+}
+
+Duration LeakyBucket::move_back(const BucketWords& bucket, Duration by) {
+  DebtWords words = DebtWords::read(bucket.head);
+  words.last -= by.count();
+  words.write(bucket.head);
+  return by;
 }
 
 }  // namespace weir::algorithms

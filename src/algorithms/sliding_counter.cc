@@ -97,18 +97,32 @@ void SlidingCounter::charge_denied(const Allowance& allowance, const BucketWords
   charge(allowance, bucket, now, cost);
 }
 
-void SlidingCounter::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+bool SlidingCounter::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
   Counts counts = counts_at(allowance, bucket.head, now);
-  if (cost == 0 || (counts.current == 0 && counts.previous == 0)) return;
+  if (cost == 0 || (counts.current == 0 && counts.previous == 0)) return false;
   const std::int64_t from_current = std::min(cost, counts.current);
   counts.current -= from_current;
   counts.previous -= std::min(cost - from_current, counts.previous);
   write(bucket.head, counts);
+  return true;
 }
 
 TimePoint SlidingCounter::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
   const Counts counts = counts_at(allowance, bucket.head, from_micros(clamp_tick(bucket.head[kLast])));
   return from_micros(forgotten_from(counts, allowance.window.count()));
+}
+
+TimePoint SlidingCounter::last_change(const ConstBucketWords& bucket) {
+  return from_micros(clamp_tick(bucket.head[kLast]));
+}
+
+// How much of its window was over at the last change is not known, nor how much of the new one is. So the count of the
+// previous window, which might vanish at once, is taken to be of the current one.
+Duration SlidingCounter::move_back(const BucketWords& bucket, Duration by) {
+  bucket.head[kCurrent] = bounded(bucket.head[kCurrent], kMaxUnits) + bounded(bucket.head[kPrevious], kMaxUnits);
+  bucket.head[kPrevious] = 0;
+  bucket.head[kLast] = clamp_tick(bucket.head[kLast]) - by.count();
+  return by;
 }
 
 }  // namespace weir::algorithms

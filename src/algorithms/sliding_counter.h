@@ -1,4 +1,4 @@
-// Sliding counter (R4): the count of this aligned window, plus that of the previous one weighted by how much of it the
+// Sliding counter: the count of this aligned window, plus that of the previous one weighted by how much of it the
 // sliding window still covers. Approximate: it supposes that the previous window's units were spread evenly, and
 // someone who knows this can pass almost twice the limit in one window's length.
 //
@@ -16,8 +16,10 @@ struct SlidingCounter {
   static std::size_t tail_words_needed(const Allowance&, const ConstBucketWords&, TimePoint, std::int64_t) { return 0; }
   static void charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
-  static void refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static bool refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
+  static TimePoint last_change(const ConstBucketWords& bucket);
+  static Duration move_back(const BucketWords& bucket, Duration by);
 };
 
 }  // namespace weir::algorithms

@@ -12,8 +12,9 @@ constexpr std::size_t kSum = 1;
 constexpr std::size_t kLast = 2;
 
 constexpr std::size_t kEntryWords = 2;
-constexpr std::size_t kFirstEntries = 4;  // what an empty tail grows to, at least
-// Entries are moved to the front when at least this part of the tail is free there.
+constexpr std::size_t kFirstEntries = 10;  // what an empty tail grows to, unless the limit is less
+// Entries are moved to the front when at least this part of the tail is free there; where none is and the tail cannot
+// grow, entries are brought together until it is.
 constexpr std::size_t kWorthMoving = 8;
 
 // Read access to the entries, by position in the tail. Whatever the words are, positions stay inside the tail.
@@ -82,8 +83,43 @@ void write_head(const BucketWords& bucket, std::size_t begin, std::size_t end, s
   bucket.head[kLast] = time;
 }
 
-// Adds an entry after the live ones. Precondition: tail_words_needed() was heeded.
-void append(const BucketWords& bucket, const Log& log, const Live& live, std::int64_t time, std::int64_t units) {
+// Moving the live entries to the front makes room behind them, and enough of it to be worth the work.
+bool room_before(const Log& log, const Live& live) {
+  return live.begin > 0 && live.begin >= log.capacity() / kWorthMoving;
+}
+
+void put(const BucketWords& bucket, std::size_t at, std::int64_t time, std::int64_t units) {
+  bucket.tail[at * kEntryWords] = time;
+  bucket.tail[at * kEntryWords + 1] = units;
+}
+
+// Adds an entry by bringing the live ones together, as the header says. What is live at `time` spans one window (more
+// if other allowances have longer ones), and that touches at most one part more than it has.
+void append_closely(const BucketWords& bucket, const Log& log, const Live& live, std::int64_t time, std::int64_t units,
+                    std::int64_t window) {
+  const auto parts = static_cast<std::int64_t>(log.capacity() - log.capacity() / kWorthMoving) - 1;
+  const std::int64_t span = std::max(window, time - log.time(live.begin) + 1);
+  const std::int64_t width = parts == 0 ? kLatestTick + 1 : ceil_div(span, parts);
+  std::size_t end = 0;
+  std::int64_t newest = 0;
+  std::int64_t gathered = 0;
+  for (std::size_t at = live.begin; at <= log.end(); ++at) {
+    const std::int64_t next = at < log.end() ? log.time(at) : time;
+    if (gathered > 0 && next / width > newest / width) {
+      put(bucket, end++, newest, gathered);
+      gathered = 0;
+    }
+    newest = std::max(newest, next);
+    gathered += at < log.end() ? log.units(at) : units;
+  }
+  assert(end < log.capacity());
+  put(bucket, end++, newest, gathered);
+  write_head(bucket, 0, end, live.sum + units, time);
+}
+
+// Adds an entry after the live ones. Precondition: the tail has room for one entry at least.
+void append(const BucketWords& bucket, const Log& log, const Live& live, std::int64_t time, std::int64_t units,
+            std::int64_t window) {
   std::size_t begin = live.begin;
   std::size_t end = log.end();
   if (shares_newest(log, live, time)) {
@@ -92,6 +128,7 @@ void append(const BucketWords& bucket, const Log& log, const Live& live, std::in
     if (begin == end) {
       begin = end = 0;
     } else if (end == log.capacity()) {
+      if (!room_before(log, live)) return append_closely(bucket, log, live, time, units, window);
       const auto words = bucket.tail.begin();
       std::copy(words + static_cast<std::ptrdiff_t>(begin * kEntryWords),
                 words + static_cast<std::ptrdiff_t>(end * kEntryWords), words);
@@ -99,9 +136,7 @@ void append(const BucketWords& bucket, const Log& log, const Live& live, std::in
       begin = 0;
     }
     assert(end < log.capacity());
-    bucket.tail[end * kEntryWords] = time;
-    bucket.tail[end * kEntryWords + 1] = units;
-    ++end;
+    put(bucket, end++, time, units);
   }
   write_head(bucket, begin, end, live.sum + units, time);
 }
@@ -139,11 +174,11 @@ std::size_t SlidingLog::tail_words_needed(const Allowance& allowance, const Cons
   const std::size_t capacity = log.capacity();
   const std::size_t count = log.end() - live.begin;
   const bool room_behind = log.end() < capacity || (count == 0 && capacity > 0);
-  const bool room_before = live.begin > 0 && live.begin >= capacity / kWorthMoving;
-  if (cost == 0 || room_behind || room_before || shares_newest(log, live, moment.time)) return bucket.tail.size();
-
+  if (cost == 0 || room_behind || room_before(log, live) || shares_newest(log, live, moment.time)) {
+    return bucket.tail.size();
+  }
   const auto limit = static_cast<std::size_t>(allowance.limit);
-  const std::size_t most = limit + limit / 4 + 1;
+  const std::size_t most = limit <= kFirstEntries ? limit : limit + limit / 4 + 1;
   const std::size_t doubled = std::max(kFirstEntries, capacity * 2);
   return std::max(std::min(doubled, most), count + 1) * kEntryWords;
 }
@@ -152,35 +187,29 @@ void SlidingLog::charge(const Allowance& allowance, const BucketWords& bucket, T
   if (cost == 0) return;
   const Moment moment(now, bucket.head[kLast]);
   const Log log(bucket);
-  append(bucket, log, live_at(log, moment.time, allowance.window.count()), moment.time, cost);
+  const std::int64_t window = allowance.window.count();
+  append(bucket, log, live_at(log, moment.time, window), moment.time, cost, window);
 }
 
+// What is left of the limit, which may be nothing: entries that count are never displaced.
 void SlidingLog::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
                                std::int64_t cost) {
   const Moment moment(now, bucket.head[kLast]);
   const Log log(bucket);
-  Live live = live_at(log, moment.time, allowance.window.count());
-  std::int64_t excess = live.sum + cost - allowance.limit;
-  while (excess > 0 && live.begin < log.end()) {
-    const std::int64_t units = log.units(live.begin);
-    const std::int64_t pushed_out = std::min(units, excess);
-    live.sum -= pushed_out;
-    excess -= pushed_out;
-    if (pushed_out < units) {
-      bucket.tail[live.begin * kEntryWords + 1] = units - pushed_out;
-    } else {
-      ++live.begin;
-    }
+  const Live live = live_at(log, moment.time, allowance.window.count());
+  const std::int64_t taken = bounded(allowance.limit - live.sum, cost);
+  if (taken > 0) {
+    append(bucket, log, live, moment.time, taken, allowance.window.count());
+  } else {
+    write_head(bucket, live.begin, log.end(), live.sum, moment.time);
   }
-  live.sum = live.begin == log.end() ? 0 : std::max<std::int64_t>(0, live.sum);
-  append(bucket, log, live, moment.time, std::min(cost, allowance.limit));
 }
 
-void SlidingLog::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+bool SlidingLog::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
   const Moment moment(now, bucket.head[kLast]);
   const Log log(bucket);
   const Live live = live_at(log, moment.time, allowance.window.count());
-  if (cost == 0 || live.begin == log.end()) return;
+  if (cost == 0 || live.begin == log.end()) return false;
   std::size_t end = log.end();
   std::int64_t sum = live.sum;
   while (cost > 0 && end > live.begin) {
@@ -195,6 +224,7 @@ void SlidingLog::refund(const Allowance& allowance, const BucketWords& bucket, T
     }
   }
   write_head(bucket, live.begin, end, std::max<std::int64_t>(0, sum), moment.time);
+  return true;
 }
 
 TimePoint SlidingLog::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
@@ -202,6 +232,19 @@ TimePoint SlidingLog::idle_from(const Allowance& allowance, const ConstBucketWor
   const std::int64_t last = clamp_tick(bucket.head[kLast]);
   if (log.begin() == log.end()) return from_micros(last);
   return from_micros(std::max(last, log.time(log.end() - 1) + allowance.window.count()));
+}
+
+TimePoint SlidingLog::last_change(const ConstBucketWords& bucket) {
+  return from_micros(clamp_tick(bucket.head[kLast]));
+}
+
+Duration SlidingLog::move_back(const BucketWords& bucket, Duration by) {
+  const Log log(bucket);
+  for (std::size_t at = log.begin(); at < log.end(); ++at) {
+    bucket.tail[at * kEntryWords] = std::max<std::int64_t>(0, log.time(at) - by.count());
+  }
+  bucket.head[kLast] = clamp_tick(bucket.head[kLast]) - by.count();
+  return by;
 }
 
 }  // namespace weir::algorithms

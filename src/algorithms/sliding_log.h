@@ -1,4 +1,4 @@
-// Sliding log (R3): the exact rolling window. At most `limit` in any span of one window's length; a unit taken at s
+// Sliding log: the exact rolling window. At most `limit` in any span of one window's length; a unit taken at s
 // counts in (t - window, t] and so leaves at s + window.
 //
 // Head: {index of the first entry << 32 | number of entries, sum of their units, time of the last change}. Tail:
@@ -7,7 +7,12 @@
 // the tail is reached the entries move to the front if a good part of it is free, else the tail grows, up to a quarter
 // more than `limit` entries: the spare quarter is what keeps the cost of moving small.
 //
-// A denied attempt that counts pushes out the oldest units: the log then holds the last `limit` units of attempts.
+// A new log has room for kFirstEntries entries, or for `limit` if that is less: such a log never needs to grow. A log
+// that should grow and cannot is charged all the same: units taken within one of n equal parts of the window then share
+// the entry of the latest of them. They count longer than one window, by at most that part, and never shorter, so no
+// more than `limit` is ever admitted. n is seven eighths of the entries that there is room for, less one.
+//
+// A denied attempt that counts takes what is left of the limit; a full log stays as it is.
 #pragma once
 
 #include "algorithms/bucket.h"
@@ -21,8 +26,10 @@ struct SlidingLog {
                                        std::int64_t cost);
   static void charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
-  static void refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static bool refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
+  static TimePoint last_change(const ConstBucketWords& bucket);
+  static Duration move_back(const BucketWords& bucket, Duration by);
 };
 
 }  // namespace weir::algorithms

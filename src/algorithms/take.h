@@ -14,7 +14,7 @@ bool take_by_algorithm(const Allowance& allowance, Head head, TimePoint now, std
 // False: nothing was charged, and idle_from means nothing. Precondition: the algorithm keeps no tail.
 inline bool take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
                  TimePoint& idle_from) {
-  if (allowance.algorithm == Algorithm::token_bucket) [[likely]]
+  if (allowance.algorithm == Algorithm::token_bucket || allowance.algorithm == Algorithm::gcra) [[likely]]
     return TokenBucket::take(allowance, head, now, cost, outcome, idle_from);
   return take_by_algorithm(allowance, head, now, cost, outcome, idle_from);
 }

@@ -2,41 +2,49 @@
 
 namespace weir::algorithms {
 
-void TokenBucket::write(const Allowance& allowance, Head head, const Moment& moment, std::int64_t debt) {
-  const Division division = divide(debt, allowance.rate_ticks);
-  head[kWhole] = division.quotient;
-  head[kRest] = division.rest;
-  head[kLast] = moment.time;
-}
-
 ChargeOutcome TokenBucket::evaluate(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
                                     std::int64_t cost) {
-  const Moment moment(now, bucket.head[kLast]);
-  return burst_outcome(allowance, moment, debt_at(allowance, bucket.head, moment), cost);
+  Debt debt(allowance, bucket.head, now);
+  ChargeOutcome outcome;
+  answer(allowance, debt, cost, outcome);
+  return outcome;
 }
 
 void TokenBucket::charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
   if (cost == 0) return;
-  const Moment moment(now, bucket.head[kLast]);
-  const std::int64_t debt = debt_at(allowance, bucket.head, moment);
-  write(allowance, bucket.head, moment, borrow(debt, cost, allowance.rate_ticks, burst_debt(allowance)));
+  Debt debt(allowance, bucket.head, now);
+  debt.add(cost);
+  debt.write(allowance, bucket.head);
 }
 
-void TokenBucket::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
-                                std::int64_t cost) {
-  charge(allowance, bucket, now, cost);
+// A full debt, or more if other numbers have left more.
+void TokenBucket::charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t) {
+  Debt debt(allowance, bucket.head, now);
+  debt.raise_to(allowance.burst);
+  debt.write(allowance, bucket.head);
 }
 
-void TokenBucket::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
-  const Moment moment(now, bucket.head[kLast]);
-  const std::int64_t debt = debt_at(allowance, bucket.head, moment);
-  if (cost == 0 || debt == 0) return;
-  write(allowance, bucket.head, moment, give_back(debt, cost, allowance.rate_ticks));
+bool TokenBucket::refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost) {
+  Debt debt(allowance, bucket.head, now);
+  if (cost == 0 || debt.none()) return false;
+  debt.give_back(cost);
+  debt.write(allowance, bucket.head);
+  return true;
 }
 
 TimePoint TokenBucket::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
-  const std::int64_t debt = debt_at_last(allowance, bucket.head);
-  return from_micros(clamp_tick(bucket.head[kLast]) + ticks_to_repay(debt, allowance.rate_units));
+  return Debt::idle_from(allowance, bucket.head);
+}
+
+TimePoint TokenBucket::last_change(const ConstBucketWords& bucket) {
+  return from_micros(DebtWords::read(bucket.head).last);
+}
+
+Duration TokenBucket::move_back(const BucketWords& bucket, Duration by) {
+  DebtWords words = DebtWords::read(bucket.head);
+  words.last -= by.count();
+  words.write(bucket.head);
+  return by;
 }
 
 }  // namespace weir::algorithms

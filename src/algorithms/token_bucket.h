@@ -1,8 +1,7 @@
-// Token bucket (R5): refills limit/window, holds at most burst. At most burst + rate·T in any time T.
+// Token bucket: refills limit/window, holds at most burst. At most burst + rate·T in any time T.
 //
-// Head: {debt in whole units, the rest of the debt in 1/rate_ticks of a unit, time of the last change}. Whole units
-// stand apart because they keep their meaning when the limits change; the rest, less than one unit, is rounded up
-// then, so that a change of limits never refills.
+// Head: the words of debt.h. GCRA makes the same decisions, so both names share this code; a bucket still belongs to
+// the name it was made under, and a rule that changes it starts new buckets.
 #pragma once
 
 #include "algorithms/bucket.h"
@@ -18,45 +17,37 @@ struct TokenBucket {
   static bool take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost, ChargeOutcome& outcome,
                    TimePoint& idle_from);
   static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
-  static void refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static bool refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
+  static TimePoint last_change(const ConstBucketWords& bucket);
+  static Duration move_back(const BucketWords& bucket, Duration by);
 
  private:
-  static constexpr std::size_t kWhole = 0;
-  static constexpr std::size_t kRest = 1;
-  static constexpr std::size_t kLast = 2;
-
-  // The debt as it was at the last change, within what this allowance can owe.
-  static std::int64_t debt_at_last(const Allowance& allowance, ConstHead head) {
-    const std::int64_t whole = bounded(head[kWhole], allowance.burst);
-    const std::int64_t rest = bounded(head[kRest], allowance.rate_ticks);
-    return std::min(whole * allowance.rate_ticks + rest, burst_debt(allowance));
+  // What a bucket with `debt` answers to `cost`, which is added to the debt if it fits.
+  static void answer(const Allowance& allowance, Debt& debt, std::int64_t cost, ChargeOutcome& outcome) {
+    outcome = ChargeOutcome{};
+    if (cost > allowance.burst) {
+      outcome.admitted = false;
+      outcome.too_large = true;
+    } else if (debt.whole() + cost <= allowance.burst) {
+      debt.add(cost);
+    } else if (cost > 0) {
+      outcome.admitted = false;
+      outcome.retry_after = debt.until_at_most(allowance, allowance.burst - cost);
+    }
+    outcome.remaining = std::max<std::int64_t>(0, allowance.burst - debt.whole());
+    outcome.reset_after = debt.until_none(allowance);
   }
-
-  static std::int64_t debt_at(const Allowance& allowance, ConstHead head, const Moment& moment) {
-    const std::int64_t elapsed = moment.time - clamp_tick(head[kLast]);
-    return repay(debt_at_last(allowance, head), elapsed, allowance.rate_units);
-  }
-
-  static void write(const Allowance& allowance, Head head, const Moment& moment, std::int64_t debt);
 };
 
-// The most common step of all, and so in the header: the debt is worked out once, and what the answer divides is what
-// the words need.
+// The most common step of all, and so in the header: the debt is worked out once.
 inline bool TokenBucket::take(const Allowance& allowance, Head head, TimePoint now, std::int64_t cost,
                               ChargeOutcome& outcome, TimePoint& idle_from) {
-  const Moment moment(now, head[kLast]);
-  const std::int64_t debt = debt_at(allowance, head, moment);
-  outcome = burst_outcome(allowance, moment, debt, cost);
+  Debt debt(allowance, head, now);
+  answer(allowance, debt, cost, outcome);
   if (!outcome.admitted || cost == 0) return false;
-  const std::int64_t owed = debt + cost * allowance.rate_ticks;
-  // remaining = ⌊(burst·ticks − owed)/ticks⌋, so the whole units owed are burst − remaining, rounded down.
-  const std::int64_t whole_up = allowance.burst - outcome.remaining;
-  const std::int64_t missing = whole_up * allowance.rate_ticks - owed;
-  head[kWhole] = missing == 0 ? whole_up : whole_up - 1;
-  head[kRest] = missing == 0 ? 0 : allowance.rate_ticks - missing;
-  head[kLast] = moment.time;
-  idle_from = from_micros(moment.now) + outcome.reset_after;
+  debt.write(allowance, head);
+  idle_from = from_micros(debt.moment().now) + outcome.reset_after;
   return true;
 }
 

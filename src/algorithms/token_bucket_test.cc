@@ -1,9 +1,9 @@
-// Token bucket and GCRA (R5, R6): the same bucket in two notations.
+// Token bucket and GCRA: one bucket under two names.
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "algorithms/arithmetic.h"
+#include "algorithms/debt.h"
 #include "tests/models/reference_models.h"
 #include "tests/models/word_bucket.h"
 
@@ -114,16 +114,20 @@ TEST_P(BurstAlgorithms, HoldUnderTheLargestNumbers) {
   const Allowance slow = allowance(1, kMaxWindow, 14'583);  // the capacity just fits
   WordBucket years;
   EXPECT_TRUE(years.take(slow, kStart, 14'583).admitted);
-  const Duration wait = years.peek(slow, kStart, 1'000).retry_after;
-  EXPECT_EQ(wait, 1'000 * kMaxWindow);
-  EXPECT_TRUE(years.peek(slow, kStart + wait, 1'000).admitted);
-  EXPECT_FALSE(years.peek(slow, kStart + wait - 1us, 1'000).admitted);
-  // The end of time is not an overflow.
-  EXPECT_TRUE(years.peek(slow, TimePoint::max(), 14'000).admitted);
+  const Duration wait = years.peek(slow, kStart, 14).retry_after;
+  EXPECT_EQ(wait, 14 * kMaxWindow);
+  EXPECT_TRUE(years.peek(slow, kStart + wait, 14).admitted);
+  EXPECT_FALSE(years.peek(slow, kStart + wait - 1us, 14).admitted);
+  // Waits are told up to 142 years; the debt itself is not shortened.
+  EXPECT_EQ(years.peek(slow, kStart, 1'000).retry_after, Duration{kLongestWait});
+  EXPECT_FALSE(years.peek(slow, kStart + Duration{kLongestWait}, 1'000).admitted);
+  // The end of time, in the year 2255, is not an overflow.
+  EXPECT_TRUE(years.peek(slow, TimePoint::max(), 22).admitted);
+  EXPECT_FALSE(years.peek(slow, TimePoint::max(), 23).admitted);
   EXPECT_TRUE(years.peek(slow, TimePoint::min(), 1).retry_after > 0us);
 }
 
-// R5: over a million steps the admitted count is exactly the model's, and the model's exactly the rate's.
+// Over a million steps the admitted count is exactly the model's, and the model's exactly the rate's.
 TEST_P(BurstAlgorithms, AdmitFractionalRatesWithoutDrift) {
   struct Rate {
     std::int64_t limit;
@@ -163,7 +167,7 @@ TEST_P(BurstAlgorithms, KeepTheFractionThatWaitingRoundsUp) {
   EXPECT_EQ(admitted, 7'000 + 1);  // 3,000 s of the rate; of the burst of 2, one is the first of these
 }
 
-// R31: changed limits apply at once, and what was used stays used.
+// Changed limits apply at once, and what was used stays used.
 TEST(TokenBucket, KeepsWhatWasUsedWhenLimitsChange) {
   const Allowance ten = allowance_of(Algorithm::token_bucket, 10, 60s);
   const Allowance twenty = allowance_of(Algorithm::token_bucket, 20, 60s);
@@ -175,33 +179,37 @@ TEST(TokenBucket, KeepsWhatWasUsedWhenLimitsChange) {
   EXPECT_EQ(bucket.peek(twenty, kStart, 0).remaining, 12);
   EXPECT_EQ(bucket.peek(five, kStart, 0).remaining, 0);
   EXPECT_EQ(bucket.peek(other_window, kStart, 0).remaining, 2);
-  EXPECT_EQ(bucket.peek(five, kStart, 1).retry_after, 12s);
+  EXPECT_EQ(bucket.peek(five, kStart, 1).retry_after, 48s);  // 8 + 1 - 5 units at one every 12 s
 }
 
+// The new rate applies from the last request on; the fraction of a unit that was owed then is rounded up.
 TEST(TokenBucket, NeverRefillsThroughAChangeOfRateEvenAFraction) {
   const Allowance fine = allowance_of(Algorithm::token_bucket, 7, 3s, 10);
   WordBucket bucket;
   ASSERT_TRUE(bucket.take(fine, kStart, 10).admitted);
-  ASSERT_TRUE(bucket.take(fine, kStart + 1s, 1).admitted);  // leaves a debt of 8 units and a fraction
+  ASSERT_TRUE(bucket.take(fine, kStart + 1s, 1).admitted);  // leaves a debt of 8 2/3 units
   ASSERT_EQ(bucket.peek(fine, kStart + 1s, 0).remaining, 1);
   for (const auto& [limit, window] : {std::pair<std::int64_t, Duration>{1'000'000, 1s}, {1, 1h}, {999'983, 24h}}) {
     const Allowance changed = allowance_of(Algorithm::token_bucket, limit, window, 10);
     EXPECT_EQ(bucket.peek(changed, kStart + 1s, 0).remaining, 1) << limit << " per " << window.count();
   }
+  EXPECT_EQ(bucket.peek(allowance_of(Algorithm::token_bucket, 1, 1h, 10), kStart + 1s, 2).retry_after, 40min);
 }
 
-TEST(Gcra, KeepsTheMomentOfBeingFullWhenLimitsChange) {
-  const Allowance ten = allowance_of(Algorithm::gcra, 10, 60s);
-  const Allowance twenty = allowance_of(Algorithm::gcra, 20, 60s);
-  WordBucket bucket;
-  ASSERT_TRUE(bucket.take(ten, kStart, 10).admitted);
-  const ChargeOutcome changed = bucket.peek(twenty, kStart, 1);
-  EXPECT_FALSE(changed.admitted);
-  EXPECT_EQ(changed.remaining, 0);
-  EXPECT_EQ(changed.reset_after, 60s);
+TEST(Gcra, KeepsWhatWasUsedWhenTheRateChanges) {
+  const Allowance slow = allowance_of(Algorithm::gcra, 10, 1h);
+  const Allowance fast = allowance_of(Algorithm::gcra, 1'000, 1h);
+  WordBucket full;
+  ASSERT_TRUE(full.take(slow, kStart, 10).admitted);
+  EXPECT_EQ(full.peek(fast, kStart, 0).remaining, 990);
+  WordBucket half;
+  ASSERT_TRUE(half.take(fast, kStart, 500).admitted);
+  EXPECT_EQ(half.peek(slow, kStart, 0).remaining, 0);
+  EXPECT_EQ(half.peek(slow, kStart, 1).retry_after, 491 * 6min);
+  EXPECT_EQ(half.peek(allowance_of(Algorithm::gcra, 1'000, 2h), kStart, 0).remaining, 500);
 }
 
-// R6, on 100,000 random decisions with backward clocks, refunds and counted denials.
+// On 100,000 random decisions with backward clocks, refunds and counted denials.
 TEST(Gcra, DecidesAsTheTokenBucket) {
   std::mt19937_64 random(20'240'607);
   const auto pick = [&](std::int64_t low, std::int64_t high) {

@@ -1,5 +1,5 @@
 // Closed-loop load: each connection sends its next request when the answer to the last has come. Time is read from
-// ProcessClock, so latencies are in whole microseconds.
+// SteadyClock, so latencies are in whole microseconds.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -66,7 +66,7 @@ void count(const Result<HttpAnswer>& answer, Tally& tally) {
 }
 
 // One connection until `end`; gives up when the server is gone.
-Tally drive(const ServerAddress& server, const std::vector<std::string>& bodies, std::size_t first, ProcessClock& clock,
+Tally drive(const ServerAddress& server, const std::vector<std::string>& bodies, std::size_t first, SteadyClock& clock,
             TimePoint end) {
   constexpr std::uint64_t kMostFailures = 10;
   HttpClient client(server, std::chrono::seconds(5));
@@ -107,7 +107,7 @@ int bench_server(const Options& options, const AttributeArgs& args, const Termin
   }
   std::vector<std::string> bodies;
   for (std::int64_t i = 0; i < options.keys; ++i) bodies.push_back(args.numbered(i).check_body(1, false));
-  ProcessClock clock;
+  SteadyClock clock;
   const TimePoint start = clock.now();
   const TimePoint end = start + Duration(micros_of(options.duration_s));
   std::mutex mutex;
@@ -140,7 +140,7 @@ int bench_local(const Options& options, const AttributeArgs& args, const Termina
   for (std::int64_t i = 0; i < options.keys; ++i) owners.push_back(args.numbered(i));
   requests.reserve(owners.size());
   for (const AttributeArgs& owner : owners) requests.push_back(owner.attributes());
-  ProcessClock clock;
+  SteadyClock clock;
   const TimePoint start = clock.now();
   const TimePoint end = start + Duration(micros_of(options.duration_s));
   std::uint64_t allowed = 0;

@@ -106,7 +106,7 @@ int explain(const Options& options, const Terminal& terminal) {
   }
   const std::vector<Attribute> attributes = args.value().attributes();
   ProcessClock clock;
-  const rules::Explanation explanation = book.current()->explain(Request(attributes, Cost{options.cost}), clock.now());
+  const rules::Explanation explanation = book.current()->explain(Request(attributes, Cost{options.cost}), clock.wall());
   if (options.json) {
     show_json(explanation, terminal.out);
   } else {

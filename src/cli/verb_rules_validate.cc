@@ -61,7 +61,7 @@ int validate(const Options& options, const Terminal& terminal) {
   if (!compiled.ok()) return report_faults(compiled.failure(), options, terminal);
 
   ProcessClock clock;
-  std::vector<std::string> warnings = rules::rule_warnings(rules, clock.now());
+  std::vector<std::string> warnings = rules::rule_warnings(rules, clock.wall());
   warnings.insert(warnings.end(), read.value().notes.begin(), read.value().notes.end());
   if (options.cluster) {
     for (std::string& note : rules::slot_notes(rules)) warnings.push_back(std::move(note));

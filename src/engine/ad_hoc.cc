@@ -1,6 +1,7 @@
 // Buckets without a rule: the caller brings the allowance.
 #include <utility>
 
+#include "engine/ad_hoc.h"
 #include "engine/engine.h"
 #include "engine/waiter.h"
 
@@ -13,18 +14,12 @@ using identity::SipHash;
 class AdHocCall final : public StoreCall {
  public:
   // `observer` may be null.
-  AdHocCall(const AdHocCharge& from, const KeyEncoder& encoder, TimePoint time, Observer* observer)
+  AdHocCall(const AdHocCharge& from, const KeyEncoder& encoder, const Reading& at, Observer* observer)
       : observer_(observer), allowance_(*from.allowance) {
-    SipHash hash = encoder.seed(from.space, from.allowance->algorithm);
-    for (const std::string_view part : from.subject) KeyEncoder::add_value(hash, part);
-    charge_.key = hash.finish();
-    charge_.tag = charge_.key;
-    charge_.allowance = &allowance_;
-    charge_.rule = from.space;
-    charge_.cost = from.cost.units;
-    charge_.count_denied = from.count_denied;
+    charge_ = make_ad_hoc_charge(from, allowance_, encoder);
     action = from.action;
-    now = time;
+    set_reading(at);
+    ingress = from.ingress;
     charges = {&charge_, 1};
     outcomes = {&outcome_, 1};
   }
@@ -50,11 +45,6 @@ class AdHocCall final : public StoreCall {
   ChargeOutcome outcome_;
 };
 
-bool within_bounds(const AdHocCharge& charge) {
-  return charge.allowance != nullptr && charge.subject.size() <= kMaxAttributes && charge.cost.units >= 0 &&
-         charge.cost.units <= kMaxUnits;
-}
-
 ChargeOutcome refused() {
   ChargeOutcome outcome;
   outcome.status = Code::invalid_argument;
@@ -64,10 +54,28 @@ ChargeOutcome refused() {
 
 }  // namespace
 
+Charge make_ad_hoc_charge(const AdHocCharge& from, const Allowance& allowance, const KeyEncoder& encoder) {
+  SipHash hash = encoder.seed(from.space, allowance.algorithm);
+  for (const std::string_view part : from.subject) KeyEncoder::add_value(hash, part);
+  Charge charge;
+  charge.key = hash.finish();
+  charge.tag = charge.key;
+  charge.allowance = &allowance;
+  charge.rule = from.space;
+  charge.cost = from.cost.units;
+  charge.count_denied = from.count_denied;
+  return charge;
+}
+
+bool is_within_bounds(const AdHocCharge& charge) {
+  return charge.allowance != nullptr && charge.subject.size() <= kMaxAttributes && charge.cost.units >= 0 &&
+         charge.cost.units <= kMaxUnits;
+}
+
 ChargeOutcome Engine::charge(const AdHocCharge& charge) {
-  if (!within_bounds(charge)) return refused();
+  if (!is_within_bounds(charge)) return refused();
   if (immediate_) {
-    AdHocCall call(charge, rules_.encoder(), clock_->now(), observer_.get());
+    AdHocCall call(charge, rules_.encoder(), clock_->read(), observer_.get());
     ask_now(call);
     return call.finish();
   }
@@ -77,9 +85,9 @@ ChargeOutcome Engine::charge(const AdHocCharge& charge) {
 }
 
 void Engine::charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) {
-  if (!within_bounds(charge)) return done(refused());
+  if (!is_within_bounds(charge)) return done(refused());
   if (immediate_) return done(this->charge(charge));
-  auto call = std::make_unique<AdHocCall>(charge, rules_.encoder(), clock_->now(), observer_.get());
+  auto call = std::make_unique<AdHocCall>(charge, rules_.encoder(), clock_->read(), observer_.get());
   call->done = std::move(done);
   AdHocCall* const pending = call.release();  // owns itself until complete()
   if (store_->begin(*pending)) pending->complete();

@@ -45,13 +45,13 @@ BucketKey tag_key(const Request& request, const rules::CompiledRule& rule, const
 
 }  // namespace
 
-void Check::plan(const Request& request, TimePoint now, const RulesInForce& rules, const KeyEncoder& encoder,
+void Check::plan(const Request& request, TimePoint wall, const RulesInForce& rules, const KeyEncoder& encoder,
                  bool with_tags) {
   rules::ResolvedNames names;
   requested_cost_ = request.cost.units;
   may_have_local_limits_ = rules.set->has_local_limits();
   may_have_hidden_rules_ = rules.set->has_hidden();
-  rules.set->match(request, now, names, matches_);
+  rules.set->match(request, wall, names, matches_);
   for (const rules::Match& match : matches_) {
     if (match.allowance == nullptr) continue;
     const rules::CompiledRule& rule = *match.rule;
@@ -66,6 +66,36 @@ void Check::plan(const Request& request, TimePoint now, const RulesInForce& rule
     if (with_tags) charge.tag = tag_key(request, rule, key, encoder);
     outcomes_.append();
   }
+  deciding_ = charges_.size();
+  if (rules.set->has_several_windows()) [[unlikely]]
+    record_in_other_windows();
+}
+
+void Check::record_in_other_windows() {
+  for (std::size_t i = 0; i < deciding_; ++i) {
+    const rules::WindowLengths& windows = match_of(i).rule->windows;
+    if (!windows.several()) continue;
+    const BucketKey subject = charges_[i].key;
+    const std::size_t own = windows.index_of(*charges_[i].allowance);
+    charges_[i].key = windows.key(subject, own);
+    for (std::size_t other = 0; other < windows.recording().size(); ++other) {
+      if (other == own) continue;
+      Charge recording = charges_[i];
+      recording.key = windows.key(subject, other);
+      recording.allowance = &windows.recording()[other];
+      recording.binding = false;
+      recording.count_denied = false;
+      charges_.push_back(recording);
+      outcomes_.append();
+    }
+  }
+}
+
+BucketKey Check::subject_of(std::size_t charge) const {
+  if (deciding_ == charges_.size()) return charges_[charge].key;
+  const rules::WindowLengths& windows = match_of(charge).rule->windows;
+  if (!windows.several()) return charges_[charge].key;
+  return windows.key(charges_[charge].key, windows.index_of(*charges_[charge].allowance));
 }
 
 const rules::Match& Check::match_of(std::size_t charge) const {

@@ -21,8 +21,8 @@ namespace weir::engine {
 class Check {
  public:
   // Fills matches and charges. Everything that is needed later is copied; the request may go away afterwards.
-  // Precondition: within_bounds(request).
-  void plan(const Request& request, TimePoint now, const RulesInForce& rules, const identity::KeyEncoder& encoder,
+  // `wall` is the time of day, which says whether a temporary override applies. Precondition: within_bounds(request).
+  void plan(const Request& request, TimePoint wall, const RulesInForce& rules, const identity::KeyEncoder& encoder,
             bool with_tags);
 
   static bool within_bounds(const Request& request) {
@@ -33,7 +33,12 @@ class Check {
   std::span<const Charge> charges() const { return {charges_.data(), charges_.size()}; }
   std::span<ChargeOutcome> outcomes() { return {outcomes_.data(), outcomes_.size()}; }
   std::span<const ChargeOutcome> outcomes() const { return {outcomes_.data(), outcomes_.size()}; }
-  // The match that a charge came from. Unlimited matches have no charge.
+  // The first so many charges come from one match each. Those after them only record: they count in a rule's windows of
+  // other lengths (rules/window_lengths.h), bind nothing and are told to nobody.
+  std::size_t deciding() const { return deciding_; }
+  // The key of the subject that a deciding charge is about, whatever window it counts in.
+  BucketKey subject_of(std::size_t charge) const;
+  // The match that a deciding charge came from. Unlimited matches have no charge.
   const rules::Match& match_of(std::size_t charge) const;
   std::int64_t requested_cost() const { return requested_cost_; }
   // Some rule in force, perhaps none of this check's, has a local limit.
@@ -42,9 +47,12 @@ class Check {
   bool may_have_hidden_rules() const { return may_have_hidden_rules_; }
 
  private:
+  void record_in_other_windows();
+
   rules::Matches matches_;
   InlineVector<Charge, 8> charges_;
   InlineVector<ChargeOutcome, 8> outcomes_;
+  std::size_t deciding_ = 0;
   std::int64_t requested_cost_ = 0;
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;

@@ -24,10 +24,10 @@ class Engine::DeferredCall final : public StoreCall {
 
   void complete() override {
     const std::unique_ptr<DeferredCall> self(this);
-    engine_.learn(*this);
+    engine_.learn(check, *this, asked);
     describe_rules(check, decision);
     engine_.finish(check, *this, decision);
-    if (taken_locally && !decision.allowed) engine_.local_limits_.give_back(check, now);
+    if (taken_locally && !decision.allowed) engine_.local_limits_.give_back(check, reading());
     answer();
   }
   void answer() { done_(decision); }
@@ -35,6 +35,7 @@ class Engine::DeferredCall final : public StoreCall {
   Check check;
   Decision decision;
   std::shared_ptr<const RulesInForce> rules;
+  Prefilter::Stamp asked;
   bool taken_locally = false;
 
  private:
@@ -48,16 +49,39 @@ Action effective_action(Action action, const Request& request) {
   return action == Action::take && request.peek ? Action::peek : action;
 }
 
-void prepare(StoreCall& call, Action action, TimePoint now, Check& check) {
+void prepare(StoreCall& call, Action action, const Reading& at, Check& check) {
   call.action = action;
-  call.now = now;
+  call.set_reading(at);
   call.charges = check.charges();
   call.outcomes = check.outcomes();
 }
 
+std::unique_ptr<Prefilter> make_prefilter(std::shared_ptr<BucketGenerations> generations) {
+  if (generations == nullptr) generations = std::make_shared<BucketGenerations>();
+  return std::make_unique<Prefilter>(std::move(generations));
+}
+
+bool has_several_allowances(const rules::Match& match) {
+  return !match.rule->source.plans.empty() || !match.rule->source.overrides.empty();
+}
+
+// A denial that counts is written like an admission, except where there is nothing to repay and nothing left to count.
+bool counts_denials(const Charge& charge) {
+  return charge.count_denied && charge.allowance->algorithm != Algorithm::fixed_window;
+}
+
+// True when the call was denied as a whole, so that what it admitted is not charged, or no longer is.
+bool is_denied(const StoreCall& call) {
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    if (call.charges[i].binding && !call.outcomes[i].admitted) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback)
+Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback,
+               std::shared_ptr<BucketGenerations> generations)
     : store_(std::move(options.store)),
       immediate_(store_->immediate()),
       with_tags_(store_->uses_tags()),
@@ -68,7 +92,7 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder()),
       local_limits_(*fallback_),
-      prefilter_(options.prefilter && !immediate_ ? std::make_unique<Prefilter>() : nullptr) {
+      prefilter_(options.prefilter && !immediate_ ? make_prefilter(std::move(generations)) : nullptr) {
   assert(store_ != nullptr && clock_ != nullptr && fallback_->immediate());
 }
 
@@ -78,7 +102,11 @@ Decision Engine::refund(const Request& request) { return run(Action::refund, req
 void Engine::refund(const Request& request, Completion done) { run(Action::refund, request, std::move(done)); }
 Decision Engine::reset(const Request& request) { return run(Action::reset, request); }
 Status Engine::replace(const Rules& rules) { return rules_.book().replace(rules); }
-Status Engine::reload() { return rules_.book().reload(); }
+Status Engine::reload() {
+  const Result<rules::LoadEffect> loaded = rules_.book().reload();
+  if (!loaded.ok()) return loaded.failure();
+  return success();
+}
 void Engine::find_replaced(std::span<const Request> requests, std::span<bool> replaced) {
   rules_.current().set->find_replaced(requests, replaced);
 }
@@ -90,11 +118,11 @@ Decision Engine::run(Action action, const Request& request) {
   if (!Check::within_bounds(request)) {
     refuse_out_of_bounds(request, decision);
   } else if (immediate_) {
-    const TimePoint now = clock_->now();
+    const Reading at = clock_->read();
     Check check;
-    check.plan(request, now, rules_.current(), rules_.encoder(), with_tags_);
+    check.plan(request, at.wall(), rules_.current(), rules_.encoder(), with_tags_);
     store_->prefetch(check.charges());
-    decide_now(check, effective_action(action, request), now, decision);
+    decide_now(check, effective_action(action, request), at, decision);
   } else {
     Waiter<Decision> waiter;
     run(action, request, [&waiter](const Decision& answer) { waiter.complete(answer); });
@@ -115,7 +143,7 @@ inline void Engine::publish(const Check& check, Decision& decision, std::string_
 // Precondition: describe_rules(check, decision).
 [[gnu::always_inline]] inline void Engine::finish(Check& check, StoreCall& call, Decision& decision) {
   bool answered = call.status == Code::ok;
-  for (const ChargeOutcome& outcome : call.outcomes) answered &= outcome.status == Code::ok;
+  for (const ChargeOutcome& outcome : call.outcomes.first(check.deciding())) answered &= outcome.status == Code::ok;
   if (!answered) [[unlikely]]
     return finish_failed(check, call, decision);
   make_verdict(check, {}, decision);
@@ -123,13 +151,29 @@ inline void Engine::publish(const Check& check, Decision& decision, std::string_
   publish(check, decision, source_, call.action);
 }
 
-void Engine::decide_now(Check& check, Action action, TimePoint now, Decision& decision) {
+void Engine::finish_one(Check& check, StoreCall& call, Decision& decision) {
+  describe_rules(check, decision);
+  finish(check, call, decision);
+}
+
+void Engine::refuse_one(const Check& check, std::size_t charge, const ChargeOutcome& outcome, std::string_view source,
+                        Decision& decision) {
+  refuse_exhausted(check, charge, outcome, decision);
+  publish(check, decision, source, Action::take);
+}
+
+void Engine::refuse_too_many(const Check& check, Decision& decision) {
+  refuse_too_many_rules(check, decision);
+  publish(check, decision, source_, Action::take);
+}
+
+void Engine::decide_now(Check& check, Action action, const Reading& at, Decision& decision) {
   if (check.charges().size() > kMaxCharges) [[unlikely]] {
     refuse_too_many_rules(check, decision);
     return publish(check, decision, source_, action);
   }
   InlineCall call;
-  prepare(call, action, now, check);
+  prepare(call, action, at, check);
   if (check.may_have_local_limits()) [[unlikely]]
     return decide_behind_local_limits(check, call, decision);
   describe_rules(check, decision);  // while the buckets' memory is on its way
@@ -138,7 +182,7 @@ void Engine::decide_now(Check& check, Action action, TimePoint now, Decision& de
 }
 
 void Engine::decide_behind_local_limits(Check& check, StoreCall& call, Decision& decision) {
-  const LocalLimits::Answer local = local_limits_.ask(check, call.action, call.now);
+  const LocalLimits::Answer local = local_limits_.ask(check, call.action, call.reading());
   if (local.denied) {
     refuse_exhausted(check, *local.denied, local.outcome, decision);
     return publish(check, decision, "local", call.action);
@@ -146,7 +190,7 @@ void Engine::decide_behind_local_limits(Check& check, StoreCall& call, Decision&
   describe_rules(check, decision);
   if (!check.charges().empty()) ask_now(call);
   finish(check, call, decision);
-  if (local.taken && !decision.allowed) local_limits_.give_back(check, call.now);
+  if (local.taken && !decision.allowed) local_limits_.give_back(check, call.reading());
 }
 
 void Engine::ask_now(StoreCall& call) {
@@ -158,25 +202,27 @@ void Engine::ask_now(StoreCall& call) {
 // The same for a store that answers later, on its own thread.
 void Engine::run(Action action, const Request& request, Completion done) {
   if (immediate_ || !Check::within_bounds(request)) return done(run(action, request));
-  const TimePoint now = clock_->now();
+  const Reading at = clock_->read();
   auto call = std::make_unique<DeferredCall>(*this, std::move(done));
   call->rules = rules_.current_shared();
-  call->check.plan(request, now, *call->rules, rules_.encoder(), with_tags_);
+  call->check.plan(request, at.wall(), *call->rules, rules_.encoder(), with_tags_);
   if (call->check.charges().size() > kMaxCharges) {
     refuse_too_many_rules(call->check, call->decision);
     publish(call->check, call->decision, source_, action);
     return call->answer();
   }
-  prepare(*call, effective_action(action, request), now, call->check);
+  prepare(*call, effective_action(action, request), at, call->check);
+  call->ingress = request.ingress;
   if (prefilter_ != nullptr && call->action == Action::take) {
-    if (const auto hit = prefilter_->find(call->charges, now)) {
+    if (const auto hit = prefilter_->find(call->charges, at.now, call->skew())) {
       refuse_exhausted(call->check, hit->charge, hit->outcome, call->decision);
       publish(call->check, call->decision, "prefilter", Action::take);
       return call->answer();
     }
+    call->asked = prefilter_->stamp(call->charges, at.now, call->skew());
   }
   if (call->check.may_have_local_limits()) {
-    const LocalLimits::Answer local = local_limits_.ask(call->check, call->action, now);
+    const LocalLimits::Answer local = local_limits_.ask(call->check, call->action, at);
     if (local.denied) {
       refuse_exhausted(call->check, *local.denied, local.outcome, call->decision);
       publish(call->check, call->decision, "local", call->action);
@@ -196,14 +242,14 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
     for (std::size_t i = 0; i < requests.size(); ++i) decisions[i] = run(Action::take, requests[i]);
     return;
   }
-  const TimePoint now = clock_->now();
+  const Reading at = clock_->read();
   const RulesInForce& rules = rules_.current();
   for (std::size_t first = 0; first < requests.size(); first += kGroup) {
     const std::size_t count = std::min(kGroup, requests.size() - first);
     Check checks[kGroup];
     for (std::size_t i = 0; i < count; ++i) {
       if (!Check::within_bounds(requests[first + i])) continue;
-      checks[i].plan(requests[first + i], now, rules, rules_.encoder(), with_tags_);
+      checks[i].plan(requests[first + i], at.wall(), rules, rules_.encoder(), with_tags_);
       store_->prefetch(checks[i].charges());
     }
     for (std::size_t i = 0; i < count; ++i) {
@@ -212,7 +258,7 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
       std::destroy_at(&decision);
       new (&decision) Decision;  // anew where it stands, without touching the room for its rules
       if (Check::within_bounds(request)) {
-        decide_now(checks[i], effective_action(Action::take, request), now, decision);
+        decide_now(checks[i], effective_action(Action::take, request), at, decision);
       } else {
         refuse_out_of_bounds(request, decision);
       }
@@ -220,16 +266,18 @@ void Engine::check_batch(std::span<const Request> requests, std::span<Decision> 
   }
 }
 
-// The store did not answer at all, or had no room for some buckets and so charged none. The rules concerned answer by
-// their policies; if those admit, the buckets that the store does hold are charged after all.
+// The store did not answer at all, or had no room for some buckets and, if one of them binds, charged none. The rules
+// concerned answer by their policies; if those admit, the buckets that the store does hold are charged after all.
 void Engine::finish_failed(Check& check, StoreCall& call, Decision& decision) {
-  const std::size_t count = check.charges().size();
+  const std::size_t count = check.deciding();
   InlineVector<bool, 64> failed;
   failed.resize(count);
+  bool charged = call.status == Code::ok;  // a charge that does not bind and found no room held back none of the others
   for (std::size_t i = 0; i < count; ++i) {
     failed[i] = call.status != Code::ok || check.outcomes()[i].status != Code::ok;
+    charged = charged && !(failed[i] && check.charges()[i].binding);
   }
-  policies_.answer(check, {failed.data(), count}, call.action, call.now);
+  policies_.answer(check, {failed.data(), count}, call.action, call.reading());
 
   bool admitted = true;
   InlineVector<Charge, 8> held;
@@ -242,12 +290,16 @@ void Engine::finish_failed(Check& check, StoreCall& call, Decision& decision) {
       held_index.push_back(static_cast<std::uint32_t>(i));
     }
   }
-  if (!held.empty() && immediate_) {
+  for (std::size_t i = count; i < check.charges().size() && !held.empty(); ++i) {
+    held.push_back(check.charges()[i]);
+    held_index.push_back(static_cast<std::uint32_t>(i));
+  }
+  if (!held.empty() && immediate_ && !charged) {
     InlineVector<ChargeOutcome, 8> outcomes;
     outcomes.resize(held.size());
     InlineCall again;
     again.action = admitted || call.action != Action::take ? call.action : Action::peek;
-    again.now = call.now;
+    again.set_reading(call.reading());
     again.charges = {held.data(), held.size()};
     again.outcomes = {outcomes.data(), outcomes.size()};
     if (store_->begin(again)) {
@@ -261,12 +313,25 @@ void Engine::finish_failed(Check& check, StoreCall& call, Decision& decision) {
   publish(check, decision, "fallback", call.action);
 }
 
-void Engine::learn(const StoreCall& call) {
-  if (prefilter_ == nullptr) return;
-  if (call.action == Action::refund || call.action == Action::reset) {
-    prefilter_->forget(call.charges);
-  } else if (call.action == Action::take && call.status == Code::ok) {
-    prefilter_->remember(call.charges, call.outcomes, call.now);
+// What the answer means for the prefilters: this engine's, and through forget() those of all loops.
+void Engine::learn(const Check& check, const StoreCall& call, const Prefilter::Stamp& asked) {
+  if (prefilter_ == nullptr || call.action == Action::peek) return;
+  if (call.action != Action::take) return prefilter_->forget(call.charges);
+  if (call.status != Code::ok) {
+    // Some of its steps may have been charged and given back.
+    if (!call.atomic) prefilter_->forget(call.charges);
+    return;
+  }
+  prefilter_->remember(call.charges, call.outcomes, asked);
+  const bool denied = is_denied(call);
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    const bool admitted = call.outcomes[i].admitted;
+    // Repaid at the rate of one allowance, the bucket may admit earlier under another than it has said.
+    const bool written = admitted ? !denied : counts_denials(call.charges[i]);
+    const bool repaid = written && i < check.deciding() && has_several_allowances(check.match_of(i));
+    // Charged, so that others may have been denied, and given back because another bucket denied.
+    const bool undone = admitted && denied && !call.atomic;
+    if (repaid || undone) prefilter_->forget(call.charges.subspan(i, 1));
   }
 }
 

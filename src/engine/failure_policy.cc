@@ -59,7 +59,7 @@ Allowance scale_allowance(const Allowance& allowance, int percent) {
   return scaled.ok() ? scaled.value() : allowance;
 }
 
-void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action action, TimePoint now) {
+void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action action, const Reading& at) {
   InlineVector<Charge, 8> local;
   InlineVector<std::uint32_t, 8> local_index;
   InlineVector<Allowance, 8> allowances;
@@ -106,7 +106,7 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
   outcomes.resize(local.size());
   InlineCall call;
   call.action = denies && action == Action::take ? Action::peek : action;
-  call.now = now;
+  call.set_reading(at);
   call.charges = {local.data(), local.size()};
   call.outcomes = {outcomes.data(), outcomes.size()};
   const bool answered = fallback_.begin(call);

@@ -28,7 +28,7 @@ class FailurePolicies {
 
   // Writes outcomes for the charges marked in `failed`. Either all binding ones of them admit and local counts are
   // taken, or nothing is taken.
-  void answer(Check& check, std::span<const bool> failed, Action action, TimePoint now);
+  void answer(Check& check, std::span<const bool> failed, Action action, const Reading& at);
 
   // How often `policy` has answered a take for a rule.
   std::uint64_t answered(FailurePolicy policy) const {

@@ -23,13 +23,14 @@ bool waits_longer(const ChargeOutcome& a, const ChargeOutcome& b) {
 
 }  // namespace
 
-LocalLimits::Answer LocalLimits::ask(const Check& check, Action action, TimePoint now) {
+LocalLimits::Answer LocalLimits::ask(const Check& check, Action action, const Reading& at) {
   InlineVector<Charge, 8> charges;
   InlineVector<std::uint32_t, 8> index;
-  for (std::size_t i = 0; i < check.charges().size(); ++i) {
+  for (std::size_t i = 0; i < check.deciding(); ++i) {
     const rules::CompiledRule& rule = *check.match_of(i).rule;
     if (!rule.local_limit) continue;
     Charge charge = check.charges()[i];
+    charge.key = check.subject_of(i);
     charge.key.high ^= kCapBits;
     charge.allowance = &*rule.local_limit;
     charge.count_denied = false;
@@ -43,7 +44,7 @@ LocalLimits::Answer LocalLimits::ask(const Check& check, Action action, TimePoin
   outcomes.resize(charges.size());
   InlineCall call;
   call.action = action;
-  call.now = now;
+  call.set_reading(at);
   call.charges = {charges.data(), charges.size()};
   call.outcomes = {outcomes.data(), outcomes.size()};
   const bool answered = store_.begin(call);

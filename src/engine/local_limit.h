@@ -29,8 +29,8 @@ class LocalLimits {
     ChargeOutcome outcome;              // its outcome
   };
   // Takes, peeks, refunds or resets the caps of the check's rules. Only a take or a peek is ever denied.
-  Answer ask(const Check& check, Action action, TimePoint now);
-  void give_back(const Check& check, TimePoint now) { ask(check, Action::refund, now); }
+  Answer ask(const Check& check, Action action, const Reading& at);
+  void give_back(const Check& check, const Reading& at) { ask(check, Action::refund, at); }
 
   // Takes that were refused.
   std::uint64_t denials() const { return denials_.load(std::memory_order_relaxed); }

@@ -1,19 +1,26 @@
 // Prefilter: remembers buckets that a slow store has just called exhausted, and refuses for them until they can admit
-// again (R45), so that a flood on an exhausted key costs the store nothing.
+// again, so that a flood on an exhausted key costs the store nothing.
 //
 // It never refuses what the store would have admitted: a denial with retry_after r, to a call that was sent at t, means
-// that this cost does not fit before t + r, whatever else happens, except for a refund, a reset or a larger
-// allowance. Refunds and resets through this engine are forgotten at once; an allowance that changed is not the same
-// entry; and because another node may refund, an entry holds for kMaxHold at the most.
+// that this cost does not fit before t + r under this allowance, unless one of these happens:
+//   a refund or a reset        forget(): no loop of the node believes what it remembers of the bucket
+//   another allowance applies  is another entry, because an entry holds for one allowance only
+//   another allowance charges  the bucket may be repaid at another rate: forget(), too (Engine::learn)
+//   another node refunds       an entry holds for kMaxHold at the most
+//
+// Requests that bring their time along (Request::ingress) are compared by that, as the store compares them; how long an
+// entry holds is a matter of our own clock.
 //
 // A fixed number of entries, the newer overwriting the older. Thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "engine/bucket_generations.h"
 #include "engine/check.h"
 #include "weir/store.h"
 
@@ -21,21 +28,33 @@ namespace weir::engine {
 
 class Prefilter {
  public:
-  static constexpr std::size_t kEntries = 16'384;  // a power of two; about 1.5 MB
+  static constexpr std::size_t kEntries = BucketGenerations::kStripes;  // one for each stripe; about 2 MB
   static constexpr Duration kMaxHold = std::chrono::seconds(1);
 
-  Prefilter();
+  // `generations` is shared by the prefilters of all loops that use the same store.
+  explicit Prefilter(std::shared_ptr<BucketGenerations> generations);
 
-  // The charge that is known to be denied at `now`, and its outcome; none: ask the store.
+  // The charge that is known to be denied at `now`, and its outcome; none: ask the store. `skew` is how far the time
+  // that the store would be told is from the node's own.
   struct Hit {
     std::size_t charge = 0;
     ChargeOutcome outcome;
   };
-  std::optional<Hit> find(std::span<const Charge> charges, TimePoint now);
+  std::optional<Hit> find(std::span<const Charge> charges, TimePoint now, Duration skew = Duration{0});
 
-  // To be told of every answer to a take that was sent at `sent`.
-  void remember(std::span<const Charge> charges, std::span<const ChargeOutcome> outcomes, TimePoint sent);
-  // To be told of every refund and reset.
+  // What remember() wants to know of the moment before the store was asked.
+  struct Stamp {
+    TimePoint sent;
+    Duration skew{0};
+    std::uint64_t generations = 0;
+  };
+  Stamp stamp(std::span<const Charge> charges, TimePoint now, Duration skew = Duration{0}) const {
+    return {now, skew, generations_->sum_of(charges)};
+  }
+
+  // To be told of every answer to a take.
+  void remember(std::span<const Charge> charges, std::span<const ChargeOutcome> outcomes, const Stamp& asked);
+  // To be told, before it is answered, of all that may make a bucket admit earlier: refunds, resets and more.
   void forget(std::span<const Charge> charges);
 
   std::uint64_t hits() const;
@@ -44,17 +63,18 @@ class Prefilter {
   struct Entry {
     BucketKey key;
     std::int64_t cost = 0;
-    TimePoint until;    // a take of `cost` is denied before this …
-    TimePoint trusted;  // … but the entry itself is not believed after this
+    TimePoint until;               // a take of `cost` under `allowance` is denied before this …
+    TimePoint trusted;             // … but the entry itself is not believed after this …
+    std::uint32_t generation = 0;  // … or in another generation of the bucket
     TimePoint reset_at;
     std::int64_t remaining = 0;
-    std::int64_t limit = 0;
-    std::int64_t burst = 0;
-    std::int64_t queue = 0;
-    Duration window{0};
+    Allowance allowance;
   };
   Entry& entry_of(const BucketKey& key) { return entries_[key.low & (kEntries - 1)]; }
+  bool is_believed(const Entry& entry, const Charge& charge, TimePoint now, Duration skew) const;
+  void forget_here(const Charge& charge);
 
+  const std::shared_ptr<BucketGenerations> generations_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;  // guarded by mutex_
   std::uint64_t hits_ = 0;      // guarded by mutex_

@@ -1,53 +1,110 @@
 #include <algorithm>
+#include <ctime>
 
 #include "weir/time.h"
 
 namespace weir {
 namespace {
 
-std::int64_t steady_us() {
-  return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()).count();
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+constexpr std::int64_t kNanosPerMicro = 1'000;
+constexpr std::int64_t kComparePeriodNs = ProcessClock::kComparePeriod.count();
+constexpr std::int64_t kLeastStepNs = ProcessClock::kLeastStep.count();
+constexpr int kMeasurements = 4;
+
+std::int64_t read_ns(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return std::int64_t{time.tv_sec} * kNanosPerSecond + time.tv_nsec;
 }
 
-std::int64_t wall_us() {
-  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-constexpr std::int64_t kMillion = 1'000'000;
+TimePoint from_nanos(std::int64_t nanos) { return from_micros(nanos / kNanosPerMicro); }
 
 }  // namespace
 
-ProcessClock::ProcessClock() {
-  const std::int64_t steady = steady_us();
-  offset_us_.store(wall_us() - steady, std::memory_order_relaxed);
-  since_us_.store(steady, std::memory_order_relaxed);
-}
-
-TimePoint ProcessClock::now() {
-  while (true) {
-    const std::uint32_t before = sequence_.load(std::memory_order_acquire);
-    const std::int64_t offset = offset_us_.load(std::memory_order_acquire);
-    const std::int64_t since = since_us_.load(std::memory_order_acquire);
-    const std::int64_t slew = slew_ppm_.load(std::memory_order_acquire);
-    if ((before & 1) != 0 || sequence_.load(std::memory_order_relaxed) != before) continue;
-    const std::int64_t steady = steady_us();
-    const std::int64_t lean = slew == 0 ? 0 : slew * (steady - since) / kMillion;
-    return from_micros(steady + offset + lean);
+ProcessClock::ProcessClock(Machine* machine) : machine_(machine) {
+  std::int64_t offset = 0;
+  // However long it takes: without it there is no time at all.
+  while (!measure(offset)) {
   }
+  offset_ns_.store(offset, std::memory_order_relaxed);
+  wall_offset_ns_.store(offset, std::memory_order_relaxed);
+  compare_at_ns_.store(since_boot_ns() + kComparePeriodNs, std::memory_order_relaxed);
 }
 
-void ProcessClock::resync() {
-  const std::int64_t since = since_us_.load(std::memory_order_relaxed);
-  const std::int64_t slew = slew_ppm_.load(std::memory_order_relaxed);
-  const std::int64_t steady = steady_us();
-  const std::int64_t offset = offset_us_.load(std::memory_order_relaxed) + slew * (steady - since) / kMillion;
-  // At the next resync, a second from now, this slew will have closed the gap or done as much as it may.
-  const std::int64_t gap = wall_us() - (steady + offset);
-  sequence_.fetch_add(1, std::memory_order_acq_rel);
-  offset_us_.store(offset, std::memory_order_release);
-  since_us_.store(steady, std::memory_order_release);
-  slew_ppm_.store(std::clamp(gap, -kMaxSlewPpm, kMaxSlewPpm), std::memory_order_release);
-  sequence_.fetch_add(1, std::memory_order_release);
+inline std::int64_t ProcessClock::since_boot_ns() {
+  return machine_ == nullptr ? read_ns(CLOCK_BOOTTIME) : machine_->since_boot_ns();
 }
+
+inline std::int64_t ProcessClock::wall_ns() {
+  return machine_ == nullptr ? read_ns(CLOCK_REALTIME) : machine_->wall_ns();
+}
+
+// The time since boot, after whatever comparison was due by then.
+inline std::int64_t ProcessClock::since_boot_compared_ns() {
+  const std::int64_t since_boot = since_boot_ns();
+  std::int64_t due = compare_at_ns_.load(std::memory_order_relaxed);
+  // One thread compares, the others go on with what is known.
+  if (since_boot >= due && compare_at_ns_.compare_exchange_strong(due, since_boot + kComparePeriodNs,
+                                                                  std::memory_order_relaxed)) [[unlikely]] {
+    compare();
+  }
+  return since_boot;
+}
+
+// The offset is loaded after the time since boot was read, and only grows: of two calls, one after the other, neither
+// part of the sum is less in the second.
+TimePoint ProcessClock::now() {
+  const std::int64_t since_boot = since_boot_compared_ns();
+  return from_nanos(since_boot + offset_ns_.load(std::memory_order_relaxed));
+}
+
+Reading ProcessClock::read() {
+  const std::int64_t since_boot = since_boot_compared_ns();
+  const std::int64_t wall_offset = wall_offset_ns_.load(std::memory_order_acquire);
+  const std::int64_t offset = offset_ns_.load(std::memory_order_relaxed);
+  return {from_nanos(since_boot + offset), Duration((offset - wall_offset) / kNanosPerMicro)};
+}
+
+ProcessClock::Steps ProcessClock::steps() const {
+  return {forward_.load(std::memory_order_relaxed), backward_.load(std::memory_order_relaxed),
+          Duration(followed_ns_.load(std::memory_order_relaxed) / kNanosPerMicro)};
+}
+
+// The wall clock minus the time since boot, and rather too little than too much: what follows a wall clock that was
+// read late would run ahead of it for good. False: this thread was interrupted each time that it looked.
+bool ProcessClock::measure(std::int64_t& offset_ns) {
+  for (int i = 0; i < kMeasurements; ++i) {
+    const std::int64_t before = since_boot_ns();
+    const std::int64_t wall = wall_ns();
+    const std::int64_t after = since_boot_ns();
+    if (after - before >= kLeastStepNs) continue;
+    offset_ns = wall - after;
+    return true;
+  }
+  return false;
+}
+
+void ProcessClock::compare() {
+  std::int64_t measured = 0;
+  if (!measure(measured)) return;
+  const std::int64_t known = wall_offset_ns_.load(std::memory_order_relaxed);
+  const std::int64_t step = measured - known;
+  if (step < kLeastStepNs && step > -kLeastStepNs) return;
+
+  (step > 0 ? forward_ : backward_).fetch_add(1, std::memory_order_relaxed);
+  std::int64_t offset = offset_ns_.load(std::memory_order_relaxed);
+  // Another thread's comparison, begun long ago, may end now.
+  while (offset < measured) {
+    if (!offset_ns_.compare_exchange_weak(offset, measured, std::memory_order_relaxed)) continue;
+    followed_ns_.fetch_add(measured - offset, std::memory_order_relaxed);
+    break;
+  }
+  // Back where it was, but for noise: exactly so.
+  if (measured > offset - kLeastStepNs) measured = std::max(measured, offset);
+  wall_offset_ns_.store(measured, std::memory_order_release);
+}
+
+TimePoint SteadyClock::now() { return from_nanos(read_ns(CLOCK_MONOTONIC)); }
 
 }  // namespace weir

@@ -111,6 +111,32 @@ class KeptCharge {
 
 bool is_admitted(const ChargeOutcome& outcome) { return outcome.status == Code::ok && outcome.admitted; }
 
+bool are_admitted(std::span<const Decision> decisions, std::span<const ChargeOutcome> outcomes) {
+  return std::all_of(decisions.begin(), decisions.end(), [](const Decision& decision) { return decision.allowed; }) &&
+         std::all_of(outcomes.begin(), outcomes.end(), is_admitted);
+}
+
+// Several requests and charges that outlive the call that brought them, and what the previous engine made of them.
+struct KeptTogether {
+  KeptTogether(std::span<const Request> from, std::span<const AdHocCharge> with) {
+    for (const Request& request : from) kept_requests.push_back(std::make_unique<const KeptRequest>(request));
+    for (const AdHocCharge& charge : with) kept_charges.push_back(std::make_unique<const KeptCharge>(charge));
+    for (const auto& kept : kept_requests) requests.push_back(kept->request());
+    for (const auto& kept : kept_charges) charges.push_back(kept->charge());
+  }
+  void give_back(Engine& engine) const {
+    for (const Request& request : requests) engine.refund(request, [](const Decision&) {});
+    for (const auto& kept : kept_charges) engine.charge(kept->given_back(), [](const ChargeOutcome&) {});
+  }
+
+  std::vector<std::unique_ptr<const KeptRequest>> kept_requests;
+  std::vector<std::unique_ptr<const KeptCharge>> kept_charges;
+  std::vector<Request> requests;
+  std::vector<AdHocCharge> charges;
+  std::vector<Decision> decisions;
+  std::vector<ChargeOutcome> outcomes;
+};
+
 }  // namespace
 
 Decision RotatingLimiter::check(const Request& request) {
@@ -178,6 +204,27 @@ void RotatingLimiter::charge(const AdHocCharge& charge, std::function<void(const
       previous_.charge(kept->given_back(), [done, charged](const ChargeOutcome&) { done(charged); });
     });
   });
+}
+
+void check_together(Engine& previous, Engine& current, std::span<const Request> requests,
+                    std::span<const AdHocCharge> charges, Engine::Together done) {
+  auto kept = std::make_shared<KeptTogether>(requests, charges);
+  const auto decided = [&previous, &current, kept, done = std::move(done)](std::span<const Decision> decisions,
+                                                                           std::span<const ChargeOutcome> outcomes) {
+    if (!are_admitted(decisions, outcomes)) return done(decisions, outcomes);
+    kept->decisions.assign(decisions.begin(), decisions.end());
+    kept->outcomes.assign(outcomes.begin(), outcomes.end());
+    current.check_together(kept->requests, kept->charges,
+                           [&previous, kept, done](std::span<const Decision> charged_decisions,
+                                                   std::span<const ChargeOutcome> charged_outcomes) {
+                             if (are_admitted(charged_decisions, charged_outcomes)) {
+                               return done(kept->decisions, kept->outcomes);
+                             }
+                             kept->give_back(previous);
+                             done(charged_decisions, charged_outcomes);
+                           });
+  };
+  previous.check_together(kept->requests, kept->charges, decided);
 }
 
 }  // namespace weir::engine

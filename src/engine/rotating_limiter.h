@@ -14,6 +14,7 @@
 
 #include <string_view>
 
+#include "engine/engine.h"
 #include "weir/limiter.h"
 
 namespace weir::engine {
@@ -42,5 +43,10 @@ class RotatingLimiter final : public Limiter {
   Limiter& previous_;
   Limiter& current_;
 };
+
+// Engine::check_together() during a rotation: what the previous engine admits is charged by the current one as well, or
+// given back. Attributes of the form "name@previous" have no meaning here.
+void check_together(Engine& previous, Engine& current, std::span<const Request> requests,
+                    std::span<const AdHocCharge> charges, Engine::Together done);
 
 }  // namespace weir::engine

@@ -113,6 +113,36 @@ TEST_P(Rotation, RefundsAndResetsReachBoth) {
   EXPECT_FALSE(admits(*after_, "acme"));
 }
 
+TEST_P(Rotation, SeveralAtOnceAreChargedUnderBothKeysOrNeither) {
+  const Attribute acme[] = {{"tenant", "acme"}};
+  const Attribute key[] = {{"api_key", "k"}};
+  const std::vector<Request> both = {Request(acme), Request(key)};
+  AllowanceSpec spec;
+  spec.limit = 10;
+  spec.window = 1h;
+  const Allowance allowance = make_allowance(spec).value();
+  const std::string_view subject[] = {"x"};
+  const std::vector<AdHocCharge> charges = {{.space = "test", .subject = subject, .allowance = &allowance, .cost = {}}};
+  const auto ask = [&] {
+    std::string verdict;
+    check_together(*before_, *after_, both, charges,
+                   [&](std::span<const Decision> decisions, std::span<const ChargeOutcome> outcomes) {
+                     for (const Decision& decision : decisions) verdict += decision.allowed ? 'y' : 'n';
+                     verdict += " " + std::to_string(outcomes[0].remaining);
+                   });
+    return verdict;
+  };
+  EXPECT_EQ(ask(), "yy 9");
+  EXPECT_TRUE(after_->check({{"api_key", "k"}}).allowed) << "the second of two";
+  EXPECT_EQ(ask(), "yn 9") << "only the current key denies, so the previous one gives back";
+  EXPECT_TRUE(before_->check({{"api_key", "k"}}).allowed);
+  EXPECT_EQ(ask(), "yn 9") << "the previous key denies";
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(admits(*before_, "acme")) << "one of three was charged";
+  EXPECT_FALSE(admits(*before_, "acme"));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(admits(*after_, "acme"));
+  EXPECT_FALSE(admits(*after_, "acme"));
+}
+
 TEST_P(Rotation, APeekTakesNothing) {
   const Attribute attributes[] = {{"tenant", "acme"}};
   Request peek(attributes);

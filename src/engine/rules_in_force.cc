@@ -29,7 +29,11 @@ std::uint64_t random_id() {
 }  // namespace
 
 RulesCache::RulesCache(std::shared_ptr<rules::RuleBook> book, const HashKey& key)
-    : book_(std::move(book)), encoder_(key), id_(random_id()) {}
+    : book_(std::move(book)), encoder_(key), id_(random_id()) {
+  book_->add_user(*this);
+}
+
+RulesCache::~RulesCache() { book_->remove_user(*this); }
 
 const RulesInForce& RulesCache::current() {
   ThreadEntry& entry = entry_of(id_);
@@ -47,16 +51,28 @@ std::shared_ptr<const RulesInForce> RulesCache::current_shared() {
   return entry_of(id_).rules;
 }
 
+std::shared_ptr<const RulesInForce> RulesCache::make(std::shared_ptr<const rules::RuleSet> set) const {
+  auto rules = std::make_shared<RulesInForce>();
+  rules->set = std::move(set);
+  rules->seeds.reserve(rules->set->rules().size());
+  for (const rules::CompiledRule& rule : rules->set->rules()) {
+    rules->seeds.push_back(encoder_.seed(rule.name.id, rule.source.allowance.algorithm));
+  }
+  return rules;
+}
+
+void RulesCache::prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t version) {
+  std::shared_ptr<const RulesInForce> made = make(set);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  built_.swap(made);
+  built_version_ = version;
+}
+
+// What is built may be newer than `version`, which a thread then sees a moment before the others.
 std::shared_ptr<const RulesInForce> RulesCache::refresh(std::uint64_t version) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (built_ == nullptr || built_version_ != version) {
-    auto rules = std::make_shared<RulesInForce>();
-    rules->set = book_->current();
-    rules->seeds.reserve(rules->set->rules().size());
-    for (const rules::CompiledRule& rule : rules->set->rules()) {
-      rules->seeds.push_back(encoder_.seed(rule.name.id, rule.source.allowance.algorithm));
-    }
-    built_ = std::move(rules);
+  if (built_ == nullptr || built_version_ < version) {  // the rules that were loaded before this cache was made
+    built_ = make(book_->current());
     built_version_ = version;
   }
   return built_;

@@ -3,7 +3,8 @@
 //
 // RulesCache hands the current one to any thread without a lock or a contended counter: each thread keeps a reference
 // and compares one version number per check. That is the only per-thread state in the library; a thread that stops
-// checking holds on to its last rule set until it ends or checks again.
+// checking holds on to its last rule set until it ends or checks again. New rules are made ready on the thread that
+// loads them, so a check after a reload costs a lock and a pointer.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,12 @@ struct RulesInForce {
   }
 };
 
-class RulesCache {
+class RulesCache final : private rules::RulesUser {
  public:
   RulesCache(std::shared_ptr<rules::RuleBook> book, const HashKey& key);
+  ~RulesCache();
+  RulesCache(const RulesCache&) = delete;
+  RulesCache& operator=(const RulesCache&) = delete;
 
   // The rules in force, valid on this thread until its next call of current() on any engine.
   const RulesInForce& current();
@@ -39,6 +43,8 @@ class RulesCache {
   rules::RuleBook& book() { return *book_; }
 
  private:
+  void prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t version) override;
+  std::shared_ptr<const RulesInForce> make(std::shared_ptr<const rules::RuleSet> set) const;
   std::shared_ptr<const RulesInForce> refresh(std::uint64_t version);
 
   const std::shared_ptr<rules::RuleBook> book_;

@@ -14,12 +14,13 @@ void describe(RuleOutcome& outcome, const rules::Match& match) {
   outcome.unlimited = match.allowance == nullptr;
   if (match.allowance != nullptr) {
     outcome.limit = match.allowance->limit;
+    outcome.capacity = match.allowance->largest_cost();
     outcome.window = match.allowance->window;
   }
 }
 
-void add_charge(RuleOutcome& outcome, const Charge& charge, const ChargeOutcome& charged, bool store_failed) {
-  outcome.subject = charge.key;
+void add_charge(RuleOutcome& outcome, const BucketKey& subject, const ChargeOutcome& charged, bool store_failed) {
+  outcome.subject = subject;
   outcome.allowed = charged.admitted;
   outcome.too_large = charged.too_large;
   outcome.store_failed = store_failed;
@@ -64,7 +65,7 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
   for (RuleOutcome& outcome : decision.rules) {
     if (!outcome.unlimited) {
       const bool failed = !store_failed.empty() && store_failed[charge];
-      add_charge(outcome, check.charges()[charge], check.outcomes()[charge], failed);
+      add_charge(outcome, check.subject_of(charge), check.outcomes()[charge], failed);
       ++charge;
     }
     if (outcome.mode != Mode::enforce) continue;
@@ -98,7 +99,7 @@ void hide_rules(const Check& check, std::string_view source, Decision& decision)
 void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome, Decision& decision) {
   RuleOutcome& rule = decision.rules.append();
   describe(rule, check.match_of(charge));
-  add_charge(rule, check.charges()[charge], outcome, false);
+  add_charge(rule, check.subject_of(charge), outcome, false);
   decision.allowed = false;
   decision.deciding = 0;
   decision.reason = reason_of(rule);

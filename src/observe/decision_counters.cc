@@ -1,7 +1,7 @@
 #include "observe/decision_counters.h"
 
-#include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace weir::observe {
 namespace {
@@ -29,6 +29,8 @@ std::string_view outcome_name(Outcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
+DecisionCounters::DecisionCounters(std::shared_ptr<const RuleLabels> labels) : labels_(std::move(labels)) {}
+
 DecisionCounters::~DecisionCounters() {
   for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
 }
@@ -37,42 +39,73 @@ void DecisionCounters::on_decision(const Decision& decision) {
   increment(decisions_[static_cast<std::size_t>(decision.reason)][decision.allowed ? 1 : 0]);
   if (decision.degraded) increment(degraded_);
   for (const RuleOutcome& rule : decision.rules) {
-    Row& counts = row(std::min(rule.ordinal, kOtherRule));
+    Row& counts = row_of(rule.ordinal);
     increment(counts.checks[static_cast<std::size_t>(rule.algorithm)][static_cast<std::size_t>(outcome_of(rule))]);
     if (is_near_limit(rule)) increment(counts.near_limit);
   }
 }
 
-std::uint64_t DecisionCounters::checks(std::uint32_t rule, Algorithm algorithm, Outcome outcome) const {
-  const Row* counts = row_if_used(rule);
-  if (counts == nullptr) return 0;
-  return counts->checks[static_cast<std::size_t>(algorithm)][static_cast<std::size_t>(outcome)].load(
-      std::memory_order_relaxed);
-}
-
-std::uint64_t DecisionCounters::near_limit(std::uint32_t rule) const {
-  const Row* counts = row_if_used(rule);
-  return counts == nullptr ? 0 : counts->near_limit.load(std::memory_order_relaxed);
+void DecisionCounters::add_counts(std::uint32_t index, std::uint32_t tenure, RuleCounts& into) const {
+  const Row* counts = row_if_used(index);
+  if (counts == nullptr || counts->tenure.load(std::memory_order_acquire) != tenure) return;
+  RuleCounts read;
+  for (std::size_t a = 0; a < read.checks.size(); ++a) {
+    for (std::size_t o = 0; o < kOutcomeCount; ++o) {
+      read.checks[a][o] = counts->checks[a][o].load(std::memory_order_relaxed);
+    }
+  }
+  read.near_limit = counts->near_limit.load(std::memory_order_relaxed);
+  // Another rule may have got the row meanwhile; then these counts are nobody's.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (counts->tenure.load(std::memory_order_relaxed) != tenure) return;
+  for (std::size_t a = 0; a < read.checks.size(); ++a) {
+    for (std::size_t o = 0; o < kOutcomeCount; ++o) into.checks[a][o] += read.checks[a][o];
+  }
+  into.near_limit += read.near_limit;
 }
 
 std::uint64_t DecisionCounters::decisions(Reason reason, bool allowed) const {
   return decisions_[static_cast<std::size_t>(reason)][allowed ? 1 : 0].load(std::memory_order_relaxed);
 }
 
-DecisionCounters::Row& DecisionCounters::row(std::uint32_t rule) {
-  std::atomic<Chunk*>& slot = chunks_[rule / kRowsPerChunk];
+DecisionCounters::Row& DecisionCounters::row_of(std::uint32_t ordinal) {
+  if (const std::uint64_t version = labels_->version(); version != table_version_) [[unlikely]] {
+    table_ = labels_->table();
+    table_version_ = version;
+  }
+  const std::uint32_t index = table_->row(ordinal);
+  Row& counts = row(index);
+  const std::uint32_t tenure = table_->tenures[index];
+  if (counts.tenure.load(std::memory_order_relaxed) != tenure) [[unlikely]]
+    empty(counts, tenure);
+  return counts;
+}
+
+// In an order that lets a reader notice: nobody's, zeros, the new rule's.
+void DecisionCounters::empty(Row& row, std::uint32_t tenure) {
+  row.tenure.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  for (auto& outcomes : row.checks) {
+    for (Counter& counter : outcomes) counter.store(0, std::memory_order_relaxed);
+  }
+  row.near_limit.store(0, std::memory_order_relaxed);
+  row.tenure.store(tenure, std::memory_order_release);
+}
+
+DecisionCounters::Row& DecisionCounters::row(std::uint32_t index) {
+  std::atomic<Chunk*>& slot = chunks_[index / kRowsPerChunk];
   Chunk* chunk = slot.load(std::memory_order_relaxed);
   if (chunk == nullptr) [[unlikely]] {
     chunk = new Chunk();
     slot.store(chunk, std::memory_order_release);  // readers must not see the pointer before the zeros behind it
   }
-  return chunk->rows[rule % kRowsPerChunk];
+  return chunk->rows[index % kRowsPerChunk];
 }
 
-const DecisionCounters::Row* DecisionCounters::row_if_used(std::uint32_t rule) const {
-  assert(rule <= kOtherRule);
-  const Chunk* chunk = chunks_[rule / kRowsPerChunk].load(std::memory_order_acquire);
-  return chunk == nullptr ? nullptr : &chunk->rows[rule % kRowsPerChunk];
+const DecisionCounters::Row* DecisionCounters::row_if_used(std::uint32_t index) const {
+  assert(index <= kOtherRule);
+  const Chunk* chunk = chunks_[index / kRowsPerChunk].load(std::memory_order_acquire);
+  return chunk == nullptr ? nullptr : &chunk->rows[index % kRowsPerChunk];
 }
 
 }  // namespace weir::observe

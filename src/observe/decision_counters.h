@@ -5,8 +5,9 @@
 // counts of one decision perhaps a moment apart. Rows come in chunks that are allocated when their first rule is
 // used and never move.
 //
-// The first kMaxRuleLabels rules ever used have a row each; all later ones share the row kOtherRule, which bounds
-// both the memory here and the labels of a scrape.
+// The rules that have a label (rule_labels.h) have a row each; all others share the row kOtherRule. A row that gets
+// another rule begins at zero: the writer empties it at the first decision of the new rule, and until then readers see
+// that the row is not that rule's.
 #pragma once
 
 #include <array>
@@ -15,12 +16,10 @@
 #include <memory>
 
 #include "observe/charge_counters.h"
+#include "observe/rule_labels.h"
 #include "weir/limiter.h"
 
 namespace weir::observe {
-
-inline constexpr std::uint32_t kMaxRuleLabels = 1'000;
-inline constexpr std::uint32_t kOtherRule = kMaxRuleLabels;
 
 // What one rule said to one check.
 enum class Outcome : std::uint8_t {
@@ -41,7 +40,7 @@ class DecisionCounters final : public Observer {
  public:
   using Counter = std::atomic<std::uint64_t>;
 
-  DecisionCounters() = default;
+  explicit DecisionCounters(std::shared_ptr<const RuleLabels> labels);
   ~DecisionCounters() override;
   DecisionCounters(const DecisionCounters&) = delete;
   DecisionCounters& operator=(const DecisionCounters&) = delete;
@@ -50,15 +49,21 @@ class DecisionCounters final : public Observer {
   void on_decision(const Decision& decision) override;
   void on_charge(std::string_view space, const ChargeOutcome& outcome) override { charges_.count(space, outcome); }
 
-  // From any thread. `rule` is an ordinal below kMaxRuleLabels, or kOtherRule.
-  std::uint64_t checks(std::uint32_t rule, Algorithm algorithm, Outcome outcome) const;
-  std::uint64_t near_limit(std::uint32_t rule) const;
+  // What was counted of one rule.
+  struct RuleCounts {
+    std::array<std::array<std::uint64_t, kOutcomeCount>, kAlgorithmCount> checks{};
+    std::uint64_t near_limit = 0;
+  };
+
+  // From any thread. Adds what the row has counted in this tenure (RuleLabels::Table).
+  void add_counts(std::uint32_t row, std::uint32_t tenure, RuleCounts& into) const;
   std::uint64_t decisions(Reason reason, bool allowed) const;
   std::uint64_t degraded() const { return degraded_.load(std::memory_order_relaxed); }
   const ChargeCounters& charges() const { return charges_; }
 
  private:
   struct Row {
+    std::atomic<std::uint32_t> tenure{0};  // of what is counted here
     std::array<std::array<Counter, kOutcomeCount>, kAlgorithmCount> checks{};
     Counter near_limit{0};
   };
@@ -68,8 +73,14 @@ class DecisionCounters final : public Observer {
     std::array<Row, kRowsPerChunk> rows;
   };
 
-  Row& row(std::uint32_t rule);
-  const Row* row_if_used(std::uint32_t rule) const;
+  Row& row_of(std::uint32_t ordinal);
+  Row& row(std::uint32_t index);
+  const Row* row_if_used(std::uint32_t index) const;
+  static void empty(Row& row, std::uint32_t tenure);
+
+  const std::shared_ptr<const RuleLabels> labels_;
+  std::shared_ptr<const RuleLabels::Table> table_;  // of the owning loop
+  std::uint64_t table_version_ = 0;
 
   std::array<std::atomic<Chunk*>, kChunks> chunks_{};  // owned; set once by the writer
   std::array<std::array<Counter, 2>, kReasonCount> decisions_{};

@@ -123,7 +123,7 @@ void Log::write(Level level, std::string_view event, std::string_view message, s
     suppressed_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const TimePoint now = clock_.now();
+  const TimePoint now = clock_.wall();
   const std::optional<std::int64_t> held_back = admit(level, event, now);
   if (!held_back) return;
 

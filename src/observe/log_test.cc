@@ -57,6 +57,13 @@ TEST(JsonString, StaysInItsBudgetWhateverTheText) {
   }
 }
 
+TEST_F(LogTest, LinesBearTheWallClocksTimeAlsoAfterItWasSetBack) {
+  clock_.set_ahead(std::chrono::hours(2));
+  Log log = make(Log::Format::text);
+  log.info("e", "m");
+  EXPECT_EQ(sink_.lines().at(0).substr(0, 24), "2026-07-01T10:00:00.123Z");
+}
+
 TEST_F(LogTest, JsonIsOneObjectPerLine) {
   Log log = make(Log::Format::json);
   log.info("rules_loaded", "rules \"loaded\"",

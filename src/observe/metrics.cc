@@ -68,9 +68,11 @@ class FactWriter {
 double unix_seconds(TimePoint time) { return static_cast<double>(micros(time)) / 1e6; }
 
 void collect_rules(const Facts& facts, FactWriter& write) {
-  write.counter("weir_rules_reloads_total", "Attempts to load the rules, by result.", facts.reloads_succeeded,
-                {{"result", "success"}});
+  write.counter("weir_rules_reloads_total",
+                "Attempts to load the rules, by result; unchanged: the files hold what is loaded already.",
+                facts.reloads_succeeded, {{"result", "success"}});
   write.also(facts.reloads_failed, {{"result", "failure"}});
+  write.also(facts.reloads_unchanged, {{"result", "unchanged"}});
   write.gauge("weir_rules_last_success_timestamp_seconds", "When the rules in force were loaded.",
               unix_seconds(facts.rules_last_success));
   write.gauge("weir_rules_current", "1 if the rules in force are those on disk, 0 if the file there is refused.",
@@ -90,6 +92,9 @@ void collect_store(const Facts& facts, FactWriter& write) {
                 facts.store_evictions, {store});
   write.counter("weir_store_refused_newcomers_total", "Charges that found no room for a new bucket.",
                 facts.store_refused_newcomers, {store});
+  write.counter("weir_store_coarse_charges_total",
+                "Charges of buckets that could not grow at the memory bound and so count longer than their window.",
+                facts.store_coarse_charges, {store});
   write.counter("weir_local_limit_denials_total", "Denials by a rule's local_limit, without asking the store.",
                 facts.local_denials);
   write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
@@ -169,6 +174,17 @@ void collect_callers(const Facts& facts, std::vector<MetricFamily>& out) {
                         facts.identity_current ? 1 : 0);
 }
 
+void collect_logins(const std::vector<FailedLoginCount>& counts, std::vector<MetricFamily>& out) {
+  MetricFamily failed = family(MetricType::Counter, "weir_failed_logins_total",
+                               "Logins that were refused, by listener and kind; throttled: not looked at, because too "
+                               "many from the same address had failed.");
+  for (const FailedLoginCount& each : counts) {
+    failed.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count),
+                                   {{"listener", each.listener}, {"kind", each.kind}}));
+  }
+  if (!failed.metric.empty()) out.push_back(std::move(failed));
+}
+
 void collect_connections(const Facts& facts, FactWriter& write) {
   write.gauge("weir_connections", "Open connections, on all listeners.", static_cast<double>(facts.connections_open));
   write.counter("weir_connections_accepted_total", "Connections accepted.", facts.connections_accepted);
@@ -176,12 +192,70 @@ void collect_connections(const Facts& facts, FactWriter& write) {
                 facts.connections_refused);
   write.counter("weir_connections_timed_out_total", "Connections cut because the peer sent or read too slowly.",
                 facts.connections_timed_out);
+  write.gauge("weir_connection_memory_bytes", "Memory that connections take, on all listeners.",
+              static_cast<double>(facts.connection_bytes));
+  write.gauge("weir_connection_memory_max_bytes", "The bound on the memory that connections take.",
+              static_cast<double>(facts.connection_max_bytes));
+  write.counter("weir_connection_memory_refusals_total",
+                "Requests and connections turned away because the memory for connections was used up.",
+                facts.connection_memory_refusals);
+}
+
+void collect_clock(const Facts& facts, FactWriter& write, std::vector<MetricFamily>& out) {
+  write.gauge("weir_clock_ahead_seconds",
+              "How far the time that buckets count by is ahead of the wall clock; above 0 after that was set back.",
+              static_cast<double>(facts.clock_ahead.count()) / 1e6);
+  write.counter("weir_clock_steps_total", "Times that the wall clock was set, by direction.", facts.clock_steps_forward,
+                {{"direction", "forward"}});
+  write.also(facts.clock_steps_backward, {{"direction", "backward"}});
+  MetricFamily times = family(MetricType::Counter, "weir_gateway_times_total",
+                              "Times told by gateways, by what became of them (redis.time: gateway).");
+  for (const GatewayTimeCount& each : facts.gateway_times) {
+    times.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"result", each.result}}));
+  }
+  if (!times.metric.empty()) out.push_back(std::move(times));
 }
 
 }  // namespace
 
-Metrics::Metrics(std::vector<const DecisionCounters*> loops, RuleId rule_id, std::function<Facts()> facts)
-    : loops_(std::move(loops)), rule_id_(std::move(rule_id)), facts_(std::move(facts)) {}
+Metrics::Metrics(std::vector<const DecisionCounters*> loops, std::shared_ptr<const RuleLabels> labels,
+                 std::function<Facts()> facts)
+    : loops_(std::move(loops)), labels_(std::move(labels)), facts_(std::move(facts)) {}
+
+void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
+  MetricFamily checks = family(MetricType::Counter, "weir_checks_total",
+                               "What each rule said to the checks that it applied to. A check that another rule denied "
+                               "counts as allowed here if this rule would have allowed it.");
+  MetricFamily near = family(MetricType::Counter, "weir_near_limit_total",
+                             "Allowed checks that left less than a fifth of the rule's limit.");
+  const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
+  for (std::uint32_t row = 0; row <= kOtherRule; ++row) {
+    if (table->tenures[row] == 0) continue;
+    const std::string_view id = table->ids[row];
+    DecisionCounters::RuleCounts counts;
+    for (const DecisionCounters* loop : loops_) loop->add_counts(row, table->tenures[row], counts);
+    bool used = false;
+    for (int a = 0; a < kAlgorithmCount; ++a) {
+      for (std::size_t o = 0; o < kOutcomeCount; ++o) {
+        const std::uint64_t count = counts.checks[static_cast<std::size_t>(a)][o];
+        if (count == 0) continue;
+        used = true;
+        checks.metric.push_back(sample(MetricType::Counter, static_cast<double>(count),
+                                       {{"rule", id},
+                                        {"algorithm", algorithm_name(static_cast<Algorithm>(a))},
+                                        {"outcome", outcome_name(static_cast<Outcome>(o))}}));
+      }
+    }
+    if (!used) continue;
+    near.metric.push_back(sample(MetricType::Counter, static_cast<double>(counts.near_limit), {{"rule", id}}));
+  }
+  for (MetricFamily* each : {&checks, &near}) {
+    if (!each->metric.empty()) out.push_back(std::move(*each));
+  }
+  FactWriter(out).gauge("weir_rules_without_label",
+                        "Loaded rules that are counted together as rule=\"other\", because there are too many.",
+                        static_cast<double>(table->without_label));
+}
 
 void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
   const auto sum = [this](auto&& read) {
@@ -189,30 +263,6 @@ void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
     for (const DecisionCounters* loop : loops_) total += read(*loop);
     return total;
   };
-  MetricFamily checks = family(MetricType::Counter, "weir_checks_total",
-                               "What each rule said to the checks that it applied to. A check that another rule denied "
-                               "counts as allowed here if this rule would have allowed it.");
-  MetricFamily near = family(MetricType::Counter, "weir_near_limit_total",
-                             "Allowed checks that left less than a fifth of the rule's limit.");
-  for (std::uint32_t rule = 0; rule <= kOtherRule; ++rule) {
-    const std::string_view id = rule == kOtherRule ? "other" : rule_id_(rule);
-    bool used = false;
-    for (int a = 0; a < kAlgorithmCount; ++a) {
-      for (std::size_t o = 0; o < kOutcomeCount; ++o) {
-        const auto algorithm = static_cast<Algorithm>(a);
-        const auto outcome = static_cast<Outcome>(o);
-        const std::uint64_t count = sum([&](const DecisionCounters& c) { return c.checks(rule, algorithm, outcome); });
-        if (count == 0) continue;
-        used = true;
-        checks.metric.push_back(
-            sample(MetricType::Counter, static_cast<double>(count),
-                   {{"rule", id}, {"algorithm", algorithm_name(algorithm)}, {"outcome", outcome_name(outcome)}}));
-      }
-    }
-    if (!used) continue;
-    const std::uint64_t count = sum([&](const DecisionCounters& c) { return c.near_limit(rule); });
-    near.metric.push_back(sample(MetricType::Counter, static_cast<double>(count), {{"rule", id}}));
-  }
   MetricFamily decisions = family(MetricType::Counter, "weir_decisions_total", "Decisions, by reason and answer.");
   for (int r = 0; r < kReasonCount; ++r) {
     const auto reason = static_cast<Reason>(r);
@@ -223,9 +273,7 @@ void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
                                         {{"reason", reason_name(reason)}, {"allowed", allowed ? "true" : "false"}}));
     }
   }
-  for (MetricFamily* each : {&checks, &near, &decisions}) {
-    if (!each->metric.empty()) out.push_back(std::move(*each));
-  }
+  if (!decisions.metric.empty()) out.push_back(std::move(decisions));
   FactWriter write(out);
   write.counter("weir_degraded_decisions_total", "Decisions made by a failure policy, without the store.",
                 sum([](const DecisionCounters& c) { return c.degraded(); }));
@@ -259,6 +307,7 @@ void Metrics::collect_charges(std::vector<MetricFamily>& out) const {
 
 std::vector<MetricFamily> Metrics::Collect() const {
   std::vector<MetricFamily> out;
+  collect_rule_counts(out);
   collect_decisions(out);
   collect_charges(out);
   const Facts facts = facts_();
@@ -268,8 +317,10 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_fallbacks(facts.fallbacks, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);
   collect_http(facts.http_responses, out);
+  collect_logins(facts.failed_logins, out);
   collect_callers(facts, out);
   collect_connections(facts, write);
+  collect_clock(facts, write, out);
   write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
                 facts.log_lines_suppressed);
   write.gauge("weir_build_info", "Always 1; the labels tell which program this is.", 1, {{"version", facts.version}});

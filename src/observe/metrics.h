@@ -2,9 +2,9 @@
 //
 // The hot path counts into DecisionCounters; the rest of the process is asked through `Facts`, a plain value that the
 // server fills on each scrape. Labels are bounded: rules by kMaxRuleLabels (the rest is rule="other"), spaces of
-// ad-hoc charges likewise, everything else by an enumeration.
+// ad-hoc charges likewise, everything else by an enumeration. Rules that are no longer loaded have no series.
 //
-// Thread-safe once built, if `facts` and `rule_id` are. Borrows the counters.
+// Thread-safe once built, if `facts` is. Borrows the counters.
 #pragma once
 
 #include <prometheus/collectable.h>
@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +65,20 @@ struct RefusalCount {
   std::uint64_t count = 0;
 };
 
+// Logins that failed: of which listener, and whether by "password", "token", "no_token", "client_certificate", or
+// "throttled" because too many failed before.
+struct FailedLoginCount {
+  std::string listener;
+  std::string_view kind;
+  std::uint64_t count = 0;
+};
+
+// What became of the times that gateways told: "used", "missing", "untrusted", "unreadable", "out_of_bounds".
+struct GatewayTimeCount {
+  std::string_view result;
+  std::uint64_t count = 0;
+};
+
 // The state of the process besides its decisions.
 struct Facts {
   std::string version;
@@ -71,6 +86,7 @@ struct Facts {
 
   std::uint64_t reloads_succeeded = 0;
   std::uint64_t reloads_failed = 0;
+  std::uint64_t reloads_unchanged = 0;
   TimePoint rules_last_success;
   bool rules_current = true;  // false: the file on disk is refused and older rules are in force
   std::uint64_t rules_loaded = 0;
@@ -82,6 +98,7 @@ struct Facts {
   std::uint64_t store_expired = 0;
   std::uint64_t store_evictions = 0;
   std::uint64_t store_refused_newcomers = 0;
+  std::uint64_t store_coarse_charges = 0;  // of buckets that could not grow
   std::uint64_t snapshots_saved = 0;
   std::uint64_t snapshots_failed = 0;
   std::uint64_t local_denials = 0;  // by a rule's local_limit
@@ -91,21 +108,29 @@ struct Facts {
   std::vector<StatusCount> http_responses;
 
   std::vector<RefusalCount> refused_callers;
+  std::vector<FailedLoginCount> failed_logins;
   bool identity_current = true;  // false: a file of keys on disk is refused and older keys are in force
 
   std::uint64_t connections_open = 0;  // on all listeners
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;    // over the bound, or for want of descriptors
   std::uint64_t connections_timed_out = 0;  // slow senders and slow readers
+  std::uint64_t connection_bytes = 0;       // memory that connections take
+  std::uint64_t connection_max_bytes = 0;
+  std::uint64_t connection_memory_refusals = 0;  // messages and connections turned away for want of memory
+
+  Duration clock_ahead{0};  // of bucket time before the wall clock, after that was set back
+  std::uint64_t clock_steps_forward = 0;
+  std::uint64_t clock_steps_backward = 0;
+  std::vector<GatewayTimeCount> gateway_times;  // empty: gateways tell no time
 
   std::uint64_t log_lines_suppressed = 0;
 };
 
 class Metrics final : public prometheus::Collectable {
  public:
-  using RuleId = std::function<std::string_view(std::uint32_t ordinal)>;
-
-  Metrics(std::vector<const DecisionCounters*> loops, RuleId rule_id, std::function<Facts()> facts);
+  Metrics(std::vector<const DecisionCounters*> loops, std::shared_ptr<const RuleLabels> labels,
+          std::function<Facts()> facts);
 
   std::vector<prometheus::MetricFamily> Collect() const override;
   // The scrape in the Prometheus text format.
@@ -114,11 +139,12 @@ class Metrics final : public prometheus::Collectable {
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
  private:
+  void collect_rule_counts(std::vector<prometheus::MetricFamily>& out) const;
   void collect_decisions(std::vector<prometheus::MetricFamily>& out) const;
   void collect_charges(std::vector<prometheus::MetricFamily>& out) const;
 
   const std::vector<const DecisionCounters*> loops_;
-  const RuleId rule_id_;
+  const std::shared_ptr<const RuleLabels> labels_;
   const std::function<Facts()> facts_;
 };
 

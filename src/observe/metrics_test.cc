@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -38,20 +42,41 @@ Decision decision(std::initializer_list<RuleOutcome> rules) {
 
 class MetricsTest : public testing::Test {
  protected:
+  MetricsTest() { load(ordinals(0, 2'000)); }
+
   std::string text() const {
-    const Metrics metrics(
-        {&first_, &second_}, [this](std::uint32_t i) { return std::string_view(ids_.at(i)); },
-        [this] { return facts_; });
+    const Metrics metrics({&first_, &second_}, labels_, [this] { return facts_; });
     return metrics.text();
   }
 
-  DecisionCounters first_;
-  DecisionCounters second_;
+  // Loads the rules with these ordinals.
+  void load(const std::vector<std::uint32_t>& ordinals) {
+    std::vector<LabelledRule> rules;
+    for (const std::uint32_t ordinal : ordinals) rules.push_back({ids_.at(ordinal), ordinal});
+    labels_->update(rules);
+  }
+  static std::vector<std::uint32_t> ordinals(std::uint32_t first, std::uint32_t end) {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t i = first; i < end; ++i) out.push_back(i);
+    return out;
+  }
+  // How often the rule allowed, as the scrape says; none: it has no series.
+  std::optional<std::uint64_t> allowed(const std::string& rule) const {
+    const std::string scrape = text();
+    const std::string name = "weir_checks_total{rule=\"" + rule + "\",algorithm=\"token-bucket\",outcome=\"allowed\"} ";
+    const std::size_t at = scrape.find(name);
+    if (at == std::string::npos) return std::nullopt;
+    return std::stoull(scrape.substr(at + name.size()));
+  }
+
   std::vector<std::string> ids_ = [] {
     std::vector<std::string> ids{"search-per-key", "login"};
-    while (ids.size() < 2'000) ids.push_back("rule-" + std::to_string(ids.size()));
+    while (ids.size() < 5'000) ids.push_back("rule-" + std::to_string(ids.size()));
     return ids;
   }();
+  std::shared_ptr<RuleLabels> labels_ = std::make_shared<RuleLabels>();
+  DecisionCounters first_{labels_};
+  DecisionCounters second_{labels_};
   Facts facts_;
 };
 
@@ -114,6 +139,69 @@ TEST_F(MetricsTest, RulesBeyondTheBoundShareOneLabel) {
               HasSubstr("weir_checks_total{rule=\"other\",algorithm=\"token-bucket\",outcome=\"allowed\"} 501\n"));
 }
 
+TEST_F(MetricsTest, LabelsFollowTheRulesThatAreLoaded) {
+  for (DecisionCounters* loop : {&first_, &second_}) {
+    for (std::uint32_t i = 0; i < 2'000; ++i) loop->on_decision(decision({outcome(i, true)}));
+  }
+  EXPECT_THAT(text(), HasSubstr("weir_rules_without_label 1000\n"));
+  EXPECT_EQ(allowed("other"), 2'000u);
+
+  load(ordinals(3'000, 3'010));
+  EXPECT_EQ(allowed("rule-500"), std::nullopt) << "series of removed rules go away";
+  EXPECT_THAT(text(), HasSubstr("weir_rules_without_label 0\n"));
+  first_.on_decision(decision({outcome(3'000, true)}));
+  EXPECT_EQ(allowed("rule-3000"), 1u) << "rules that come later have labels, and begin at zero in a row used before";
+  first_.on_decision(decision({outcome(500, true)}));
+  EXPECT_EQ(allowed("other"), 2'001u) << "a decision that began under the old rules";
+
+  load(ordinals(500, 510));
+  EXPECT_EQ(allowed("rule-500"), std::nullopt) << "what comes back begins at zero, too";
+  second_.on_decision(decision({outcome(500, true)}));
+  EXPECT_EQ(allowed("rule-500"), 1u);
+}
+
+TEST_F(MetricsTest, ARuleKeepsItsSeriesAndFreeLabelsGoToTheFirstOfTheFile) {
+  first_.on_decision(decision({outcome(999, true)}));
+  std::vector<std::uint32_t> rules = ordinals(900, 2'000);  // rules 900 to 999 had labels, and 900 are free
+  std::reverse(rules.begin(), rules.end());
+  load(rules);
+  second_.on_decision(decision({outcome(999, true)}));
+  EXPECT_EQ(allowed("rule-999"), 2u);
+  for (std::uint32_t i = 1'000; i < 2'000; ++i) second_.on_decision(decision({outcome(i, true)}));
+  EXPECT_EQ(allowed("rule-1999"), 1u) << "the first of the file";
+  EXPECT_EQ(allowed("rule-1100"), 1u);
+  EXPECT_EQ(allowed("rule-1099"), std::nullopt);
+  EXPECT_EQ(allowed("other"), 100u);
+}
+
+// Any sequence of loads and decisions on two loops: a series tells what was counted since its rule got the label.
+TEST_F(MetricsTest, CountsAreThoseOfTheRuleAndNobodyElses) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::map<std::uint32_t, std::uint64_t> counted;
+  for (int turn = 0; turn < 30; ++turn) {
+    std::vector<std::uint32_t> rules;
+    for (std::uint32_t i = 0; i < 12; ++i) {
+      if (random() % 2 == 0) rules.push_back(i);
+    }
+    load(rules);
+    std::map<std::uint32_t, std::uint64_t> kept;
+    for (const std::uint32_t rule : rules) kept[rule] = turn == 0 ? 0 : counted[rule];
+    counted = kept;
+    for (unsigned i = 0; i < random() % 20 && !rules.empty(); ++i) {
+      const std::uint32_t rule = rules[random() % rules.size()];
+      (random() % 2 == 0 ? first_ : second_).on_decision(decision({outcome(rule, true)}));
+      ++counted[rule];
+    }
+    for (std::uint32_t i = 0; i < 12; ++i) {
+      const auto expected = counted.find(i);
+      const bool shown = expected != counted.end() && expected->second > 0;
+      EXPECT_EQ(allowed(ids_[i]), shown ? std::optional(expected->second) : std::nullopt) << turn << ": rule " << i;
+    }
+  }
+}
+
 TEST_F(MetricsTest, SumsTheAdHocChargesBySpaceAndOutcome) {
   ChargeOutcome denied;
   denied.admitted = false;
@@ -155,10 +243,12 @@ TEST_F(MetricsTest, ShowsTheStateOfTheProcess) {
   facts_.rules_current = false;
   facts_.store_keys = 12;
   facts_.connections_refused = 6;
+  facts_.store_coarse_charges = 13;
   EXPECT_THAT(text(), HasSubstr("weir_rules_reloads_total{result=\"success\"} 2\n"));
   EXPECT_THAT(text(), HasSubstr("weir_rules_reloads_total{result=\"failure\"} 1\n"));
   EXPECT_THAT(text(), HasSubstr("weir_rules_current 0\n"));
   EXPECT_THAT(text(), HasSubstr("weir_store_keys{store=\"memory\"} 12\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_store_coarse_charges_total{store=\"memory\"} 13\n"));
   EXPECT_THAT(text(), HasSubstr("weir_connections_refused_total 6\n"));
   EXPECT_THAT(text(), HasSubstr("weir_build_info{version=\"1.2.3\\\"\\n\"} 1\n"));
   EXPECT_THAT(text(), HasSubstr("process_start_time_seconds 1782907200.5\n"));
@@ -200,10 +290,11 @@ TEST_F(MetricsTest, AScrapeWhileTheLoopCountsSeesWholeNumbers) {
   });
   std::uint64_t last = 0;
   for (int i = 0; i < 20; ++i) {
-    const std::uint64_t now = first_.checks(kOtherRule, Algorithm::token_bucket, Outcome::allowed);
+    const std::uint64_t now = allowed("other").value_or(0);
     EXPECT_GE(now, last);
     last = now;
-    EXPECT_FALSE(text().empty());
+    // Rows change hands while they are counted in and read.
+    load(i % 2 == 0 ? ordinals(100, 1'200) : ordinals(0, 1'200));
   }
   writer.join();
   EXPECT_EQ(first_.decisions(Reason::ok, true), 50'000u);

@@ -62,6 +62,18 @@ void AllowanceChoice::add_overrides(const Rule& rule, NameTable& names) {
   exception_index_ = ValueIndex(std::move(filings));
 }
 
+WindowLengths AllowanceChoice::window_lengths() const {
+  WindowLengths lengths;
+  if (own_) lengths.add(*own_);
+  for (const MaybeAllowance& plan : plans_) {
+    if (plan) lengths.add(*plan);
+  }
+  for (const Exception& exception : exceptions_) {
+    if (exception.allowance) lengths.add(*exception.allowance);
+  }
+  return lengths;
+}
+
 bool AllowanceChoice::applies(const Exception& exception, const RequestView& view, TimePoint now) {
   return now < exception.until && std::all_of(exception.when.begin(), exception.when.end(),
                                               [&](const CompiledCondition& when) { return when.holds(view); });

@@ -13,6 +13,7 @@
 #include "rules/name_table.h"
 #include "rules/request_view.h"
 #include "rules/value_index.h"
+#include "rules/window_lengths.h"
 #include "weir/allowance.h"
 #include "weir/rule.h"
 #include "weir/time.h"
@@ -38,6 +39,8 @@ class AllowanceChoice {
 
   bool simple() const { return simple_; }
   const Allowance* own() const { return own_ ? &*own_ : nullptr; }
+  // Of all allowances of the rule, its own first.
+  WindowLengths window_lengths() const;
 
  private:
   using MaybeAllowance = std::optional<Allowance>;  // none: unlimited

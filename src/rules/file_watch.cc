@@ -1,40 +1,34 @@
 #include "rules/file_watch.h"
 
-#include <sys/stat.h>
-
 #include <utility>
 
-#include "rules/rules_file.h"
-
 namespace weir::rules {
-namespace {
 
-std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
-}  // namespace
-
-FileWatch::FileWatch(std::filesystem::path path) : path_(std::move(path)), reported_(look()), latest_(reported_) {}
-
-bool FileWatch::changed() {
-  Signature seen = look();
-  const bool settled = seen == latest_;
-  latest_ = std::move(seen);
-  if (!settled || latest_ == reported_) return false;
-  reported_ = latest_;
-  return true;
+FileWatch::FileWatch(std::filesystem::path path) : path_(std::move(path)) {
+  if (Result<FileStates> seen = look_at(path_); seen.ok()) reported_ = std::move(seen).value();
+  latest_ = reported_;
 }
 
-FileWatch::Signature FileWatch::look() const {
-  Signature signature;
-  const auto files = list_rules_files(path_);
-  if (!files.ok()) return signature;
-  for (const std::filesystem::path& file : files.value()) {
-    struct stat status {};
-    if (::stat(file.c_str(), &status) != 0) continue;
-    signature.push_back({file.string(), status.st_dev, status.st_ino, status.st_size, nanoseconds(status.st_mtim),
-                         nanoseconds(status.st_ctim)});
+bool FileWatch::changed() {
+  Result<FileStates> seen = look_at(path_);
+  if (!seen.ok()) return false;
+  const bool swapped = only_swapped(latest_, seen.value());
+  quiet_ = seen.value() == latest_ ? quiet_ + 1 : 0;
+  const bool was_at_rest = latest_ == reported_;
+  latest_ = std::move(seen).value();
+  if (latest_ == reported_) {
+    unrest_ = 0;
+    return false;
   }
-  return signature;
+  ++unrest_;
+  if ((was_at_rest && swapped) || quiet_ >= kQuietLooks || unrest_ >= kMaxLooks) return report();
+  return false;
+}
+
+bool FileWatch::report() {
+  reported_ = latest_;
+  unrest_ = 0;
+  return true;
 }
 
 }  // namespace weir::rules

@@ -1,5 +1,5 @@
-// FileWatch: notices that a rules file, or a file of a rules folder, has changed: written in place, renamed over, or
-// reached through a symbolic link that now leads elsewhere (as in a ConfigMap).
+// FileWatch: notices that a file, or a file of a rules folder, has changed: written in place, renamed over, or reached
+// through a symbolic link that now leads elsewhere (as in a ConfigMap).
 //
 // Polls, because notifications miss some of these on some file systems: a timer calls changed(). No threads; belongs
 // to one thread. Make the watch before the first load, so that a change between the two is not missed.
@@ -7,36 +7,34 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
-#include <vector>
+
+#include "rules/file_state.h"
 
 namespace weir::rules {
 
 class FileWatch {
  public:
+  // How often changed() must find a file that could be half written as it was before. With a look every quarter of a
+  // second, a writer may pause for a second.
+  static constexpr int kQuietLooks = 4;
+  // A file that never comes to rest is reported after so many looks all the same, and again after as many more.
+  static constexpr int kMaxLooks = 40;
+
   explicit FileWatch(std::filesystem::path path);
 
-  // True once for every change, at the second poll in a row that sees the same new state: a file that is still being
-  // written is not read halfway. A file that has gone is a change too.
+  // True once for every change. Files that were complete before they took their place are reported at the first look
+  // that sees them, all others when they have come to rest. A file that is gone is a change, too. A look that fails
+  // (too many open files) is as if it had not been made.
   bool changed();
 
  private:
-  struct FileState {
-    std::string name;
-    std::uint64_t device = 0;
-    std::uint64_t inode = 0;
-    std::int64_t bytes = 0;
-    std::int64_t modified_ns = 0;
-    std::int64_t status_ns = 0;  // also sees a write that put the old time of modification back
-    friend bool operator==(const FileState&, const FileState&) = default;
-  };
-  using Signature = std::vector<FileState>;
+  bool report();
 
-  Signature look() const;
-
-  const std::filesystem::path path_;
-  Signature reported_;
-  Signature latest_;
+  std::filesystem::path path_;
+  FileStates reported_;  // what was last reported, or seen first
+  FileStates latest_;
+  int quiet_ = 0;   // looks in a row that have found `latest_`
+  int unrest_ = 0;  // looks since the files have begun to differ from `reported_`
 };
 
 }  // namespace weir::rules

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "rules/file_watch.h"
 #include "rules/temporary_folder_for_test.h"
 
 namespace weir::rules {
@@ -27,7 +26,7 @@ TEST(RuleBook, AFailedReloadKeepsTheLastGoodRules) {
   ASSERT_EQ(good->rules().size(), 1u);
 
   folder.write("rules.yaml", "version: 1\nrules: [{id: one}]\n");
-  const Status failed = book.reload(from_micros(6));
+  const Result<LoadEffect> failed = book.reload(from_micros(6));
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(book.last_error(), failed.failure().message);
   EXPECT_NE(book.last_error().find("rules[0].limit: is missing"), std::string::npos);
@@ -94,72 +93,45 @@ TEST(RuleBook, ReadersSeeWholeRuleSetsWhileRulesAreReplaced) {
   writer.join();
 }
 
-// True at the second poll after a change, then quiet.
-void expect_one_change(FileWatch& watch, const char* what) {
-  EXPECT_FALSE(watch.changed()) << what << ": not settled yet";
-  EXPECT_TRUE(watch.changed()) << what;
-  EXPECT_FALSE(watch.changed()) << what << ": told already";
-  EXPECT_FALSE(watch.changed()) << what;
-}
-
-TEST(FileWatch, SeesInPlaceWriteRenameAndSymlinkSwap) {
+TEST(RuleBook, FilesThatHoldWhatIsLoadedAreNotLoadedAgain) {
   const TemporaryFolder folder;
-  const auto file = folder.path() / "rules.yaml";
   folder.write("rules.yaml", kOne);
-  FileWatch watch(file);
-  EXPECT_FALSE(watch.changed());
-  EXPECT_FALSE(watch.changed());
-
-  folder.write("rules.yaml", kTwo);
-  expect_one_change(watch, "in-place write");
-
-  folder.write("new.yaml", kTwo);
-  std::filesystem::rename(folder.path() / "new.yaml", file);
-  expect_one_change(watch, "rename of a file of the same size");
-
-  // As a ConfigMap does: rules.yaml -> ..data/rules.yaml, ..data -> ..v1, and ..data is swapped by a rename.
-  for (const char* version : {"..v1", "..v2"}) {
-    std::filesystem::create_directory(folder.path() / version);
-    folder.write(std::string(version) + "/rules.yaml", kOne);
-  }
-  std::filesystem::create_directory_symlink("..v1", folder.path() / "..data");
-  std::filesystem::remove(file);
-  std::filesystem::create_symlink("..data/rules.yaml", file);
-  expect_one_change(watch, "file becomes a link");
-  std::filesystem::create_directory_symlink("..v2", folder.path() / "..tmp");
-  std::filesystem::rename(folder.path() / "..tmp", folder.path() / "..data");
-  expect_one_change(watch, "symlink swap");
-
-  std::filesystem::remove(file);
-  expect_one_change(watch, "removal");
+  RuleBook book;
+  ASSERT_TRUE(book.load(folder.path() / "rules.yaml").ok());
+  const auto first = book.current();
   folder.write("rules.yaml", kOne);
-  expect_one_change(watch, "return");
+  EXPECT_EQ(book.reload().value(), LoadEffect::unchanged);
+  EXPECT_EQ(book.current(), first);
+  EXPECT_EQ(book.version(), 1u);
+  EXPECT_EQ(book.successes(), 1u);
+  EXPECT_EQ(book.unchanged(), 1u);
+
+  folder.write("rules.yaml", "rules:\n");
+  EXPECT_FALSE(book.reload().ok());
+  const std::uint64_t bad = book.last_read();
+  EXPECT_FALSE(book.reload().ok()) << "the same fault again";
+  EXPECT_EQ(book.last_read(), bad);
+  EXPECT_EQ(book.failures(), 2u);
+
+  folder.write("rules.yaml", kOne);
+  EXPECT_EQ(book.reload().value(), LoadEffect::replaced) << "the error is over";
+  EXPECT_EQ(book.last_error(), "");
+  EXPECT_NE(book.last_read(), bad);
+
+  Rules other;
+  ASSERT_TRUE(book.replace(other).ok());
+  EXPECT_EQ(book.reload().value(), LoadEffect::replaced) << "other rules were loaded in between";
+  ASSERT_TRUE(book.load(folder.path() / "rules.yaml").ok());
+  EXPECT_EQ(book.successes(), 5u) << "who gives the path again wants it read";
 }
 
-TEST(FileWatch, WaitsUntilAFileIsNoLongerBeingWritten) {
-  const TemporaryFolder folder;
-  folder.write("rules.yaml", "v");
-  FileWatch watch(folder.path() / "rules.yaml");
-  for (const char* text : {"ve", "ver", "vers"}) {
-    folder.write("rules.yaml", text);
-    EXPECT_FALSE(watch.changed());
-  }
-  EXPECT_TRUE(watch.changed());
-}
-
-TEST(FileWatch, SeesFilesComeGoAndChangeInAFolder) {
+TEST(RuleBook, AFileUnderAnotherNameIsAnotherFile) {
   const TemporaryFolder folder;
   folder.write("a.yaml", kOne);
-  FileWatch watch(folder.path());
-  folder.write("notes.txt", "not rules");
-  EXPECT_FALSE(watch.changed());
-  EXPECT_FALSE(watch.changed());
-  folder.write("b.yaml", kOne);
-  expect_one_change(watch, "new file");
-  folder.write("b.yaml", kTwo);
-  expect_one_change(watch, "changed file");
-  std::filesystem::remove(folder.path() / "a.yaml");
-  expect_one_change(watch, "removed file");
+  RuleBook book;
+  ASSERT_TRUE(book.load(folder.path()).ok());
+  std::filesystem::rename(folder.path() / "a.yaml", folder.path() / "b.yaml");
+  EXPECT_EQ(book.reload().value(), LoadEffect::replaced);
 }
 
 }  // namespace

@@ -320,17 +320,21 @@ std::vector<std::string> check_totals(const Rules& rules) {
 std::vector<std::string> check_neighbours(const Rules& rules) {
   std::vector<std::string> faults;
   DescriptorTree tree;
-  std::unordered_set<std::string_view> ids;
-  for (const Rule& rule : rules.rules) ids.insert(rule.id);
+  std::unordered_set<std::string_view> ids;  // filled for the first rule that replaces others
+  const auto add = [&faults](const Rule& rule, const std::string& what) {
+    faults.push_back("rule " + rule.id + ": " + what);
+  };
   for (const Rule& rule : rules.rules) {
-    const std::string start = "rule " + rule.id + ": ";
     if (!rule.descriptor.empty()) {
       const Status added = tree.add(rule.descriptor, 0);
-      if (!added.ok()) faults.push_back(start + "descriptor: " + added.failure().message);
+      if (!added.ok()) add(rule, "descriptor: " + added.failure().message);
+    }
+    if (!rule.replaces.empty() && ids.empty()) {
+      for (const Rule& each : rules.rules) ids.insert(each.id);
     }
     for (const std::string& id : rule.replaces) {
-      if (!ids.contains(id)) faults.push_back(start + "replaces: no rule has the id " + in_quotes(id));
-      if (id == rule.id) faults.push_back(start + "replaces: names the rule itself");
+      if (!ids.contains(id)) add(rule, "replaces: no rule has the id " + in_quotes(id));
+      if (id == rule.id) add(rule, "replaces: names the rule itself");
     }
   }
   return faults;
@@ -339,6 +343,7 @@ std::vector<std::string> check_neighbours(const Rules& rules) {
 Status check_rules(const Rules& rules) {
   FaultList faults;
   std::unordered_set<std::string_view> ids;
+  ids.reserve(rules.rules.size());
   for (const Rule& rule : rules.rules) {
     if (!ids.insert(rule.id).second) faults.add("rule " + rule.id + ": id: is the id of an earlier rule too");
     for (const RuleFault& fault : check_rule(rule)) {

@@ -90,7 +90,7 @@ Rule RuleReader::read() {
   read_fields(rule);
   const auto require = [this](std::string_view name, std::string_view expected) {
     if (field(name)) return;
-    fault({&node_, path_ + "." + std::string(name)}, "is missing, expected " + std::string(expected));
+    fault({&node_, name}, "is missing, expected " + std::string(expected));
     unreadable_.emplace(name);
   };
   require("id", "a name for the rule");
@@ -112,13 +112,19 @@ void RuleReader::read_defaults() {
 }
 
 RuleReader::Field RuleReader::field(std::string_view name) const {
-  if (const YamlNode* own = node_.find(name)) return {own, path_ + "." + std::string(name), false};
+  if (const YamlNode* own = node_.find(name)) return {own, name};
   const YamlNode* inherited = defaults_ == nullptr ? nullptr : defaults_->find(name);
-  return {inherited, "defaults." + std::string(name), true};
+  return {inherited, name, Field::kNamed, nullptr, true};
+}
+
+std::string RuleReader::path_of(const Field& at) const {
+  std::string path = at.in != nullptr ? path_of(*at.in) : at.inherited ? "defaults" : path_;
+  if (at.index != Field::kNamed) return path + "[" + std::to_string(at.index) + "]";
+  return path + "." + std::string(at.name);
 }
 
 void RuleReader::fault(const Field& at, std::string_view what) {
-  faults_.add(fault_at(file_, *at.node, at.path, what));
+  faults_.add(fault_at(file_, *at.node, path_of(at), what));
 }
 
 template <typename T, typename Read>
@@ -221,7 +227,7 @@ void RuleReader::read_names(const Field& at, std::vector<std::string>& names, st
   }
   if (!at.node->is_sequence()) return fault(at, "is " + describe(*at.node) + ", expected " + std::string(expected));
   for (std::size_t i = 0; i < at.node->size(); ++i) {
-    const auto name = text_of({&at.node->item(i), at.path + "[" + std::to_string(i) + "]"});
+    const auto name = text_of(at.item(i));
     if (name) names.push_back(*name);
   }
 }
@@ -231,14 +237,14 @@ void RuleReader::read_descriptor(const Field& at, std::vector<DescriptorEntry>& 
   if (!at.node->is_sequence()) return fault(at, "is " + describe(*at.node) + std::string(kExpected));
   for (std::size_t i = 0; i < at.node->size(); ++i) {
     const YamlNode& item = at.node->item(i);
-    const Field entry{&item, at.path + "[" + std::to_string(i) + "]"};
+    const Field entry = at.item(i);
     if (!item.is_map() || item.size() != 1) {
       fault(entry, "is " + describe(item) + ", expected one attribute and its value, such as {domain: shop}");
       continue;
     }
     DescriptorEntry made{item.key(0).text()};
     if (item.value(0).kind() != YamlNode::Kind::null) {
-      made.value = text_of({&item.value(0), entry.path + "." + made.key});
+      made.value = text_of(entry.part(&item.value(0), made.key));
     }
     descriptor.push_back(std::move(made));
   }
@@ -254,19 +260,19 @@ std::vector<Condition> RuleReader::read_conditions(const Field& at) {
     const YamlNode& values = at.node->value(i);
     Condition condition;
     condition.attribute = at.node->key(i).text();
-    const std::string path = at.path + "." + condition.attribute;
+    const Field field = at.part(&values, condition.attribute);
     bool readable = true;
-    const auto add = [&](const YamlNode& value, const std::string& value_path) {
-      if (const auto text = text_of({&value, value_path})) {
-        condition.patterns.push_back(*text);
+    const auto add = [&](const Field& value) {
+      if (auto text = text_of(value)) {
+        condition.patterns.push_back(std::move(*text));
       } else {
         readable = false;
       }
     };
     if (values.is_sequence()) {
-      for (std::size_t j = 0; j < values.size(); ++j) add(values.item(j), path + "[" + std::to_string(j) + "]");
+      for (std::size_t j = 0; j < values.size(); ++j) add(field.item(j));
     } else {
-      add(values, path);
+      add(field);
     }
     if (readable) conditions.push_back(std::move(condition));
   }
@@ -295,12 +301,12 @@ void RuleReader::read_cost(const Field& at, CostModel& cost) {
   }
   cost.kind = by != nullptr ? CostModel::Kind::table : CostModel::Kind::attribute;
   const std::string_view named = by != nullptr ? "by" : "attribute";
-  cost.attribute = text_of({by != nullptr ? by : attribute, at.path + "." + std::string(named)}).value_or("-");
+  cost.attribute = text_of(at.part(by != nullptr ? by : attribute, named)).value_or("-");
   for (std::size_t i = 0; i < node.size(); ++i) {
     const std::string& key = node.key(i).text();
     if (key == named) continue;
     std::int64_t units = 0;
-    number({&node.value(i), at.path + "." + key}, units);
+    number(at.part(&node.value(i), key), units);
     if (key == "default") {
       cost.units = units;
     } else {
@@ -318,7 +324,7 @@ void RuleReader::read_change(const Field& at, AllowanceChange& change) {
     if (result.ok()) {
       into = result.value();
     } else {
-      fault({value, at.path + "." + name}, result.failure().message);
+      fault(at.part(value, name), result.failure().message);
       into = 1;  // in bounds, so that one mistake is one line
     }
   };
@@ -332,32 +338,31 @@ void RuleReader::read_change(const Field& at, AllowanceChange& change) {
   number("queue", change.queue, [](const YamlNode& value) { return read_whole_number(value, 0, kMaxUnits); });
   if (const YamlNode* window = node.find("window")) {
     const Result<Duration> duration = read_duration(*window);
-    if (!duration.ok()) fault({window, at.path + ".window"}, duration.failure().message);
+    if (!duration.ok()) fault(at.part(window, "window"), duration.failure().message);
     change.window = duration.ok() ? duration.value() : Duration(std::chrono::seconds(1));
   }
   if (const YamlNode* unlimited = node.find("unlimited")) {
     const Result<bool> value = read_bool(*unlimited);
-    if (!value.ok()) fault({unlimited, at.path + ".unlimited"}, value.failure().message);
+    if (!value.ok()) fault(at.part(unlimited, "unlimited"), value.failure().message);
     if (!value.ok() || value.value()) change.unlimited = true;
   }
 }
 
 // Left out unless all of it can be read, so that one mistake is one line.
 void RuleReader::read_local_limit(const Field& at, std::optional<LocalLimit>& limit) {
-  if (!KnownFields(file_, faults_).check(*at.node, at.path, kLocalLimitFields)) return;
+  if (!KnownFields(file_, faults_).check(*at.node, path_of(at), kLocalLimitFields)) return;
   LocalLimit read;
   bool readable = true;
   const auto take_field = [&](const char* name, auto& into, bool required, auto reader) {
     const YamlNode* const value = at.node->find(name);
-    const std::string path = at.path + "." + name;
     if (value == nullptr && !required) return;
     if (value == nullptr) {
-      fault({at.node, path}, "is missing, expected local_limit: {limit: 100, window: 1s}");
+      fault(at.part(at.node, name), "is missing, expected local_limit: {limit: 100, window: 1s}");
     } else if (const auto result = reader(*value); result.ok()) {
       into = result.value();
       return;
     } else {
-      fault({value, path}, result.failure().message);
+      fault(at.part(value, name), result.failure().message);
     }
     readable = false;
   };
@@ -373,14 +378,14 @@ void RuleReader::read_plans(const Field& at, std::vector<Plan>& plans) {
   for (std::size_t i = 0; i < at.node->size(); ++i) {
     Plan plan;
     plan.name = at.node->key(i).text();
-    const Field value{&at.node->value(i), at.path + "." + plan.name};
+    const Field value = at.part(&at.node->value(i), plan.name);
     if (says_unlimited(*value.node)) {
       plan.change.unlimited = true;
     } else if (!value.node->is_map()) {
       fault(value, "is " + describe(*value.node) + ", expected unlimited or a map with limit, window, burst or queue");
       continue;
     } else {
-      KnownFields(file_, faults_).check(*value.node, value.path, kPlanFields);
+      KnownFields(file_, faults_).check(*value.node, path_of(value), kPlanFields);
       read_change(value, plan.change);
     }
     plans.push_back(std::move(plan));
@@ -390,32 +395,32 @@ void RuleReader::read_plans(const Field& at, std::vector<Plan>& plans) {
 void RuleReader::read_overrides(const Field& at, std::vector<Override>& overrides) {
   if (!at.node->is_sequence()) return fault(at, "is " + describe(*at.node) + ", expected a list of overrides");
   for (std::size_t i = 0; i < at.node->size(); ++i) {
-    overrides.push_back(read_override({&at.node->item(i), at.path + "[" + std::to_string(i) + "]"}));
+    overrides.push_back(read_override(at.item(i)));
   }
 }
 
 Override RuleReader::read_override(const Field& at) {
   Override override;
-  if (!KnownFields(file_, faults_).check(*at.node, at.path, kOverrideFields)) {
+  if (!KnownFields(file_, faults_).check(*at.node, path_of(at), kOverrideFields)) {
     override.change.unlimited = true;  // sound, so that one mistake is one line
     return override;
   }
   read_change(at, override.change);
-  if (const YamlNode* when = at.node->find("when")) override.when = read_conditions({when, at.path + ".when"});
+  if (const YamlNode* when = at.node->find("when")) override.when = read_conditions(at.part(when, "when"));
   if (const YamlNode* until = at.node->find("until")) {
     const Result<TimePoint> time = read_instant(*until);
     if (time.ok()) {
       override.until = time.value();
     } else {
-      fault({until, at.path + ".until"}, time.failure().message);
+      fault(at.part(until, "until"), time.failure().message);
     }
   }
   if (const YamlNode* reason = at.node->find("reason")) {
-    override.reason = text_of({reason, at.path + ".reason"}).value_or("");
+    override.reason = text_of(at.part(reason, "reason")).value_or("");
   }
   if (const YamlNode* emergency = at.node->find("emergency")) {
     const Result<bool> value = read_bool(*emergency);
-    if (!value.ok()) fault({emergency, at.path + ".emergency"}, value.failure().message);
+    if (!value.ok()) fault(at.part(emergency, "emergency"), value.failure().message);
     override.emergency = value.ok() && value.value();
   }
   return override;
@@ -423,7 +428,12 @@ Override RuleReader::read_override(const Field& at) {
 
 void RuleReader::check(const Rule& rule) {
   for (const RuleFault& found : check_rule(rule)) {
-    if (!follows_from_unreadable(found.field)) fault(locate(found.field), found.what);
+    if (follows_from_unreadable(found.field)) continue;
+    const bool inherited =
+        !found.field.empty() && node_.find(found.field.front().name) == nullptr && field(found.field.front().name);
+    std::string path = inherited ? "defaults" : path_;
+    if (!found.field.empty()) path += "." + to_string(found.field);
+    faults_.add(fault_at(file_, *locate(found.field, inherited), path, found.what));
   }
 }
 
@@ -434,19 +444,17 @@ bool RuleReader::follows_from_unreadable(const FieldPath& path) const {
 }
 
 // The node that the path leads to, or the last one on the way that exists.
-RuleReader::Field RuleReader::locate(const FieldPath& path) const {
-  if (path.empty()) return {&node_, path_};
-  const bool inherited = node_.find(path.front().name) == nullptr && field(path.front().name);
-  Field found{inherited ? defaults_ : &node_, (inherited ? "defaults." : path_ + ".") + to_string(path), inherited};
+const YamlNode* RuleReader::locate(const FieldPath& path, bool inherited) const {
+  const YamlNode* found = inherited ? defaults_ : &node_;
   for (const FieldStep& step : path) {
     const YamlNode* next = nullptr;
     if (!step.name.empty()) {
-      next = found.node->find(step.name);
-    } else if (found.node->is_sequence() && step.index < found.node->size()) {
-      next = &found.node->item(step.index);
+      next = found->find(step.name);
+    } else if (found->is_sequence() && step.index < found->size()) {
+      next = &found->item(step.index);
     }
     if (next == nullptr) break;
-    found.node = next;
+    found = next;
   }
   return found;
 }

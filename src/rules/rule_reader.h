@@ -32,15 +32,22 @@ class RuleReader {
   void read_defaults();
 
  private:
-  // A field of the rule, or else of the defaults.
+  // A field of the rule, or else of the defaults, or a part of one. Its path is put together only for a fault: most
+  // rules have none, and there may be 100,000 of them.
   struct Field {
+    static constexpr std::size_t kNamed = static_cast<std::size_t>(-1);
     const YamlNode* node = nullptr;
-    std::string path;
+    std::string_view name = {};
+    std::size_t index = kNamed;  // otherwise a place in a list, and the name does not count
+    const Field* in = nullptr;   // what it is part of; null: the rule, or the defaults
     bool inherited = false;
     explicit operator bool() const { return node != nullptr; }
+    Field part(const YamlNode* part, std::string_view part_name) const { return {part, part_name, kNamed, this}; }
+    Field item(std::size_t i) const { return {&node->item(i), {}, i, this}; }
   };
 
   Field field(std::string_view name) const;
+  std::string path_of(const Field& at) const;
   void fault(const Field& at, std::string_view what);
   // Reads into `into` if the field is there; a failure is a fault, and the field counts as unreadable.
   template <typename T, typename Read>
@@ -66,7 +73,7 @@ class RuleReader {
 
   void check(const Rule& rule);
   bool follows_from_unreadable(const FieldPath& path) const;
-  Field locate(const FieldPath& path) const;
+  const YamlNode* locate(const FieldPath& path, bool inherited) const;
 
   const std::string_view file_;
   FaultList& faults_;

@@ -14,25 +14,29 @@ namespace weir::rules {
 RuleSet::RuleSet() = default;
 RuleSet::~RuleSet() = default;
 
-Result<std::shared_ptr<const RuleSet>> RuleSet::compile(const Rules& rules, RuleNames& names) {
-  if (Status checked = check_rules(rules); !checked.ok()) return checked.failure();
+Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& names, RulesAre are) {
+  if (are == RulesAre::unchecked) {
+    if (Status checked = check_rules(rules); !checked.ok()) return checked.failure();
+  }
   const std::shared_ptr<RuleSet> set(new RuleSet);
   set->rules_.reserve(rules.rules.size());
-  for (const Rule& rule : rules.rules) {
+  for (Rule& rule : rules.rules) {
     const Result<RuleName> name = names.intern(rule.id);
     if (!name.ok()) return name.failure();
     CompiledRule compiled;
     compiled.name = name.value();
-    compiled.source = rule;
     compiled.mode = rules.global_shadow && rule.mode == Mode::enforce ? Mode::shadow : rule.mode;
     if (rule.local_limit && compiled.mode == Mode::enforce) {
       compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
       set->has_local_limits_ = true;
     }
     set->has_hidden_ = set->has_hidden_ || (rule.hidden && rule.mode != Mode::off);
+    compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }
   set->matcher_ = std::make_unique<const Matcher>(set->rules_);
+  set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
+                                          [](const CompiledRule& rule) { return rule.windows.several(); });
   return std::shared_ptr<const RuleSet>(set);
 }
 
@@ -110,6 +114,7 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
               .rollout = rule.source.rollout,
               .cost = CompiledCost(rule.source.cost, names_),
               .choice = AllowanceChoice(rule.source, names_)};
+  if (!parts.choice.simple()) rule.windows = parts.choice.window_lengths();
   const auto add = [&](const Condition& condition) {
     const NameId name = names_.add(condition.attribute);
     parts.needs |= name_bit(name);

@@ -15,6 +15,7 @@
 
 #include "rules/explanation.h"
 #include "rules/rule_names.h"
+#include "rules/window_lengths.h"
 #include "weir/allowance.h"
 #include "weir/inline_vector.h"
 #include "weir/request.h"
@@ -38,6 +39,7 @@ struct CompiledRule {
   std::vector<NameId> per;               // the subject's attributes, in the order written
   Mode mode = Mode::enforce;             // global shadow applied
   std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule holds back nobody
+  WindowLengths windows;                 // several() only if plans or overrides have other windows than the rule
 };
 
 // A rule that applies to a request: it matches, and the request carries every attribute of `per`.
@@ -49,10 +51,14 @@ struct Match {
 
 using Matches = InlineVector<Match, 8>;
 
+// Whether rules have been checked: those of a rules file have been, line by line, while it was read.
+enum class RulesAre : std::uint8_t { unchecked, checked };
+
 class RuleSet {
  public:
   // The failure lists every fault found, one line each, "rule search-per-key: burst: …" when made in code.
-  static Result<std::shared_ptr<const RuleSet>> compile(const Rules& rules, RuleNames& names);
+  static Result<std::shared_ptr<const RuleSet>> compile(Rules rules, RuleNames& names,
+                                                        RulesAre are = RulesAre::unchecked);
   ~RuleSet();
 
   // Resolves the names and appends the rules that apply, in the order of the file. Rules in mode off never apply.
@@ -71,6 +77,8 @@ class RuleSet {
   bool has_local_limits() const { return has_local_limits_; }
   // Some rule is hidden.
   bool has_hidden() const { return has_hidden_; }
+  // Some rule counts in windows of several lengths.
+  bool has_several_windows() const { return has_several_windows_; }
 
  private:
   class Matcher;
@@ -79,6 +87,7 @@ class RuleSet {
   std::vector<CompiledRule> rules_;
   bool has_local_limits_ = false;
   bool has_hidden_ = false;
+  bool has_several_windows_ = false;
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
 };
 

@@ -1,6 +1,10 @@
 #include "rules/rule_warnings.h"
 
 #include <algorithm>
+#include <string>
+
+#include "rules/rule_check.h"
+#include "rules/window_lengths.h"
 
 namespace weir::rules {
 namespace {
@@ -17,11 +21,29 @@ class Warnings {
     }
     if (rule_.rollout == 0) add("rollout", "is 0: the rule applies to nobody; mode: off says so more clearly");
     for (std::size_t i = 0; i < rule_.overrides.size(); ++i) check_override(i, now);
+    check_window_lengths();
     const bool is_static = rule_.on_store_failure == FailurePolicy::static_limit;
     if (rule_.static_limit > 0 && !is_static) add("static_limit", "is not used: on_store_failure is not static");
   }
 
  private:
+  void check_window_lengths() {
+    WindowLengths lengths;
+    bool all = true;
+    const auto count = [&](const AllowanceChange& change) {
+      if (is_unlimited(rule_, change)) return;
+      if (const Result<Allowance> made = make_allowance(changed_spec(rule_, change)); made.ok()) {
+        all = lengths.add(made.value()) && all;
+      }
+    };
+    count({});
+    for (const Plan& plan : rule_.plans) count(plan.change);
+    for (const Override& override : rule_.overrides) count(override.change);
+    if (all) return;
+    add("window", "plans and overrides have windows of more than " + std::to_string(kMaxWindowLengths) +
+                      " lengths: those beyond share a count with the rule's own, and reset each other's");
+  }
+
   void check_override(std::size_t i, TimePoint now) {
     const Override& override = rule_.overrides[i];
     const std::string field = "overrides[" + std::to_string(i) + "]";

@@ -1,11 +1,9 @@
 #include "rules/rules_file.h"
 
 #include <algorithm>
-#include <iterator>
-#include <system_error>
 #include <unordered_map>
+#include <vector>
 
-#include "rules/bounded_file.h"
 #include "rules/rule_reader.h"
 
 namespace weir::rules {
@@ -34,6 +32,7 @@ class RulesReader {
       if (!defaults->is_map()) defaults = nullptr;
     }
     read_rules(file, root, defaults);
+    files_.push_back(file);
   }
 
   Result<Rules> finish(const std::string& name) && {
@@ -75,6 +74,9 @@ class RulesReader {
       faults_.add(fault_at(file, *list, "rules", "is " + describe(*list) + ", expected a list of rules"));
       return;
     }
+    const std::size_t expected = std::min(rules_.rules.size() + list->size(), kMaxRules + 1);
+    rules_.rules.reserve(expected);
+    first_place_.reserve(expected);
     for (std::size_t i = 0; i < list->size(); ++i) {
       if (rules_.rules.size() > kMaxRules) return;  // check_totals tells
       const std::string path = "rules[" + std::to_string(i) + "]";
@@ -86,72 +88,51 @@ class RulesReader {
   void check_unique(const std::string& file, const YamlNode& rule, const std::string& path) {
     const YamlNode* id = rule.find("id");
     if (id == nullptr || !id->is_scalar()) return;
-    std::string place = file + ":" + std::to_string(id->line()) + ":" + std::to_string(id->column());
-    const auto [first, fresh] = first_place_.emplace(id->text(), std::move(place));
-    if (!fresh) {
-      faults_.add(fault_at(file, *id, path + ".id",
-                           "is " + in_quotes(id->text()) + ", which is used already at " + first->second));
-    }
+    const auto [first, fresh] = first_place_.emplace(id->text(), Place{files_.size(), id->line(), id->column()});
+    if (fresh) return;
+    const Place& place = first->second;
+    const std::string& first_file = place.file < files_.size() ? files_[place.file] : file;
+    faults_.add(fault_at(file, *id, path + ".id",
+                         "is " + in_quotes(id->text()) + ", which is used already at " + first_file + ":" +
+                             std::to_string(place.line) + ":" + std::to_string(place.column)));
   }
+
+  struct Place {
+    std::size_t file = 0;  // in files_, or the one being read
+    int line = 0;
+    int column = 0;
+  };
 
   Rules rules_;
   FaultList& faults_;
-  std::unordered_map<std::string, std::string> first_place_;  // by id
+  std::vector<std::string> files_;                      // read so far
+  std::unordered_map<std::string, Place> first_place_;  // by id
 };
-
-bool is_rules_file_name(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
-  return !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"));
-}
 
 }  // namespace
 
-Result<std::vector<std::filesystem::path>> list_rules_files(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return std::vector{path};
-
-  std::vector<std::filesystem::path> files;
-  auto entries = std::filesystem::directory_iterator(path, error);
-  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    // A name that leads nowhere is listed, so that reading it reports it.
-    std::error_code ignored;
-    if (is_rules_file_name(entries->path()) && !entries->is_directory(ignored)) files.push_back(entries->path());
-    if (files.size() > kMaxRulesFiles) {
-      return Failure{Code::resource_exhausted,
-                     path.string() + ": more than " + std::to_string(kMaxRulesFiles) + " rules files"};
-    }
-  }
-  if (error) return Failure{Code::unavailable, path.string() + ": " + error.message()};
-  if (files.empty()) return Failure{Code::not_found, path.string() + ": no *.yaml or *.yml in this folder"};
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-Status read_documents(const std::filesystem::path& path, FaultList& faults,
-                      const std::function<void(const YamlDocument&)>& take) {
-  const auto files = list_rules_files(path);
-  if (!files.ok()) return files.failure();
-  std::size_t left = kMaxRulesFolderBytes;
-  for (const std::filesystem::path& file : files.value()) {
-    const Result<std::string> text = read_bounded_file(file, std::min(left, kMaxRulesFileBytes));
-    if (!text.ok()) return text.failure();
-    left -= text.value().size();
-    const Result<YamlDocument> document = YamlDocument::parse(text.value(), file.string());
+void read_documents(const SourceTexts& texts, FaultList& faults, const std::function<void(const YamlDocument&)>& take) {
+  for (const SourceText& each : texts) {
+    const Result<YamlDocument> document = YamlDocument::parse(each.text, each.name);
     if (document.ok()) {
       take(document.value());
     } else {
       faults.add(document.failure().message);
     }
   }
-  return success();
+}
+
+Result<Rules> parse_rules(const SourceTexts& texts, const std::string& name) {
+  FaultList faults;
+  RulesReader reader(faults);
+  read_documents(texts, faults, [&](const YamlDocument& document) { reader.add(document); });
+  return std::move(reader).finish(name);
 }
 
 Result<Rules> read_rules_file(const std::filesystem::path& path) {
-  FaultList faults;
-  RulesReader reader(faults);
-  const Status read = read_documents(path, faults, [&](const YamlDocument& document) { reader.add(document); });
-  if (!read.ok()) return read.failure();
-  return std::move(reader).finish(path.string());
+  const Result<SourceTexts> texts = read_source(path);
+  if (!texts.ok()) return texts.failure();
+  return parse_rules(texts.value(), path.string());
 }
 
 Result<Rules> parse_rules(std::string_view text, const std::string& file_name) {

@@ -12,11 +12,10 @@ namespace {
 constexpr std::array<std::string_view, 3> kNames = {"weir", "envoy", "limitador"};  // by RulesFormat
 
 template <typename Reader>
-Result<ForeignRules> read_with(Reader reader, const std::filesystem::path& path) {
+Result<ForeignRules> read_with(Reader reader, const SourceTexts& texts, const std::string& name) {
   FaultList faults;
-  const Status read = read_documents(path, faults, [&](const YamlDocument& document) { reader.add(document, faults); });
-  if (!read.ok()) return read.failure();
-  return std::move(reader).finish(path.string(), faults);
+  read_documents(texts, faults, [&](const YamlDocument& document) { reader.add(document, faults); });
+  return std::move(reader).finish(name, faults);
 }
 
 }  // namespace
@@ -30,18 +29,24 @@ std::optional<RulesFormat> format_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-Result<ForeignRules> read_rules(const std::filesystem::path& path, RulesFormat format) {
+Result<ForeignRules> parse_rules(const SourceTexts& texts, const std::string& name, RulesFormat format) {
   switch (format) {
     case RulesFormat::envoy:
-      return read_with(EnvoyReader(), path);
+      return read_with(EnvoyReader(), texts, name);
     case RulesFormat::limitador:
-      return read_with(LimitadorReader(), path);
+      return read_with(LimitadorReader(), texts, name);
     case RulesFormat::weir:
       break;
   }
-  Result<Rules> rules = read_rules_file(path);
+  Result<Rules> rules = parse_rules(texts, name);
   if (!rules.ok()) return rules.failure();
   return ForeignRules{std::move(rules).value(), {}};
+}
+
+Result<ForeignRules> read_rules(const std::filesystem::path& path, RulesFormat format) {
+  const Result<SourceTexts> texts = read_source(path);
+  if (!texts.ok()) return texts.failure();
+  return parse_rules(texts.value(), path.string(), format);
 }
 
 }  // namespace weir::rules

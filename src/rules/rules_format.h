@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/rules_source.h"
 #include "weir/result.h"
 #include "weir/rule.h"
 
@@ -29,7 +30,9 @@ struct ForeignRules {
   std::vector<std::string> notes;
 };
 
-// A file or a folder (rules_file.h). The failure lists all faults, "file:line:column: field: what is wrong".
+// A file or a folder (rules_source.h). The failure lists all faults, "file:line:column: field: what is wrong".
 Result<ForeignRules> read_rules(const std::filesystem::path& path, RulesFormat format);
+// The same from texts that have been read; `name` is what faults of the whole are reported under.
+Result<ForeignRules> parse_rules(const SourceTexts& texts, const std::string& name, RulesFormat format);
 
 }  // namespace weir::rules

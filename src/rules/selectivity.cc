@@ -14,6 +14,7 @@ void Selectivity::count(const std::vector<Condition>& conditions) {
 }
 
 const Condition* Selectivity::best(const std::vector<Condition>& conditions) const {
+  if (conditions.size() == 1) return is_equality(conditions[0]) ? &conditions[0] : nullptr;
   const Condition* best = nullptr;
   std::pair<std::size_t, std::size_t> least;  // uses of its most common value, then number of values
   for (const Condition& condition : conditions) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "rules/utf8.h"
+#include "rules/yaml_plain_reader.h"
 
 namespace weir::rules {
 
@@ -134,8 +135,23 @@ class YamlTreeBuilder final : public YAML::EventHandler {
   struct Open {
     YamlNode* node;
     YAML::anchor_t anchor;
-    std::unordered_set<std::string_view> keys;
+    std::unordered_set<std::string_view> keys;  // of a map with many; few are compared one by one
   };
+
+  // Whether the key is new to the map that is being read; it counts as known from now on.
+  static bool add_key(Open& map, std::string_view key) {
+    const std::vector<const YamlNode*>& children = map.node->children_;
+    if (map.keys.empty() && children.size() < 2 * kFewKeys) {
+      for (std::size_t i = 0; i < children.size(); i += 2) {
+        if (children[i]->text_ == key) return false;
+      }
+      return true;
+    }
+    if (map.keys.empty()) {
+      for (std::size_t i = 0; i < children.size(); i += 2) map.keys.insert(children[i]->text_);
+    }
+    return map.keys.insert(key).second;
+  }
 
   [[noreturn]] void refuse(const YAML::Mark& mark, std::string message) const {
     throw refused_at(mark, shift_, std::move(message));
@@ -172,6 +188,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     check_tag(mark, tag);
     if (open_.size() >= kMaxYamlDepth) refuse_depth(mark);
     open_.push_back({&make(mark, kind), anchor, {}});
+    open_.back().node->children_.reserve(kUsualChildren);
   }
 
   void end() {
@@ -198,7 +215,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     const auto take = [&](const YamlNode& from) {
       if (!from.is_map()) throw Refused{key->line_, key->column_, "<< merges a map or a list of maps into this one"};
       for (std::size_t i = 0; i < from.size(); ++i) {
-        if (!into.keys.insert(from.key(i).text_).second) continue;
+        if (!add_key(into, from.key(i).text_)) continue;
         children.push_back(&from.key(i));
         children.push_back(&from.value(i));
       }
@@ -225,7 +242,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     YamlNode& into = *parent.node;
     if (into.is_map() && into.children_.size() % 2 == 0) {
       if (!node.is_scalar()) throw Refused{line, column, "a key must be a text"};
-      if (!parent.keys.insert(node.text_).second) {
+      if (!add_key(parent, node.text_)) {
         throw Refused{line, column, "the key \"" + node.text_.substr(0, kMaxShownKey) + "\" is given twice"};
       }
     }
@@ -234,6 +251,8 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     into.height_ = std::max(into.height_, node.height_ + 1);
   }
 
+  static constexpr std::size_t kUsualChildren = 4;
+  static constexpr std::size_t kFewKeys = 16;
   static constexpr std::size_t kMaxShownKey = 64;
   static constexpr std::string_view kMergeKey = "<<";
 
@@ -256,6 +275,19 @@ std::optional<Refused> find_bad_byte(std::string_view text) {
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
   return Refused{static_cast<int>(1 + std::count(before.begin(), before.end(), '\n')),
                  static_cast<int>(1 + good - line_start), text[good] == '\0' ? "NUL byte" : "not valid UTF-8"};
+}
+
+// The usual case, at a fraction of the cost. False: yaml-cpp has to look, also for what is wrong.
+bool run_plain_reader(std::string_view text, std::deque<YamlNode>& nodes, const YamlNode*& root) {
+  MeteredInput unused({}, {});
+  YamlTreeBuilder builder(nodes, unused, 0);
+  try {
+    if (!PlainYamlReader(text, builder).read()) return false;
+  } catch (const Refused&) {
+    return false;
+  }
+  root = builder.root();
+  return true;
 }
 
 void run_parser(std::string_view prefix, std::string_view text, std::deque<YamlNode>& nodes, const YamlNode*& root) {
@@ -304,10 +336,13 @@ Result<YamlDocument> YamlDocument::parse(std::string_view text, std::string file
 
   YamlDocument document;
   document.nodes_ = std::make_unique<Nodes>();
-  try {
-    run_parser(prefix, text, document.nodes_->all, document.root_);
-  } catch (const Refused& why) {
-    return failure(why);
+  if (!run_plain_reader(text, document.nodes_->all, document.root_)) {
+    document.nodes_ = std::make_unique<Nodes>();
+    try {
+      run_parser(prefix, text, document.nodes_->all, document.root_);
+    } catch (const Refused& why) {
+      return failure(why);
+    }
   }
   if (document.root_ == nullptr) document.root_ = &document.nodes_->all.emplace_back();
   document.file_name_ = std::move(file_name);

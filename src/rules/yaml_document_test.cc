@@ -211,5 +211,39 @@ TEST(YamlValues, ReadsNumbersAndBooleansStrictly) {
   EXPECT_EQ(value_error("{a: 1}", read_text), "is a map, expected a text");
 }
 
+// Few keys are compared one by one and many through a table; a map may pass from the one to the other.
+TEST(YamlDocument, FindsAKeyGivenTwiceInSmallAndLargeMaps) {
+  for (int count = 1; count < 40; ++count) {
+    for (const bool alias : {false, true}) {  // with one, yaml-cpp reads the text
+      std::string text = alias ? "x: &x 1\ny: *x\n" : "";
+      for (int i = 0; i < count; ++i) text += "key" + std::to_string(i) + ": 1\n";
+      EXPECT_TRUE(YamlDocument::parse(text, "f").ok()) << text;
+      for (const int again : {0, count / 2, count - 1}) {
+        const std::string twice = text + "key" + std::to_string(again) + ": 2\n";
+        const auto refused = YamlDocument::parse(twice, "f");
+        ASSERT_FALSE(refused.ok()) << twice;
+        EXPECT_EQ(refused.failure().message, "f:" + std::to_string(count + (alias ? 3 : 1)) + ":1: the key \"key" +
+                                                 std::to_string(again) + "\" is given twice");
+      }
+    }
+  }
+}
+
+TEST(YamlDocument, MergesIntoMapsOfAnySizeWithoutAKeyTwice) {
+  for (int own = 0; own < 20; ++own) {
+    for (int merged = 1; merged < 20; ++merged) {
+      std::string text = "a: &a {";
+      for (int i = 0; i < merged; ++i) text += (i > 0 ? ", k" : "k") + std::to_string(i) + ": a";
+      text += "}\nb: &b {k0: b, k" + std::to_string(merged) + ": b}\nc:\n  <<: [*a, *b]\n";
+      for (int i = 0; i < own; ++i) text += "  own" + std::to_string(i) + ": c\n";
+      const auto document = YamlDocument::parse(text, "f");
+      ASSERT_TRUE(document.ok()) << document.failure().message;
+      const YamlNode& map = *document.value().root().find("c");
+      EXPECT_EQ(map.size(), static_cast<std::size_t>(own + merged + 1)) << text;
+      EXPECT_EQ(map.find("k0")->text(), "a");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir::rules

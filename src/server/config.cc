@@ -5,6 +5,7 @@
 #include "frontends/transport/endpoint.h"
 #include "server/config_file.h"
 #include "server/config_value.h"
+#include "server/listener_settings.h"
 #include "server/redis_settings.h"
 #include "server/tls_keeper.h"
 #include "stores/redis/url.h"
@@ -241,6 +242,28 @@ Status check_rules(const Config& config) {
   return at(place_of(config, "rules.format"), failure);
 }
 
+// A gateway's time would be ignored without a word.
+Status check_time(const Config& config) {
+  constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+  const std::string& header = config.redis_time_header;
+  if (header.empty() || header.find_first_not_of(kNameCharacters) != std::string::npos) {
+    const Failure failure = bad("redis.time_header: is '" + header + "', expected a header's name");
+    return at(place_of(config, "redis.time_header"), failure);
+  }
+  if (config.redis_time != "gateway" || uses_redis(config)) return success();
+  return at(place_of(config, "redis.time"), bad("redis.time: is 'gateway', but the store is not Redis"));
+}
+
+// A message that could never get its memory would only ever be refused.
+Status check_connection_memory(const Config& config) {
+  const std::size_t least = least_connection_memory(config);
+  if (static_cast<std::size_t>(config.connection_memory) >= least) return success();
+  const Failure failure =
+      bad("connection_memory: is " + std::to_string(config.connection_memory) + " bytes, expected at least " +
+          std::to_string(least) + ": a request with a body of http.body_bytes would not fit");
+  return at(place_of(config, "connection_memory"), failure);
+}
+
 bool is_beyond_loopback(const std::string& address) {
   const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(address);
   if (!endpoint.ok() || endpoint.value().kind != frontends::Endpoint::Kind::tcp) return false;
@@ -270,8 +293,10 @@ Result<Config> load_config(const ConfigSources& sources) {
     return bad("listen.http: is off and so are all other listeners: nothing would listen");
   }
   if (Status status = check_rules(config); !status.ok()) return status.failure();
+  if (Status status = check_time(config); !status.ok()) return status.failure();
   if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
   if (Status status = check_tls_settings(config); !status.ok()) return status.failure();
+  if (Status status = check_connection_memory(config); !status.ok()) return status.failure();
   if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {
     return bad("listen.admin: " + config.listen_admin + " is beyond loopback: set admin.tokens");
   }

@@ -57,6 +57,8 @@ struct Config {
   Duration redis_deadline{0};
   Duration redis_connect_timeout{0};
   std::string redis_time;
+  std::string redis_time_header;
+  Duration redis_time_bound{0};
   std::int64_t redis_connections = 0;
   std::int64_t redis_max_in_flight = 0;
   std::filesystem::path redis_tls_ca;    // empty: the system's authorities
@@ -65,6 +67,7 @@ struct Config {
   bool prefilter = true;
   std::int64_t loops = 0;               // 0: one for each core
   std::filesystem::path hash_key_file;  // empty: a new secret at each start, or the one that Redis keeps
+  std::int64_t connection_memory = 0;
   std::int64_t http_max_connections = 0;
   std::int64_t http_header_bytes = 0;
   std::int64_t http_body_bytes = 0;
@@ -72,6 +75,8 @@ struct Config {
   Duration http_message_timeout{0};
   bool http_legacy_headers = false;
   Duration drain_timeout{0};
+  Duration drain_grace{0};
+  std::string grpc_envoy_charging;
   std::vector<std::string> admin_tokens;  // empty: the admin listener asks for none
   std::string log_format;
   std::string log_level;
@@ -98,6 +103,9 @@ struct Config {
   std::string identity_jwt_header;
   bool identity_jwt_required = false;
   std::vector<NamedText> identity_routes;  // "GET /v1/items/{id}" and "item.read 3"
+  bool identity_case_sensitive = false;
+  std::string identity_trailing_slash;
+  std::string identity_encoded_slash;
   std::vector<std::string> identity_internal_networks;
   std::vector<NamedText> identity_traffic;  // kind of traffic and "header" or "header=value"
 

@@ -65,7 +65,14 @@ constexpr ConfigField kFields[] = {
     {"redis.connect_timeout", FieldKind::duration, &Config::redis_connect_timeout, "1s",
      "How long connecting, TLS and logging in may take together.", 10 * kMillisecond, kMinute},
     {"redis.time", FieldKind::choice, &Config::redis_time, "redis",
-     "Whose clock decides: redis, or node if all nodes keep the same time.", 0, 0, "redis|node"},
+     "Whose clock decides: redis; node, if all nodes keep the same time; or gateway, the time at which a trusted proxy "
+     "received the request (docs/time.md).",
+     0, 0, "redis|node|gateway"},
+    {"redis.time_header", FieldKind::text, &Config::redis_time_header, "x-request-start",
+     "With time: gateway, the header or gRPC metadata in which identity.trusted_proxies tell that time."},
+    {"redis.time_bound", FieldKind::duration, &Config::redis_time_bound, "5s",
+     "How far that time may be from the node's own clock; beyond it, the node's own clock counts.", kMillisecond,
+     kMinute},
     {"redis.connections", FieldKind::count, &Config::redis_connections, "1",
      "Connections to each Redis server, for each event loop.", 1, 64},
     {"redis.max_in_flight", FieldKind::count, &Config::redis_max_in_flight, "4096",
@@ -83,6 +90,10 @@ constexpr ConfigField kFields[] = {
      "secret while it is being rotated (docs/operating.md). Empty: beside the snapshot if "
      "there is one, else a new secret at each start; with Redis the one that is kept there, and then the server starts "
      "only when Redis answers."},
+    {"connection_memory", FieldKind::size, &Config::connection_memory, "256MiB",
+     "Most memory that the connections of all listeners take together, for requests and answers. At it, large requests "
+     "wait for a second and are then refused (503); small ones are still served.",
+     16 * kMiB, std::int64_t{1} << 42},
     {"http.max_connections", FieldKind::count, &Config::http_max_connections, "10000",
      "Connections open at once, on all loops together; more are closed at once.", 1, 1'000'000},
     {"http.header_bytes", FieldKind::size, &Config::http_header_bytes, "16KiB", "Most bytes of a request's headers.",
@@ -95,8 +106,17 @@ constexpr ConfigField kFields[] = {
      "A request must arrive, and its answer be taken, within this time.", kSecond / 10, kDay},
     {"http.legacy_headers", FieldKind::toggle, &Config::http_legacy_headers, "false",
      "Send X-RateLimit-Limit, -Remaining and -Reset too."},
+    {"grpc.envoy_charging", FieldKind::choice, &Config::grpc_envoy_charging, "each",
+     "What a call from Envoy with several descriptors charges when one is over its limit: the others (each), or none "
+     "(all_or_none), as envoyproxy/ratelimit does with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT.",
+     0, 0, "each|all_or_none"},
     {"drain_timeout", FieldKind::duration, &Config::drain_timeout, "10s",
      "How long SIGTERM waits for connections to finish.", 0, 60 * kMinute},
+    {"drain_grace", FieldKind::duration, &Config::drain_grace, "500ms",
+     "How long, within drain_timeout, open connections without a request stay open at SIGTERM: a request that was on "
+     "its "
+     "way is answered, with Connection: close. 0s: they are closed at once.",
+     0, 60 * kMinute},
     {"admin.tokens", FieldKind::list, &Config::admin_tokens, "",
      "Tokens, any of which /metrics asks for (Authorization: Bearer …). None: it asks for none, and must be on "
      "loopback."},
@@ -150,8 +170,16 @@ constexpr ConfigField kFields[] = {
      "Refuse requests without a token. One that does not hold up is refused either way."},
     {"identity.routes", FieldKind::pairs, &Config::identity_routes, "",
      "What requests do and cost: a method (or ANY) and a path pattern, then the action and, if not 1, the cost, such "
-     "as "
-     "GET /v1/items/{id}: item.read 3."},
+     "as GET /v1/items/{id}: item.read 3. End with ANY *: other, so that every request has an action."},
+    {"identity.case_sensitive", FieldKind::toggle, &Config::identity_case_sensitive, "false",
+     "Whether /Login is another route than /login. Only for applications that serve them as different paths."},
+    {"identity.trailing_slash", FieldKind::choice, &Config::identity_trailing_slash, "ignore",
+     "Whether /login/ has the route of /login (ignore) or not (strict).", 0, 0, "ignore|strict"},
+    {"identity.encoded_slash", FieldKind::choice, &Config::identity_encoded_slash, "refuse",
+     "What to do with %2F in a path: answer 400 (refuse), or take it for a part of its segment (keep) where neither "
+     "the "
+     "gateway nor the application decodes it.",
+     0, 0, "refuse|keep"},
     {"identity.internal_networks", FieldKind::list, &Config::identity_internal_networks, "",
      "Networks whose requests may say that they are no ordinary traffic."},
     {"identity.traffic", FieldKind::pairs, &Config::identity_traffic, "",

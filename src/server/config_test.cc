@@ -302,6 +302,16 @@ TEST_F(ConfigTest, TheReferenceInDeployIsCurrent) {
   EXPECT_EQ(text.str(), reference_config()) << "run: weir serve --print-config > deploy/weir.yaml";
 }
 
+TEST_F(ConfigTest, TheGatewaysTimeNeedsRedisAndAHeaderThatCanBe) {
+  EXPECT_EQ(fault("redis: {time: gateway}\n"), "weir.yaml:1:15: redis.time: is 'gateway', but the store is not Redis");
+  EXPECT_EQ(fault("redis: {time_header: \"x start\"}\n"),
+            "weir.yaml:1:22: redis.time_header: is 'x start', expected a header's name");
+  EXPECT_THAT(fault("redis: {time_header: \"\"}\n"), testing::HasSubstr("expected a header's name"));
+  EXPECT_THAT(fault("redis: {time: sundial}\n"), testing::HasSubstr("redis.time: is 'sundial'"));
+  EXPECT_THAT(fault("redis: {time_bound: 61s}\n"), testing::HasSubstr("redis.time_bound"));
+  EXPECT_THAT(fault("redis: {time_bound: 0s}\n"), testing::HasSubstr("redis.time_bound"));
+}
+
 TEST(ConfigValue, SizesAndTimesReadBackAsTheyWereWritten) {
   EXPECT_EQ(parse_size("64KiB", 0, 1 << 20).value(), 65536);
   EXPECT_EQ(parse_size("1 MB", 0, 1 << 20).value(), 1'000'000);

@@ -1,5 +1,7 @@
 #include "server/gateway_callers.h"
 
+#include "frontends/http/ingress_field.h"
+
 namespace weir::server {
 namespace {
 
@@ -40,7 +42,8 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest&
         "forward_auth_untrusted",
         "/v1/forward-auth was asked from outside identity.trusted_proxies: what it says of the client is not believed");
   }
-  return outcome(identity_->identify_forwarded(inbound, clock_.now(), attributes_), caller);
+  caller.ingress = http::ingress_of(request, peer, times_.get());
+  return outcome(identity_->identify_forwarded(inbound, clock_.wall(), attributes_), caller);
 }
 
 std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& request, http::Caller& caller) {
@@ -48,7 +51,7 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& req
   copy(request.headers, headers_);
   copy(request.gateway_fields, gateway_fields_);
   for (const identity::HeaderField& field : gateway_fields_) {
-    if (identity_->asks_gateway_for(field.name)) continue;
+    if (identity_->asks_gateway_for(field.name) || is_time(field)) continue;
     log_.warn("spop_argument_unused",
               "beside headers, an argument becomes an attribute only by identity.attributes, as gateway: and its name",
               {{"argument", field.name}});
@@ -63,9 +66,10 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& req
   // Without an address a peer would be a local one, and trusted.
   if (!inbound.peer) return refused(malformed("src"));
   const identity::Field host = identity::find_header(headers_, "host");
-  if (host.state == identity::Field::State::ambiguous) return refused(malformed("repeated_field"));
+  if (host.state == identity::Field::State::repeated) return refused(malformed("repeated_field"));
   inbound.host = host.value;
-  return outcome(identity_->identify(inbound, clock_.now(), attributes_), caller);
+  caller.ingress = ingress_said();
+  return outcome(identity_->identify(inbound, clock_.wall(), attributes_), caller);
 }
 
 void GatewayCallers::note(const MessageFault& fault) {
@@ -75,6 +79,21 @@ void GatewayCallers::note(const MessageFault& fault) {
   }
   log_.error("spop_message_unusable", "HAProxy's message is not what docs/haproxy.md says: its requests are refused",
              {{"cause", fault.text}});
+}
+
+bool GatewayCallers::is_time(const identity::HeaderField& field) const {
+  return times_ != nullptr && http::equal_ignoring_case(field.name, times_->field_name());
+}
+
+// HAProxy's own argument: like all that it says itself, believed.
+TimePoint GatewayCallers::ingress_said() {
+  if (times_ == nullptr) return {};
+  std::size_t count = 0;
+  std::string_view first;
+  for (const identity::HeaderField& field : gateway_fields_) {
+    if (is_time(field) && count++ == 0) first = field.value;
+  }
+  return times_->read_trusted(count, first);
 }
 
 // One load tells that nothing has changed.

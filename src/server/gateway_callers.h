@@ -6,12 +6,14 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "frontends/http/forward_auth.h"
 #include "frontends/spop/client_reader.h"
 #include "identity/caller/identity.h"
 #include "observe/log.h"
+#include "server/gateway_time.h"
 #include "server/identity_keeper.h"
 #include "weir/time.h"
 
@@ -19,7 +21,9 @@ namespace weir::server {
 
 class GatewayCallers final : public http::CallerReader, public frontends::spop::ClientReader {
  public:
-  GatewayCallers(IdentityKeeper& keeper, Clock& clock, observe::Log& log) : keeper_(keeper), clock_(clock), log_(log) {}
+  // `times` may be null: then gateways tell no time.
+  GatewayCallers(IdentityKeeper& keeper, Clock& clock, observe::Log& log, std::shared_ptr<GatewayTime> times = {})
+      : keeper_(keeper), clock_(clock), log_(log), times_(std::move(times)) {}
 
   // A gateway's request about another one: believed as far as the gateway is a trusted proxy.
   std::optional<http::CallerRefusal> read(const http::HttpRequest& request, const frontends::Peer& peer,
@@ -30,12 +34,15 @@ class GatewayCallers final : public http::CallerReader, public frontends::spop::
 
  private:
   void renew_identity();
+  bool is_time(const identity::HeaderField& field) const;
+  TimePoint ingress_said();
   http::CallerRefusal refused(const identity::Refusal& refusal);
   std::optional<http::CallerRefusal> outcome(const std::optional<identity::Refusal>& refusal, http::Caller& caller);
 
   IdentityKeeper& keeper_;
   Clock& clock_;
   observe::Log& log_;
+  const std::shared_ptr<GatewayTime> times_;
   std::uint64_t version_ = 0;
   std::shared_ptr<const identity::Identity> identity_;
   std::vector<identity::HeaderField> headers_;

@@ -1,6 +1,7 @@
 #include "server/identity_keeper.h"
 
 #include "server/identity_settings.h"
+#include "server/secret_warnings.h"
 
 namespace weir::server {
 
@@ -12,7 +13,13 @@ IdentityKeeper::IdentityKeeper(const Config& config, const identity::KeyRing& ke
 Status IdentityKeeper::load() {
   const Result<identity::IdentityOptions> options = identity_options(config_, keys_);
   if (!options.ok()) return options.failure();
-  return put(identity::Identity::create(options.value()));
+  Status loaded = put(identity::Identity::create(options.value()));
+  if (loaded.ok() && current()->has_requests_without_route()) {
+    log_.warn("routes_incomplete",
+              "requests that match none of identity.routes have no action and cost 1; add a last route such as "
+              "ANY *: other, and a rule for its action");
+  }
+  return loaded;
 }
 
 Status IdentityKeeper::reload() { return watches_.empty() ? success() : read_again(/*asked=*/true); }
@@ -23,6 +30,7 @@ Status IdentityKeeper::read_again(bool asked) {
   Status done = put(current()->reloaded());
   if (done.ok()) {
     told_.forget();
+    if (!asked) warn_about_identity_files(config_, log_);  // who asks for a reload looks at every secret
     log_.info("identity_loaded", "keys and revocations are read anew", {{"revoked", current()->revoked_count()}});
   } else if (told_.is_news(done.failure().message, seen) || asked) {
     log_.error("identity_rejected", "keys or revocations do not hold up: the last good ones stay",

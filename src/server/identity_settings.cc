@@ -109,6 +109,11 @@ Result<identity::IdentityOptions> identity_options(const Config& config, const i
     }
     options.routes.push_back(std::move(*route));
   }
+  options.paths.case_sensitive = config.identity_case_sensitive;
+  options.paths.trailing_slash = config.identity_trailing_slash == "strict" ? identity::TrailingSlash::strict
+                                                                            : identity::TrailingSlash::ignore;
+  options.paths.encoded_slash =
+      config.identity_encoded_slash == "keep" ? identity::EncodedSlash::keep : identity::EncodedSlash::refuse;
   options.internal_networks = config.identity_internal_networks;
   for (const NamedText& entry : config.identity_traffic) options.marks.push_back(read_mark(entry));
   return options;

@@ -60,7 +60,7 @@ Result<redis::RedisOptions> redis_options(const Config& config) {
   if (!url_says(url, "connections")) options.connections = static_cast<std::size_t>(config.redis_connections);
   if (!url_says(url, "in_flight")) options.max_in_flight = static_cast<std::size_t>(config.redis_max_in_flight);
   if (!url_says(url, "time")) {
-    options.time = config.redis_time == "node" ? redis::TimeSource::node : redis::TimeSource::redis;
+    options.time = redis::time_source_from_name(config.redis_time).value_or(redis::TimeSource::redis);
   }
   if (Status status = set_tls_files(config, options.tls); !status.ok()) return status.failure();
   return options;

@@ -22,16 +22,20 @@ std::chrono::microseconds present_spell(const redis::StoreStats& stats, steady_c
 
 }  // namespace
 
-// What the engine holds in place of the store, because the store must end before the engine does.
-class RedisStores::Door final : public Store {
+// What the engine holds in place of the store, because the store must end before the engine does. It tells the store
+// whose call it is, and the loop whose requests to leave unread for now.
+class RedisStores::Door final : public Store, public frontends::Backpressure {
  public:
-  explicit Door(std::unique_ptr<redis::RedisStore> store) : store_(std::move(store)) {}
+  Door(std::unique_ptr<redis::RedisStore> store, const frontends::Loop& loop) : store_(std::move(store)), loop_(loop) {}
 
   bool begin(StoreCall& call) override {
     if (store_ != nullptr) [[likely]]
-      return store_->begin(call);
+      return store_->begin(call, loop_.current_connection());
     call.status = Code::unavailable;
     return true;
+  }
+  bool holds_back(std::uint64_t connection) const override {
+    return store_ != nullptr && store_->holds_back(connection);
   }
   bool uses_tags() const override { return true; }
   bool immediate() const override { return false; }
@@ -42,18 +46,33 @@ class RedisStores::Door final : public Store {
 
  private:
   std::unique_ptr<redis::RedisStore> store_;
+  const frontends::Loop& loop_;
 };
 
 Result<std::unique_ptr<RedisStores>> RedisStores::open(frontends::Loops& loops, const redis::RedisOptions& options,
                                                        observe::Log& log) {
   std::unique_ptr<RedisStores> all(new RedisStores(log));
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    Result<std::unique_ptr<redis::RedisStore>> store = redis::RedisStore::open(
-        loops.io(i), options, [stores = all.get()](const redis::BreakerChange& change) { stores->on_change(change); });
+    Result<std::unique_ptr<redis::RedisStore>> store = redis::RedisStore::open(loops.io(i), options, all->listener());
     if (!store.ok()) return store.failure();
-    all->doors_.push_back(std::make_shared<Door>(std::move(store).value()));
+    all->doors_.push_back(std::make_shared<Door>(std::move(store).value(), loops.loop(i)));
+    loops.loop(i).set_backpressure(*all->doors_.back());
   }
   return all;
+}
+
+redis::StoreListener RedisStores::listener() {
+  redis::StoreListener listener;
+  listener.on_breaker = [this](const redis::BreakerChange& change) { on_change(change); };
+  listener.on_connect_failed = [this](const std::string& server, const redis::Trouble& trouble) {
+    on_connect_failed(server, trouble);
+  };
+  listener.on_connected = [this](const std::string& server) { on_connected(server); };
+  listener.on_bad_bucket = [this](const std::string& key, const std::string& why, std::uint64_t others) {
+    log_.error("store_bad_bucket", "a bucket in Redis cannot be used: on_store_failure decides for it; delete the key",
+               {{"key", key}, {"reason", why}, {"others", others}});
+  };
+  return listener;
 }
 
 RedisStores::~RedisStores() { close(); }
@@ -122,18 +141,36 @@ void RedisStores::on_change(const redis::BreakerChange& change) {
   const std::lock_guard lock(mutex_);
   if (change.state == redis::BreakerState::closed) return look_for_recovery();
   if (!down_since_) down_since_ = steady_clock::now();
-  if (named_.size() >= kMaxNamed || !named_.insert(change.server).second) return;
-  log_.error("store_unavailable", "Redis does not answer: the rules' on_store_failure decides until it does",
-             {{"server", change.server}, {"reason", change.reason}});
+  // Told once for each server, and again when it turns out that something else is wrong than that it is away.
+  const std::string_view what = redis::is_away(change.trouble.cause) ? "away" : cause_word(change.trouble.cause);
+  if (told_.size() >= kMaxTold || !told_.emplace(change.server, what).second) return;
+  log_.error("store_unavailable", "Redis cannot be used: the rules' on_store_failure decides until it can",
+             {{"server", change.server}, {"cause", cause_word(change.trouble.cause)}, {"reason", change.trouble.said}});
+}
+
+// Whoever has mistyped a password wants to know before the first request comes.
+void RedisStores::on_connect_failed(const std::string& server, const redis::Trouble& trouble) {
+  const std::lock_guard lock(mutex_);
+  const char* const cause = cause_word(trouble.cause);
+  if (not_connected_.size() >= kMaxTold || !not_connected_.emplace(server, cause).second) return;
+  log_.warn("store_connect_failed", "no connection to Redis",
+            {{"server", server}, {"cause", cause}, {"reason", trouble.said}});
+}
+
+void RedisStores::on_connected(const std::string& server) {
+  const std::lock_guard lock(mutex_);
+  const auto told = std::erase_if(not_connected_, [&](const auto& each) { return each.first == server; });
+  if (told > 0) log_.info("store_connected", "connected to Redis", {{"server", server}});
 }
 
 void RedisStores::look_for_recovery() {
   if (!down_since_ || open_breaker()) return;
   const auto lasted = std::chrono::duration_cast<std::chrono::milliseconds>(steady_clock::now() - *down_since_);
+  const bool one_server = !told_.empty() && told_.begin()->first == told_.rbegin()->first;
   log_.info("store_recovered", "Redis answers again",
-            {{"server", named_.size() == 1 ? *named_.begin() : "all"}, {"after_ms", lasted.count()}});
+            {{"server", one_server ? told_.begin()->first : "all"}, {"after_ms", lasted.count()}});
   down_since_.reset();
-  named_.clear();
+  told_.clear();
   recovered_ = true;
 }
 

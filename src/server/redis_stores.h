@@ -1,5 +1,6 @@
 // RedisStores: one Redis store for each loop, and what they have to tell together: health, figures, and one log line
-// when Redis goes out of use and one when it is back, however many loops notice.
+// when Redis goes out of use and one when it is back, however many loops notice. It also lets the stores tell client
+// connections apart, and holds back those that ask for more than their share.
 //
 // open() before the loops run. close() after they have stopped: it fails what is still in flight, which the engines
 // must live to answer. The rest may be called from any thread in between. Borrows the loops and the log.
@@ -12,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontends/transport/loops.h"
@@ -53,18 +55,23 @@ class RedisStores {
  private:
   class Door;
   using SteadyTime = std::chrono::steady_clock::time_point;
-  static constexpr std::size_t kMaxNamed = 64;  // servers logged in one outage
+  static constexpr std::size_t kMaxTold = 64;  // servers and causes logged in one outage
 
   explicit RedisStores(observe::Log& log) : log_(log) {}
+  redis::StoreListener listener();
   void on_change(const redis::BreakerChange& change);
+  void on_connect_failed(const std::string& server, const redis::Trouble& trouble);
+  void on_connected(const std::string& server);
   void look_for_recovery();
 
   observe::Log& log_;
   std::vector<std::shared_ptr<Door>> doors_;  // constant once open
 
   std::mutex mutex_;
-  std::optional<SteadyTime> down_since_;  // guarded by mutex_, like all below
-  std::set<std::string> named_;           // servers whose failure is logged
+  std::optional<SteadyTime> down_since_;                       // guarded by mutex_, like all below
+  using Told = std::set<std::pair<std::string, std::string>>;  // server and cause
+  Told told_;                                                  // of this outage
+  Told not_connected_;                                         // since the server was connected to
   bool recovered_ = false;
 };
 

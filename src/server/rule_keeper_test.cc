@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
@@ -33,16 +34,17 @@ class RuleKeeperTest : public testing::Test {
     const auto rules = keeper.book()->current();
     return rules->rules().size() == 1 ? std::string(rules->rules()[0].name.id) : "other";
   }
-  int refusals() const {
+  int events(const std::string& name) const {
     const std::string text = log_.text();
+    const std::string event = "\"event\":\"" + name + "\"";
     int count = 0;
-    for (std::size_t at = 0; (at = text.find("\"event\":\"rules_rejected\"", at)) != std::string::npos; ++at) ++count;
+    for (std::size_t at = 0; (at = text.find(event, at)) != std::string::npos; ++at) ++count;
     return count;
   }
-  // A change is taken up at the second look that sees it unchanged.
-  void poll_twice(RuleKeeper& keeper) {
-    keeper.poll();
-    keeper.poll();
+  int refusals() const { return events("rules_rejected"); }
+  // A change is taken up when it has come to rest.
+  void poll_enough(RuleKeeper& keeper) {
+    for (int i = 0; i <= rules::FileWatch::kQuietLooks; ++i) keeper.poll();
   }
 
   fs::path folder_;
@@ -60,18 +62,18 @@ TEST_F(RuleKeeperTest, TakesUpAnInPlaceWriteARenameAndASymlinkSwap) {
   EXPECT_EQ(in_force(keeper), "first");
 
   write(file, rules_with("written-in-place"));
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(in_force(keeper), "written-in-place");
 
   write(folder_ / "fresh", rules_with("renamed-over"));
   fs::rename(folder_ / "fresh", file);
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(in_force(keeper), "renamed-over");
 
   for (const char* version : {"v1.yaml", "v2.yaml"}) {
     fs::create_symlink(version, folder_ / "link");
     fs::rename(folder_ / "link", file);
-    poll_twice(keeper);
+    poll_enough(keeper);
   }
   EXPECT_EQ(in_force(keeper), "linked-two");
   EXPECT_EQ(keeper.book()->successes(), 5u);
@@ -83,16 +85,16 @@ TEST_F(RuleKeeperTest, BadRulesAreLoggedAndTheLastGoodOnesStay) {
   RuleKeeper keeper(file, clock_, log_.log());
   ASSERT_TRUE(keeper.load().ok());
   write(file, "version: 1\nrules:\n  - {id: bad, limt: 5}\n");
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(in_force(keeper), "good");
   EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"rules_rejected\""));
   EXPECT_THAT(log_.text(), HasSubstr("limt"));
   EXPECT_FALSE(keeper.reload().ok()) << "SIGHUP does not make it better";
   fs::remove(file);
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(in_force(keeper), "good");
   write(file, rules_with("good-again"));
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(in_force(keeper), "good-again");
   EXPECT_EQ(keeper.book()->failures(), 3u);
 }
@@ -107,25 +109,148 @@ TEST_F(RuleKeeperTest, TheWatchDoesNotRepeatWhatWasSaidAndARequestIsAlwaysAnswer
   write(file, bad);
   EXPECT_FALSE(keeper.reload().ok());
   EXPECT_EQ(refusals(), 1) << "SIGHUP is answered";
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(refusals(), 1) << "and the watch, which sees the same edit, has nothing to add";
   EXPECT_FALSE(keeper.reload().ok());
-  EXPECT_EQ(refusals(), 2) << "whoever asks again is answered again";
+  EXPECT_EQ(refusals(), 2) << "who asks again is answered again";
   write(folder_ / "again", bad);
   fs::rename(folder_ / "again", file);
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(refusals(), 2) << "the same text once more is no news";
   write(file, bad + "# another edit\n");
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(refusals(), 3) << "other text is, with the same fault too";
   EXPECT_EQ(keeper.book()->failures(), 5u) << "every attempt is counted";
 
   write(file, rules_with("good-again"));
-  poll_twice(keeper);
+  poll_enough(keeper);
   write(file, bad + "# another edit\n");
-  poll_twice(keeper);
+  poll_enough(keeper);
   EXPECT_EQ(refusals(), 4) << "good rules in between make the old fault new";
   EXPECT_THAT(log_.text(), HasSubstr("the last good ones stay"));
+}
+
+TEST_F(RuleKeeperTest, AGoodEditIsLoadedOnceWhoeverSeesItFirst) {
+  const fs::path file = folder_ / "rules.yaml";
+  write(file, rules_with("first"));
+  RuleKeeper keeper(file, clock_, log_.log());
+  ASSERT_TRUE(keeper.load().ok());
+  write(file, rules_with("signal-first"));
+  EXPECT_TRUE(keeper.reload().ok());
+  poll_enough(keeper);
+  EXPECT_EQ(events("rules_loaded"), 2) << "the watch has nothing to add";
+  write(file, rules_with("watch-first"));
+  poll_enough(keeper);
+  EXPECT_EQ(events("rules_unchanged"), 0);
+  EXPECT_TRUE(keeper.reload().ok());
+  EXPECT_EQ(events("rules_loaded"), 3);
+  EXPECT_EQ(events("rules_unchanged"), 1) << "who asks is answered";
+  EXPECT_EQ(in_force(keeper), "watch-first");
+  EXPECT_EQ(keeper.book()->successes(), 3u);
+}
+
+// No descriptor can be opened while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~NoDescriptors() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(RuleKeeperTest, AReadErrorThatMayPassIsTriedAgainAtGrowingIntervals) {
+  const fs::path file = folder_ / "rules.yaml";
+  write(file, rules_with("first"));
+  RuleKeeper keeper(file, clock_, log_.log());
+  ASSERT_TRUE(keeper.load().ok());
+  write(file, rules_with("second"));
+  {
+    const NoDescriptors limited;
+    poll_enough(keeper);
+    EXPECT_EQ(keeper.book()->failures(), 1u);
+    EXPECT_TRUE(keeper.retrying());
+    keeper.poll();
+    EXPECT_EQ(keeper.book()->failures(), 1u) << "not before its time";
+    Duration wait = RuleKeeper::kFirstRetry;
+    for (std::uint64_t failures = 2; failures < 12; ++failures) {
+      clock_.advance(wait - Duration(1));
+      keeper.poll();
+      EXPECT_EQ(keeper.book()->failures(), failures - 1);
+      clock_.advance(Duration(1));
+      keeper.poll();
+      EXPECT_EQ(keeper.book()->failures(), failures);
+      wait = std::min(2 * wait, RuleKeeper::kLastRetry);
+    }
+    EXPECT_EQ(wait, RuleKeeper::kLastRetry);
+    EXPECT_EQ(refusals(), 1) << "told once";
+    EXPECT_THAT(log_.text(), HasSubstr("trying again"));
+    EXPECT_THAT(keeper.book()->last_error(), HasSubstr("Too many open files"));
+  }
+  EXPECT_EQ(in_force(keeper), "first");
+  clock_.advance(RuleKeeper::kLastRetry);
+  keeper.poll();
+  EXPECT_EQ(in_force(keeper), "second");
+  EXPECT_FALSE(keeper.retrying());
+  EXPECT_EQ(keeper.book()->last_error(), "");
+  clock_.advance(std::chrono::hours(1));
+  poll_enough(keeper);
+  EXPECT_EQ(keeper.book()->successes() + keeper.book()->unchanged(), 2u) << "that was all";
+}
+
+TEST_F(RuleKeeperTest, AnotherEditOrASignalEndsTheWaitAndMistakesAreNotTriedAgain) {
+  const fs::path file = folder_ / "rules.yaml";
+  write(file, rules_with("first"));
+  RuleKeeper keeper(file, clock_, log_.log());
+  ASSERT_TRUE(keeper.load().ok());
+  write(file, rules_with("second"));
+  {
+    const NoDescriptors limited;
+    poll_enough(keeper);
+    clock_.advance(RuleKeeper::kFirstRetry);
+    keeper.poll();
+  }
+  write(file, rules_with("third"));
+  poll_enough(keeper);
+  EXPECT_EQ(in_force(keeper), "third") << "the clock has not moved";
+  {
+    const NoDescriptors limited;
+    EXPECT_FALSE(keeper.reload().ok());
+    EXPECT_TRUE(keeper.retrying());
+  }
+  EXPECT_TRUE(keeper.reload().ok());
+  EXPECT_FALSE(keeper.retrying());
+
+  write(file, "version: 1\nrules:\n  - {id: bad, limt: 5}\n");
+  poll_enough(keeper);
+  EXPECT_FALSE(keeper.retrying());
+  fs::remove(file);
+  poll_enough(keeper);
+  EXPECT_FALSE(keeper.retrying()) << "the watch sees when it is back";
+}
+
+TEST_F(RuleKeeperTest, LabelsFollowTheRulesAndTooManyAreTold) {
+  const fs::path file = folder_ / "rules.yaml";
+  const auto many = [](int first, int count) {
+    std::string text = "version: 1\nrules:\n  - {id: idle, mode: off, limit: 5, window: 1h}\n";
+    for (int i = first; i < first + count; ++i) {
+      text += "  - {id: r" + std::to_string(i) + ", per: [tenant], limit: 5, window: 1h}\n";
+    }
+    return text;
+  };
+  write(file, many(0, 1'003));
+  RuleKeeper keeper(file, clock_, log_.log());
+  ASSERT_TRUE(keeper.load().ok());
+  EXPECT_EQ(keeper.labels()->table()->without_label, 3u) << "a rule that is off needs none";
+  EXPECT_EQ(events("rules_without_label"), 1);
+  write(file, many(2'000, 1'000));
+  ASSERT_TRUE(keeper.reload().ok());
+  EXPECT_EQ(keeper.labels()->table()->without_label, 0u) << "those before them have given theirs back";
+  EXPECT_EQ(events("rules_without_label"), 1);
 }
 
 TEST_F(RuleKeeperTest, RulesThatAreBadAtTheStartAreFinal) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "observe/log.h"
+#include "server/memory_return.h"
 #include "server/quickstart.h"
 #include "server/server.h"
 
@@ -46,6 +47,7 @@ void greet(const Server& server, const Config& config, std::ostream& out) {
 }  // namespace
 
 Status serve(const Config& config, const Console& console) {
+  return_large_blocks();
   // Blocked in all threads that start from here on, and taken one by one below.
   const sigset_t signals = served_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);

@@ -17,43 +17,46 @@
 #include "frontends/http/status_counts.h"
 #include "frontends/resp/resp_protocol.h"
 #include "frontends/spop/spop_protocol.h"
+#include "frontends/transport/login_guard.h"
 #include "frontends/transport/loops.h"
 #include "observe/decision_counters.h"
 #include "observe/decision_log.h"
 #include "observe/json_text.h"
 #include "observe/metrics.h"
 #include "server/admin_routes.h"
+#include "server/clock_watch.h"
+#include "server/envoy_settings.h"
 #include "server/gateway_callers.h"
+#include "server/gateway_time.h"
 #include "server/housekeeping.h"
 #include "server/identity_keeper.h"
+#include "server/listener_settings.h"
+#include "server/memory_return.h"
 #include "server/port_probe.h"
 #include "server/proxy_preamble.h"
 #include "server/redis_settings.h"
 #include "server/redis_stores.h"
 #include "server/rule_keeper.h"
+#include "server/secret_warnings.h"
 #include "server/secrets.h"
 #include "server/shared_hash_key.h"
 #include "server/snapshot_keeper.h"
 #include "server/tls_keeper.h"
 #include "server/version.h"
 #include "stores/memory/memory_store.h"
-#include "stores/redis/exactness.h"
 
 namespace weir::server {
 namespace {
 
 // What the failure policy `local` counts in while the store does not answer.
 constexpr std::size_t kFallbackBytes = std::size_t{16} << 20;
-// The largest body where none is expected.
-constexpr std::int64_t kMaxIdleBody = 64 << 10;
-// Room in a connection's buffer beside headers and body.
-constexpr std::size_t kSpareInput = http::kMaxChunkOverhead + 4096;
 // How much of a rules error /readyz shows.
 constexpr std::size_t kShownError = 2048;
 
-constexpr Duration kResyncPeriod = std::chrono::seconds(1);
+constexpr Duration kClockPeriod = std::chrono::seconds(1);
 constexpr Duration kSweepPeriod = std::chrono::milliseconds(10);
 constexpr std::size_t kSlotsPerSweep = 8192;
+constexpr Duration kMemoryReturnPeriod = std::chrono::seconds(1);
 constexpr Duration kWatchPeriod = std::chrono::milliseconds(250);
 // How long housekeeping waits to see that Redis still has the hash key.
 constexpr Duration kHashKeyRecheckPatience = std::chrono::milliseconds(500);
@@ -64,46 +67,8 @@ std::size_t loop_count(const Config& config) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
-// Redis counts some allowances exactly only up to a bound; rules beyond it are refused rather than miscounted.
-rules::AllowanceCheck allowance_check(const Config& config) {
-  if (!uses_redis(config)) return {};
-  return redis::redis_supports;
-}
-
 std::shared_ptr<stores::MemoryStore> make_memory_store(std::size_t max_bytes) {
   return std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
-}
-
-grpc::RlsOptions rls_options(const Config& config, engine::Engine& engine) {
-  grpc::RlsOptions options;
-  options.legacy_headers = config.http_legacy_headers;
-  options.find_replaced = [&engine](std::span<const Request> requests, std::span<bool> replaced) {
-    engine.find_replaced(requests, replaced);
-  };
-  return options;
-}
-
-frontends::Limits connection_limits(const Config& config) {
-  frontends::Limits limits;
-  limits.input_bytes = static_cast<std::size_t>(config.http_header_bytes + config.http_body_bytes) + kSpareInput;
-  limits.connections = static_cast<std::size_t>(config.http_max_connections);
-  limits.idle_timeout = config.http_idle_timeout;
-  limits.message_timeout = config.http_message_timeout;
-  limits.write_timeout = config.http_message_timeout;
-  return limits;
-}
-
-http::HttpLimits message_limits(const Config& config) {
-  http::HttpLimits limits;
-  limits.header_bytes = static_cast<std::size_t>(config.http_header_bytes);
-  limits.request_line_bytes = std::min(limits.request_line_bytes, limits.header_bytes);
-  limits.body_bytes = static_cast<std::size_t>(std::min(config.http_body_bytes, kMaxIdleBody));
-  return limits;
-}
-
-// A frame carries a client's headers, so what these may have it must have room for.
-std::uint32_t spop_frame_bytes(const Config& config) {
-  return std::max(frontends::spop::kMaxFrameBytes, static_cast<std::uint32_t>(config.http_header_bytes));
 }
 
 }  // namespace
@@ -117,6 +82,8 @@ struct Server::Parts {
   std::shared_ptr<Observer> observer(std::shared_ptr<observe::DecisionCounters> counts);
   void make_rotating(const LimiterOptions& decider);
   Limiter& limiter(std::size_t loop);
+  engine::Engine* incoming_engine(std::size_t loop) { return incoming.empty() ? nullptr : incoming[loop].get(); }
+  std::shared_ptr<GatewayTime> gateway_time();
   Status listen();
   Status listen_on(std::string_view name, const std::string& address,
                    std::function<frontends::ProtocolFactory(std::size_t)> protocols);
@@ -133,18 +100,26 @@ struct Server::Parts {
   RuleKeeper rules;
   IdentityKeeper identity;
   TlsKeeper tls;
+  ClockWatch clock_watch;
+  bool with_gateway_time = false;
+  GatewayTimeCounts gateway_times;
   const std::shared_ptr<stores::MemoryStore> fallback;
   const std::shared_ptr<stores::MemoryStore> store;  // the one in this process: with Redis, the fallback
   SnapshotKeeper snapshot;
   std::unique_ptr<observe::Log> decision_lines;                      // null: no decision is logged
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters;  // one for each loop, like the engines
-  std::vector<std::unique_ptr<engine::Engine>> engines;              // these decide
-  std::vector<std::unique_ptr<engine::Engine>> incoming;             // during a rotation: those of the current key
-  std::vector<std::unique_ptr<engine::RotatingLimiter>> rotating;    // during a rotation: both
-  std::vector<std::shared_ptr<http::StatusCounts>> statuses;         // of the HTTP API, one for each loop
+  const std::shared_ptr<engine::BucketGenerations> generations =
+      std::make_shared<engine::BucketGenerations>();               // shared by all engines
+  std::vector<std::unique_ptr<engine::Engine>> engines;            // these decide
+  std::vector<std::unique_ptr<engine::Engine>> incoming;           // during a rotation: those of the current key
+  std::vector<std::unique_ptr<engine::RotatingLimiter>> rotating;  // during a rotation: both
+  std::vector<std::shared_ptr<http::StatusCounts>> statuses;       // of the HTTP API, one for each loop
   std::unique_ptr<observe::Metrics> metrics;
   std::atomic<bool> draining{false};
   std::vector<std::pair<std::string, std::string>> addresses;  // of the listeners, by name, in order
+  const std::shared_ptr<frontends::LoginGuard> logins;
+  const std::shared_ptr<frontends::ConnectionMemory> memory;  // of the connections of all listeners
+  MemoryReturn memory_return;
   std::unique_ptr<frontends::resp::RespService> resp;
   frontends::Loops loops;              // stopped before what its handlers use goes away
   std::unique_ptr<RedisStores> redis;  // null: the memory store; it lives on the loops
@@ -157,13 +132,17 @@ Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> proce
       clock(std::move(process_clock)),
       log(to),
       keys(ring),
-      started(clock->now()),
-      rules(config.rules_path, *clock, log, allowance_check(config), *rules::format_from_name(config.rules_format)),
+      started(clock->wall()),
+      rules(config.rules_path, *clock, log, {}, *rules::format_from_name(config.rules_format)),
       identity(config, keys, log),
       tls(log),
+      clock_watch(log),
       fallback(make_memory_store(kFallbackBytes)),
       store(uses_redis(config) ? fallback : make_memory_store(static_cast<std::size_t>(config.memory_max_bytes))),
       snapshot(*store, uses_redis(config) ? std::filesystem::path() : config.memory_snapshot, keys, log),
+      logins(make_login_guard(clock, log)),
+      memory(std::make_shared<frontends::ConnectionMemory>(static_cast<std::size_t>(config.connection_memory))),
+      memory_return(*memory),
       loops(loop_count(config)) {}
 
 // Calls that still wait for Redis are answered by the engines, so those end last.
@@ -177,6 +156,7 @@ Status Server::Parts::make_engines() {
   if (uses_redis(config)) {
     const Result<redis::RedisOptions> options = redis_options(config);
     if (!options.ok()) return options.failure();
+    with_gateway_time = options.value().time == redis::TimeSource::gateway;
     Result<std::unique_ptr<RedisStores>> stores = RedisStores::open(loops, options.value(), log);
     if (!stores.ok()) return stores.failure();
     redis = std::move(stores).value();
@@ -184,7 +164,7 @@ Status Server::Parts::make_engines() {
   std::vector<const observe::DecisionCounters*> borrowed;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     statuses.push_back(std::make_shared<http::StatusCounts>());
-    counters.push_back(std::make_shared<observe::DecisionCounters>());
+    counters.push_back(std::make_shared<observe::DecisionCounters>(rules.labels()));
     borrowed.push_back(counters.back().get());
     LimiterOptions options;
     if (redis != nullptr) {
@@ -196,12 +176,10 @@ Status Server::Parts::make_engines() {
     options.observer = observer(counters.back());
     options.hash_key = keys.previous.value_or(keys.current);
     options.prefilter = config.prefilter;
-    engines.push_back(std::make_unique<engine::Engine>(rules.book(), options, fallback));
+    engines.push_back(std::make_unique<engine::Engine>(rules.book(), options, fallback, generations));
     if (keys.previous) make_rotating(options);
   }
-  metrics = std::make_unique<observe::Metrics>(
-      std::move(borrowed), [this](std::uint32_t ordinal) { return rules.book()->names().id_of(ordinal); },
-      [this] { return facts(); });
+  metrics = std::make_unique<observe::Metrics>(std::move(borrowed), rules.labels(), [this] { return facts(); });
   return success();
 }
 
@@ -226,13 +204,19 @@ void Server::Parts::make_rotating(const LimiterOptions& decider) {
   LimiterOptions options = decider;
   options.observer = nullptr;
   options.hash_key = keys.current;
-  incoming.push_back(std::make_unique<engine::Engine>(rules.book(), std::move(options), fallback));
+  incoming.push_back(std::make_unique<engine::Engine>(rules.book(), std::move(options), fallback, generations));
   rotating.push_back(std::make_unique<engine::RotatingLimiter>(*engines.back(), *incoming.back()));
 }
 
 Limiter& Server::Parts::limiter(std::size_t loop) {
   if (rotating.empty()) return *engines[loop];
   return *rotating[loop];
+}
+
+// For one loop; null unless requests are to be counted by their gateway's time.
+std::shared_ptr<GatewayTime> Server::Parts::gateway_time() {
+  if (!with_gateway_time) return nullptr;
+  return std::make_shared<GatewayTime>(gateway_time_options(config), identity, *clock, log, gateway_times);
 }
 
 Status Server::Parts::listen_on(std::string_view name, const std::string& address,
@@ -248,6 +232,9 @@ Status Server::Parts::listen_on(std::string_view name, const std::string& addres
   options.limits = connection_limits(config);
   options.protocols = std::move(protocols);
   options.tls = tls.context_for(name);
+  options.name = name;
+  options.logins = logins;
+  options.memory = memory;
   options.local_mode = static_cast<unsigned>(std::stoul(config.listen_unix_mode, nullptr, 8));
   const auto& proxied = config.listen_proxy_protocol;
   if (std::find(proxied.begin(), proxied.end(), name) != proxied.end()) {
@@ -267,39 +254,47 @@ Status Server::Parts::listen() {
   api.batch_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
   api.health = [this] { return health(false); };
   const auto http = [&, this](std::size_t loop) {
-    api.callers = std::make_shared<GatewayCallers>(identity, *clock, log);
+    const std::shared_ptr<GatewayTime> times = gateway_time();
+    api.callers = std::make_shared<GatewayCallers>(identity, *clock, log, times);
+    api.times = times;
     const std::shared_ptr<http::Router> router = http::make_api_router(limiter(loop), api);
-    grpc::add_rls_route(*router, limiter(loop), rls_options(config, *engines[loop]), api.check_body_bytes);
+    grpc::add_rls_route(*router, limiter(loop), rls_options(config, *engines[loop], incoming_engine(loop)),
+                        api.check_body_bytes, times);
     return http::http_protocols(router, message_limits(config), clock, statuses[loop]);
   };
 
   grpc::GrpcOptions grpc_options;
-  grpc_options.clock = clock;
+  grpc_options.clock = std::make_shared<SteadyClock>();
   grpc_options.ready = [this] { return !draining.load(std::memory_order_relaxed); };
   const auto grpc = [grpc_options, this](std::size_t loop) mutable {
-    grpc_options.rls = rls_options(config, *engines[loop]);
+    grpc_options.rls = rls_options(config, *engines[loop], incoming_engine(loop));
+    grpc_options.times = gateway_time();
     return grpc::grpc_protocols(limiter(loop), grpc_options);
   };
 
   const Result<std::string> password = read_resp_password(config);
   if (!password.ok()) return password.failure();
-  resp = std::make_unique<frontends::resp::RespService>(
-      frontends::resp::RespOptions{.password = password.value(), .user = "default", .version = std::string(kVersion)});
+  resp = std::make_unique<frontends::resp::RespService>(frontends::resp::RespOptions{.password = password.value(),
+                                                                                     .user = "default",
+                                                                                     .version = std::string(kVersion),
+                                                                                     .listener = "resp",
+                                                                                     .logins = logins});
   const auto redis_protocol = [this](std::size_t loop) -> frontends::ProtocolFactory {
     return [this, loop](frontends::Link& link) { return resp->serve(link, limiter(loop)); };
   };
 
   const auto spop = [this](std::size_t loop) -> frontends::ProtocolFactory {
     frontends::spop::SpopOptions options;
-    options.clients = std::make_shared<GatewayCallers>(identity, *clock, log);
+    options.clients = std::make_shared<GatewayCallers>(identity, *clock, log, gateway_time());
     options.max_frame_bytes = spop_frame_bytes(config);
     return [this, loop, options](frontends::Link& link) {
       return std::make_unique<frontends::spop::SpopProtocol>(link, limiter(loop), options);
     };
   };
   const auto admin = [this](std::size_t) {
-    return http::http_protocols(make_admin_router({*metrics, config.admin_tokens, [this] { return health(true); }}),
-                                message_limits(config), clock);
+    return http::http_protocols(
+        make_admin_router({*metrics, config.admin_tokens, [this](bool details) { return health(details); }, logins}),
+        message_limits(config), clock);
   };
 
   if (Status done = listen_on("http", config.listen_http, http); !done.ok()) return done;
@@ -310,7 +305,8 @@ Status Server::Parts::listen() {
 }
 
 void Server::Parts::keep_house() {
-  housekeeping.add(kResyncPeriod, [this] { clock->resync(); });
+  housekeeping.add(kClockPeriod, [this] { clock_watch.poll(clock->read(), clock->steps().followed); });
+  housekeeping.add(kMemoryReturnPeriod, [this] { memory_return.poll(); });
   housekeeping.add(kSweepPeriod, [this] { store->sweep(clock->now(), kSlotsPerSweep); });
   housekeeping.add(kWatchPeriod, [this] {
     rules.poll();
@@ -351,6 +347,7 @@ http::HealthReport Server::Parts::health(bool with_details) const {
   report.details = std::string("{\"ready\":") + (report.ready ? "true" : "false");
   report.details += std::string(",\"draining\":") + (report.ready ? "false" : "true");
   report.details += std::string(",\"rules\":{\"current\":") + (error.empty() ? "true" : "false");
+  if (rules.retrying()) report.details += ",\"retrying\":true";
   if (with_details) {
     report.details += ",\"loaded\":" + std::to_string(rules.book()->current()->rules().size());
     if (!error.empty()) {
@@ -382,6 +379,7 @@ observe::Facts Server::Parts::facts() const {
   facts.started = started;
   facts.reloads_succeeded = rules.book()->successes();
   facts.reloads_failed = rules.book()->failures();
+  facts.reloads_unchanged = rules.book()->unchanged();
   facts.rules_last_success = rules.book()->last_success();
   facts.rules_current = rules.book()->last_error().empty();
   facts.rules_loaded = rules.book()->current()->rules().size();
@@ -393,6 +391,7 @@ observe::Facts Server::Parts::facts() const {
   facts.store_expired = stats.swept;
   facts.store_evictions = stats.evicted_idle;
   facts.store_refused_newcomers = stats.refused_newcomers;
+  facts.store_coarse_charges = stats.coarse_charges;
   facts.snapshots_saved = snapshot.saved();
   facts.snapshots_failed = snapshot.failed();
   for (const auto& engine : engines) facts.local_denials += engine->local_denials();
@@ -416,11 +415,21 @@ observe::Facts Server::Parts::facts() const {
                            {"unauthenticated", identity.refused(Kind::unauthenticated)},
                            {"revoked_key", identity.refused(Kind::blocked)}};
   facts.identity_current = identity.last_error().empty();
+  for (const frontends::LoginGuard::Count& each : logins->counts()) {
+    facts.failed_logins.push_back({each.listener, each.kind, each.count});
+  }
   const frontends::Counters connections = loops.total();
   facts.connections_open = connections.open;
   facts.connections_accepted = connections.accepted;
   facts.connections_refused = connections.refused;
   facts.connections_timed_out = connections.timed_out;
+  facts.clock_ahead = clock->read().ahead;
+  facts.clock_steps_forward = clock->steps().forward;
+  facts.clock_steps_backward = clock->steps().backward;
+  facts.gateway_times = gateway_time_facts(with_gateway_time, gateway_times);
+  facts.connection_bytes = memory->used();
+  facts.connection_max_bytes = memory->limit();
+  facts.connection_memory_refusals = memory->refused();
   const std::int64_t decision_lines_dropped = decision_lines == nullptr ? 0 : decision_lines->suppressed();
   facts.log_lines_suppressed = static_cast<std::uint64_t>(log.suppressed() + decision_lines_dropped);
   return facts;
@@ -442,9 +451,10 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_
   }
   // The addresses first: a second server started by mistake must not touch the snapshot of the first.
   if (Status listening = parts->listen(); !listening.ok()) return listening.failure();
-  parts->snapshot.load(parts->clock->now());
+  if (Status loaded = parts->snapshot.load(parts->clock->now()); !loaded.ok()) return loaded.failure();
   parts->keep_house();
   parts->loops.start();
+  warn_about_secrets(config, log);
   if (keys.value().previous) {
     log.info("hash_key_rotation",
              "subjects are counted under two hash keys: drop the second one when the longest window has passed");
@@ -464,6 +474,7 @@ const std::string& Server::address(std::string_view listener) const {
   return found->second;
 }
 Status Server::reload() {
+  warn_about_secrets(parts_->config, parts_->log);
   const Status keys = parts_->identity.reload();
   const Status certificates = parts_->tls.reload();
   Status rules = parts_->rules.reload();
@@ -474,7 +485,7 @@ void Server::drain() {
   if (parts_->draining.exchange(true)) return;
   const Duration limit = parts_->config.drain_timeout;
   parts_->log.info("draining", "finishing what is begun", {{"timeout_ms", ceil_ms(limit)}});
-  parts_->loops.drain(limit);
+  parts_->loops.drain(limit, parts_->config.drain_grace);
   parts_->housekeeping.stop();
   if (parts_->redis != nullptr) parts_->redis->close();
   parts_->snapshot.save();

@@ -230,6 +230,15 @@ TEST_F(ServerTest, ADamagedSnapshotIsReportedAndIgnored) {
   EXPECT_EQ(check("acme"), 200);
 }
 
+TEST_F(ServerTest, ASnapshotThatIsNoRegularFileStopsTheStart) {
+  config_.memory_snapshot = folder_ / "buckets";
+  fs::create_directory(folder_ / "buckets");
+  const Failure failure = start_fails();
+  EXPECT_EQ(failure.code, Code::invalid_argument);
+  EXPECT_EQ(failure.message,
+            "memory.snapshot: " + (folder_ / "buckets").string() + ": is a directory, expected a regular file");
+}
+
 TEST_F(ServerTest, AnAddressInUseIsNamed) {
   config_.listen_http = start().address("http");
   config_.memory_snapshot = folder_ / "buckets";
@@ -338,25 +347,6 @@ TEST_F(ServerTest, EndsInGoodOrderWhileRedisOwesAnswers) {
   server_.reset();
   for (const auto& caller : callers) EXPECT_THAT(caller->rest(), Not(HasSubstr("200 OK")));
   ::close(mute);
-}
-
-// R53: what Lua's doubles cannot count exactly is refused, at the start and later.
-TEST_F(ServerTest, RulesBeyondTheBoundsOfRedisAreRefused) {
-  config_.store = "redis://127.0.0.1:1";
-  config_.hash_key_file = folder_ / "key";
-  start();
-  std::ofstream(folder_ / "rules.yaml") << "version: 1\nrules:\n  - {id: vast, algorithm: token-bucket, limit: 7, "
-                                           "window: 3650d, burst: 5, plans: {gold: {burst: 1000}}}\n";
-  const Status refused = server_->reload();
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.failure().message,
-              HasSubstr("rule vast: plan gold: burst: is 1000, expected at most 14 on Redis"));
-  EXPECT_THAT(call(server_->address("admin"), "GET", "/readyz"), HasSubstr("rule vast: plan gold: burst"));
-  EXPECT_EQ(check("acme"), 200) << "the last good rules stay";
-  server_.reset();
-  EXPECT_THAT(start_fails().message, HasSubstr("rule vast: plan gold: burst"));
-  config_.store = "memory";
-  start();
 }
 
 TEST_F(ServerTest, MemoryShowsNothingOfAStoreOnTheNetwork) {

@@ -18,61 +18,74 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kTurn{10};
-constexpr std::size_t kShownReason = 200;
 
 // Log in and choose the database; with Sentinel also make sure that it is a master.
 redis::Greeting make_greeting(const redis::RedisOptions& options) {
-  using Expect = redis::Greeting::Expect;
   redis::Greeting greeting;
-  if (!options.password.empty() || !options.user.empty()) {
-    redis::CommandWriter auth(greeting.commands, options.user.empty() ? 2 : 3);
-    auth.word("AUTH");
-    if (!options.user.empty()) auth.word(options.user);
-    auth.word(options.password);
-    greeting.replies.push_back(Expect::success);
-  }
-  if (options.database != 0) {
-    redis::CommandWriter(greeting.commands, 2).word("SELECT").number(options.database);
-    greeting.replies.push_back(Expect::success);
-  }
+  greet(greeting, options.user, options.password, options.database);
   if (options.topology == redis::Topology::sentinel) {
     redis::CommandWriter(greeting.commands, 1).word("ROLE");
-    greeting.replies.push_back(Expect::role_master);
+    greeting.steps.push_back(redis::Greeting::Step::role);
   }
   return greeting;
 }
 
-// Why the first server cannot be used, for the message. The directory's connections keep that to themselves.
-class Doorbell final : private redis::ConnectionOwner {
- public:
-  Doorbell(boost::asio::io_context& loop, const redis::NodeContext& context)
-      : connection_(loop, context.tls, context.greeting, context.options.connect_timeout, /*seed=*/1, *this) {}
-
-  void ring(const redis::Address& address) { connection_.open(address); }
-  const std::string& trouble() const { return trouble_; }
-
- private:
-  void on_ready() override { trouble_.clear(); }
-  void on_down(std::string_view why) override { trouble_ = why.substr(0, kShownReason); }
-
-  std::string trouble_;
-  redis::Connection connection_;
+// What went wrong, before what Redis or TLS said of it, and what to do.
+struct Advice {
+  const char* trouble;
+  const char* remedy;
 };
+
+Advice advice_on(redis::Cause cause) {
+  using redis::Cause;
+  switch (cause) {
+    case Cause::auth:
+      return {"the log-in was refused", "check the user and the password in the store URL"};
+    case Cause::permission:
+      return {"permission was denied", "give the user the rights listed in docs/redis.md"};
+    case Cause::database:
+      return {"the database cannot be selected", "check the database in the store URL, and `databases` of Redis"};
+    case Cause::certificate:
+      return {"the certificate of the server is not trusted", "check redis.tls_ca, or `ca` in the store URL"};
+    case Cause::host_name:
+      return {"the certificate of the server is for another host", "use a host name that the certificate has"};
+    case Cause::tls:
+      return {"the TLS handshake failed", "check that the port speaks TLS, and redis.tls_cert and redis.tls_key"};
+    case Cause::address:
+      return {"the host name was not found", "check the host in the store URL"};
+    case Cause::no_master:
+      return {"the sentinels know no such master", "check the name of the master in the store URL"};
+    case Cause::not_master:
+    case Cause::read_only:
+      return {"the server does not take writes", "name the master in the store URL, or use redis-sentinel://"};
+    case Cause::protocol:
+      return {"it does not speak the Redis protocol", "check the port; a port that speaks TLS needs rediss://"};
+    case Cause::no_reply:
+      return {"it does not reply", "see whether Redis is busy or stopped"};
+    default:
+      return {"", "start Redis"};
+  }
+}
 
 class Exchange final : private redis::ReplyHandler {
  public:
   Exchange(redis::RedisOptions options, std::shared_ptr<redis::TlsSetup> tls, const HashKey& proposal)
       : options_(std::move(options)),
         proposal_(hash_key_text(proposal)),
-        context_{loop_, options_, std::move(tls), make_greeting(options_), stats_, {}, /*random=*/1},
-        doorbell_(loop_, context_),
+        context_{.loop = loop_,
+                 .options = options_,
+                 .scripts = scripts_,
+                 .tls = std::move(tls),
+                 .greeting = make_greeting(options_),
+                 .stats = stats_,
+                 .listener = {.on_connect_failed = [this](const std::string&,
+                                                          const redis::Trouble& trouble) { trouble_ = trouble; }},
+                 .random = 1},
         directory_(redis::make_directory(context_)) {}
 
   Result<HashKey> run(Duration patience) {
     const auto end = steady_clock::now() + patience;
     directory_->open();
-    // A sentinel greets in its own way, so its door is left alone.
-    if (options_.topology != redis::Topology::sentinel) doorbell_.ring(options_.seeds.front());
     while (!kept_ && steady_clock::now() < end) {
       ask();
       loop_.restart();
@@ -94,7 +107,8 @@ class Exchange final : private redis::ReplyHandler {
     std::string& out = connection->start();
     redis::CommandWriter(out, 4).word("SET").word(kHashKeyName).word(proposal_).word("NX");
     redis::CommandWriter(out, 2).word("GET").word(kHashKeyName);
-    connection->finish(*this, steady_clock::now() + options_.connect_timeout, /*skipped=*/1);
+    const auto now = steady_clock::now();
+    connection->finish(*this, {.now = now, .deadline = now + options_.connect_timeout, .skipped = 1});
   }
 
   void on_reply(redis::Reply reply, redis::SteadyTime) override {
@@ -104,35 +118,38 @@ class Exchange final : private redis::ReplyHandler {
     if (answer.kind == redis::ReplyKind::text) {
       kept_ = std::string(answer.text);
     } else if (answer.kind == redis::ReplyKind::error) {
-      trouble_ = answer.text.substr(0, kShownReason);
+      trouble_ = trouble_of(answer);
       if (redis::Node* const node = directory_->node_for(slot_)) directory_->doubt(*node);
     } else {
-      trouble_ = std::string("it does not keep the key ") + kHashKeyName;
+      trouble_ = redis::Trouble{redis::Cause::other, std::string("it does not keep the key ") + kHashKeyName};
     }
   }
 
   void on_lost(redis::FailureKind kind, redis::SteadyTime) override {
     asking_ = false;
-    trouble_ = failure_kind_name(kind);
+    if (!trouble_) trouble_ = redis::Trouble{cause_of(kind), "no answer"};
   }
 
   Failure unreachable() const {
-    std::string why = trouble_.empty() ? doorbell_.trouble() : trouble_;
-    if (why.empty()) why = "no answer";
-    return {Code::unavailable, "Redis unreachable at " + servers_text(options_) + " (" + why +
-                                   "): start Redis, or set hash_key_file so that Weir can start without it"};
+    const redis::Trouble why = trouble_.value_or(redis::Trouble{redis::Cause::no_reply, "no answer"});
+    const Advice advice = advice_on(why.cause);
+    const std::string where = servers_text(options_);
+    const std::string what =
+        *advice.trouble == '\0' ? "Redis unreachable at " + where : "Redis at " + where + ": " + advice.trouble;
+    return {Code::unavailable, what + " (" + why.said + "): " + advice.remedy +
+                                   ", or set hash_key_file so that Weir can start without it"};
   }
 
   const redis::RedisOptions options_;
   const std::string proposal_;
   const std::uint16_t slot_ = redis::slot_of_tag(kHashKeyName);  // a key without braces is its own tag
   boost::asio::io_context loop_{1};
+  const redis::ScriptSet scripts_;
   redis::StoreStats stats_;
   redis::NodeContext context_;
   bool asking_ = false;
-  std::string trouble_;
+  std::optional<redis::Trouble> trouble_;
   std::optional<std::string> kept_;
-  Doorbell doorbell_;
   std::unique_ptr<redis::Directory> directory_;
 };
 

@@ -8,6 +8,8 @@
 namespace weir::server {
 namespace {
 
+constexpr Duration kUsualDifference = std::chrono::seconds(1);
+
 stores::SnapshotKeyId key_id_of(const HashKey& key) {
   const BucketKey fingerprint = identity::KeyEncoder(key).fingerprint();
   stores::SnapshotKeyId id{};
@@ -27,22 +29,39 @@ SnapshotKeeper::SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path
       previous_key_id_(keys.previous ? std::optional(key_id_of(*keys.previous)) : std::nullopt),
       log_(log) {}
 
-void SnapshotKeeper::load(TimePoint now) {
-  if (path_.empty()) return;
+Status SnapshotKeeper::load(TimePoint now) {
+  if (path_.empty()) return success();
   Result<stores::LoadReport> report = stores::load_snapshot(store_, path_, key_id_, now);
   if (!report.ok() && report.failure().code == Code::failed_precondition && previous_key_id_) {
     report = stores::load_snapshot(store_, path_, *previous_key_id_, now);
+  }
+  if (!report.ok() && report.failure().code == Code::invalid_argument) {
+    return Failure{Code::invalid_argument, "memory.snapshot: " + report.failure().message};
   }
   if (report.ok()) {
     log_.info("snapshot_loaded", "buckets restored from the snapshot",
               {{"path", path_.string()},
                {"loaded", report.value().loaded},
                {"idle", report.value().idle},
-               {"no_room", report.value().no_room}});
+               {"no_room", report.value().no_room},
+               {"moved_back", report.value().moved_back}});
+    tell_if_ahead(report.value());
   } else if (report.failure().code != Code::not_found) {
     log_.error("snapshot_ignored", "the snapshot cannot be used: limits start anew",
                {{"path", path_.string()}, {"error", report.failure().message}});
   }
+  return success();
+}
+
+// Restarts on a clock that is a little behind are usual: it may just have been set.
+void SnapshotKeeper::tell_if_ahead(const stores::LoadReport& report) {
+  if (report.farthest_ahead < kUsualDifference) return;
+  log_.warn(
+      "snapshot_from_future",
+      "the snapshot was written under a clock that was ahead of this one: its buckets are counted as last used now",
+      {{"path", path_.string()},
+       {"buckets", report.moved_back},
+       {"farthest_ahead_ms", ceil_ms(report.farthest_ahead)}});
 }
 
 void SnapshotKeeper::save() {

@@ -23,14 +23,17 @@ class SnapshotKeeper {
   SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const identity::KeyRing& keys,
                  observe::Log& log);
 
-  // Before the store is in use.
-  void load(TimePoint now);
+  // Before the store is in use. What was written under a clock ahead of `now` is moved back, and the log warns.
+  // Failure: the path names something that a snapshot can neither be read from nor saved to.
+  Status load(TimePoint now);
   void save();
 
   std::uint64_t saved() const { return saved_.load(std::memory_order_relaxed); }
   std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
+  void tell_if_ahead(const stores::LoadReport& report);
+
   stores::MemoryStore& store_;
   const std::filesystem::path path_;
   const stores::SnapshotKeyId key_id_;

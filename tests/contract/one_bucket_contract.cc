@@ -40,7 +40,6 @@ TEST_P(StoreContract, KeepsApartKeysThatShareAHalf) {
   EXPECT_EQ(left(first), kLimit - 1);
 }
 
-// R16
 TEST_P(StoreContract, DeniedRequestsDoNotConsume) {
   take(charge(1, kLimit));
   const ChargeOutcome first = take(charge(1));
@@ -52,7 +51,6 @@ TEST_P(StoreContract, DeniedRequestsDoNotConsume) {
   EXPECT_TRUE(take(charge(1)).admitted);
 }
 
-// R17
 TEST_P(StoreContract, ARetryAloneIsAdmittedExactlyWhenPromised) {
   now_ += microseconds(1'234'567);
   for (int i = 0; i < 5; ++i) {
@@ -132,7 +130,6 @@ TEST_P(StoreContract, ResetForgetsTheBucket) {
   EXPECT_FALSE(take(charge(2)).admitted);
 }
 
-// Fault 16
 TEST_P(StoreContract, AClockThatStepsBackGivesNothingTwice) {
   take(charge(1, kLimit));
   const TimePoint exhausted = now_;
@@ -166,7 +163,9 @@ TEST_P(StoreContract, CountDeniedConsumesWhatIsLeftAlsoWhenTheCostCouldNeverFit)
   for (const std::int64_t used : {0, 3}) {
     Charge counted = charge(static_cast<std::uint64_t>(10 + used), used);
     counted.count_denied = true;
-    if (used > 0) ASSERT_TRUE(take(counted).admitted);
+    if (used > 0) {
+      ASSERT_TRUE(take(counted).admitted);
+    }
     counted.cost = kLimit * 100;
     const ChargeOutcome outcome = take(counted);
     EXPECT_FALSE(outcome.admitted);
@@ -182,7 +181,7 @@ TEST_P(StoreContract, CountDeniedConsumesWhatIsLeftAlsoWhenTheCostCouldNeverFit)
   }
 }
 
-// A reload puts other numbers in force for buckets that exist. What was used up stays used up.
+// A reload applies other numbers to buckets that exist. What was used stays used.
 TEST_P(StoreContract, ChangedLimitsApplyAtOnceToTheSameBucket) {
   const Allowance raised = allowance_of(algorithm(), kLimit * 2, kWindow);
   const Allowance lowered = allowance_of(algorithm(), kLimit / 2, kWindow);

@@ -181,8 +181,14 @@ class Caller:
         self.link = UnixConnection(address[5:]) if unix else http.client.HTTPConnection(address, timeout=10)
 
     def check(self, kind, tenant="acme"):
+        return self.ask("/v1/check", kind, tenant)
+
+    def refund(self, kind, tenant="acme"):
+        return self.ask("/v1/refund", kind, tenant)
+
+    def ask(self, path, kind, tenant):
         body = json.dumps({"attributes": {"kind": kind, "tenant": tenant}})
-        self.link.request("POST", "/v1/check", body)
+        self.link.request("POST", path, body)
         answer = self.link.getresponse()
         return answer.status, json.loads(answer.read())
 

@@ -1,8 +1,10 @@
 """The program as people and scripts use it: WEIR_BIN names it. Standard library and pytest only."""
 
+import http.client
 import json
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -217,6 +219,33 @@ def test_sighup_reloads_and_bad_rules_leave_the_last_good(start, rules):
     assert len(rejected) == 2, "one line for each signal, none for the watch"
 
 
+def test_an_edit_and_a_sighup_load_the_rules_once(start, rules):
+    server = start("--rules", str(rules))
+    rules.write_text(rules_text(3))
+    server.process.send_signal(signal.SIGHUP)
+    server.await_event("rules_loaded", 2)
+    server.await_metric('weir_rules_reloads_total{result="unchanged"} 1\n')  # the watch has seen the edit too
+    server.process.send_signal(signal.SIGHUP)
+    server.await_event("rules_unchanged")
+    assert [event["event"] for event in server.events()].count("rules_loaded") == 2
+    assert 'weir_rules_reloads_total{result="success"} 2\n' in server.metrics()
+
+
+def test_a_change_is_not_lost_when_descriptors_run_out(start, rules, tmp_path):
+    server = start("--rules", str(rules))
+    soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (0, hard))
+    (tmp_path / "fresh").write_text(rules_text(3))
+    os.replace(tmp_path / "fresh", rules)
+    rejected = server.await_event("rules_rejected")
+    assert "Too many open files" in rejected["error"] and rejected["retry_ms"] > 0
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    server.await_event("rules_loaded", 2)
+    assert "weir_rules_current 1" in server.metrics()
+    status, ready = server.call("/readyz", listener=server.admin)
+    assert status == 200 and json.loads(ready)["rules"] == {"current": True, "loaded": 1}
+
+
 @pytest.mark.parametrize("kind", ["in-place", "rename", "symlink"])
 def test_a_changed_file_is_taken_up(start, tmp_path, kind):
     """R31: in-place write, atomic rename, and the symlink swap of a ConfigMap."""
@@ -268,6 +297,21 @@ def test_sigterm_finishes_what_is_begun(start, rules):
         server.await_event("draining")
         begun.sendall(body)
         assert begun.recv(65536).startswith(b"HTTP/1.1 200")
+    assert server.process.wait(DEADLINE_S) == 0
+
+
+def test_sigterm_answers_requests_that_cross_it(start, rules):
+    server = start("--rules", str(rules), "--drain-timeout", "60s", "--drain-grace", "60s")
+    kept = http.client.HTTPConnection(server.http, timeout=DEADLINE_S)
+    kept.request("GET", "/healthz")
+    answer = kept.getresponse()
+    assert answer.status == 200 and answer.read() and answer.headers["Connection"] is None
+    server.process.terminate()
+    server.await_event("draining")
+    kept.request("POST", "/v1/check", b'{"attributes":{"tenant":"acme"}}')
+    answer = kept.getresponse()
+    assert answer.status == 200 and answer.read() and answer.headers["Connection"] == "close"
+    kept.close()
     assert server.process.wait(DEADLINE_S) == 0
 
 

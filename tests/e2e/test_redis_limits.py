@@ -44,3 +44,17 @@ def test_a_local_limit_holds_while_redis_is_away_and_the_policy_allows(redis, st
     assert [status for status, _ in answers].count(200) == 4
     redis.signal(signal.SIGCONT)
     eventually("Redis is back", lambda: node.store()["state"] == "closed")
+
+
+# Two loops, each with a prefilter of its own: what one loop gives back, the other must not refuse.
+def test_a_refund_is_seen_by_every_loop_when_it_is_answered(redis, start):
+    node = start(redis.url)
+    callers = [node.caller() for _ in range(8)]  # the kernel spreads connections over the loops
+    for turn in range(40):
+        tenant = f"refunded-{turn}"
+        statuses = [callers[turn % 8].check("local", tenant)[0] for _ in range(5)]
+        assert statuses == [200] * 4 + [429]
+        refused = [caller.check("local", tenant) for caller in callers for _ in range(2)]
+        assert {answer["source"] for status, answer in refused if status == 429} >= {"prefilter"}
+        assert callers[turn % 8].refund("local", tenant)[0] == 200
+        assert callers[(turn + 1 + turn // 8) % 8].check("local", tenant)[0] == 200, f"refund {turn}"

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "identity/caller/ascii.h"
 #include "identity/caller/route_path.h"
 #include "identity/caller/route_table.h"
 #include "tests/fuzz/expect.h"
@@ -20,20 +21,36 @@ std::string_view take_until(std::string_view& text, char end) {
   return taken;
 }
 
+std::vector<std::string> segments_of(std::string_view path) {
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  std::vector<std::string> segments;
+  for (path.remove_prefix(1);;) {
+    const bool is_last = path.find('/') == std::string_view::npos;
+    segments.emplace_back(take_until(path, '/'));
+    if (is_last) return segments;
+  }
+}
+
+// What literals are compared by: without their case and the dots at their end.
+std::string key_of(std::string_view segment) {
+  std::string key(segment.substr(0, segment.find_last_not_of('.') + 1));
+  for (char& c : key) c = lower(c);
+  return key;
+}
+
 // One segment after the other, with no automaton. Patterns may be spelled as paths may.
 bool fits(std::string_view pattern, std::string_view path) {
   if (pattern == "*" || pattern == "/*") return true;  // "*" is a path too: that of OPTIONS
   if (path.empty() || path.front() != '/') return false;
-  for (pattern.remove_prefix(1), path.remove_prefix(1);;) {
-    const bool pattern_ends = pattern.find('/') == std::string_view::npos;
-    const bool path_ends = path.find('/') == std::string_view::npos;
-    const std::string_view want = take_until(pattern, '/');
-    const std::string_view have = take_until(path, '/');
-    if (pattern_ends && want == "*") return true;
-    const bool any = want.starts_with('{');
-    if (any ? have.empty() : normal_path("/" + std::string(want)) != "/" + std::string(have)) return false;
-    if (pattern_ends || path_ends) return pattern_ends && path_ends;
+  const std::vector<std::string> wanted = segments_of(pattern);
+  const std::vector<std::string> found = segments_of(path);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (i + 1 == wanted.size() && wanted[i] == "*") return true;
+    if (i == found.size()) return false;
+    const bool any = wanted[i].starts_with('{');
+    if (any ? found[i].empty() : key_of(normal_path("/" + wanted[i])->substr(1)) != key_of(found[i])) return false;
   }
+  return found.size() == wanted.size();
 }
 
 bool fits(const Route& route, std::string_view method, std::string_view path) {
@@ -66,6 +83,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (found != nullptr) {
       weir::fuzz::expect(fits(*found, "GET", *path));
       static_cast<void>(RouteTable::parameter(*found, *path, "id"));
+      // The path in the route's spelling is one of the route's paths, and stays as it is.
+      const std::string spelled = table.value().spelled(*found, *path);
+      weir::fuzz::expect(table.value().match("GET", spelled) == found);
+      weir::fuzz::expect(table.value().spelled(*found, spelled) == spelled);
     }
   }
   return 0;

@@ -15,7 +15,7 @@ using namespace weir;
 void expect_usable(const Rules& rules) {
   rules::RuleNames names;
   const auto compiled = rules::RuleSet::compile(rules, names);
-  if (!compiled.ok()) return;
+  fuzz::expect(compiled.ok());  // a file is checked while it is read
   const Attribute attributes[] = {{"tenant", "acme"}, {"api_key", "k"},    {"ip", "203.0.113.9"}, {"action", "search"},
                                   {"method", "GET"},  {"path", "/v1/a/b"}, {"plan", "free"},      {"tokens", "7"}};
   const Request request(attributes);

@@ -33,7 +33,7 @@ void put(std::string& out, std::uint64_t word) { out.append(reinterpret_cast<con
 std::string framed(std::string_view bytes, bool& sound) {
   sound = true;
   std::string out = "WEIRSNAP";
-  put(out, 1);
+  put(out, kSnapshotVersion);
   out.append(reinterpret_cast<const char*>(kKeyId.data()), kKeyId.size());
   std::uint64_t buckets = 0;
   while (bytes.size() >= kBucketWords * 8) {

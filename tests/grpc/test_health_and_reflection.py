@@ -2,7 +2,7 @@
 import grpc
 import pytest
 
-from google.protobuf import descriptor_pb2
+from google.protobuf import descriptor_pb2, duration_pb2, wrappers_pb2
 
 
 @pytest.fixture
@@ -69,3 +69,17 @@ def test_reflection_lists_services_and_hands_out_their_files(channel, messages, 
     assert [f.name for f in files] == ["envoy/service/ratelimit/v3/rls.proto", "weir/v1/limiter.proto",
                                        "google/protobuf/duration.proto"]
     assert answers[4].error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0]
+
+
+@pytest.mark.parametrize("own", [duration_pb2, wrappers_pb2])
+def test_reflection_hands_out_protobufs_own_types_as_protobuf_has_them(channel, messages, own):
+    pb = messages("grpc_reflection_v1_reflection_pb2")
+    call = channel.stream_stream("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+                                 pb.ServerReflectionRequest.SerializeToString, pb.ServerReflectionResponse.FromString)
+    answer = next(call(iter([pb.ServerReflectionRequest(file_by_filename=own.DESCRIPTOR.name)]), timeout=5))
+    served = descriptor_pb2.FileDescriptorProto.FromString(answer.file_descriptor_response.file_descriptor_proto[0])
+    for field in (field for message in served.message_type for field in message.field):
+        field.ClearField("json_name")  # protoc adds it; it follows from the name
+    expected = descriptor_pb2.FileDescriptorProto()
+    own.DESCRIPTOR.CopyToProto(expected)
+    assert served == expected

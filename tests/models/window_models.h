@@ -81,15 +81,6 @@ class SlidingLogModel final : public HistoryModel {
 
  protected:
   bool counts(std::int64_t time, std::int64_t then) const override { return then > time - window(); }
-
-  // The attempt enters the log, and the oldest units leave until the rest is within the limit.
-  void add_denied(std::int64_t time, std::int64_t cost) override {
-    add(time, cost);
-    for (Taken& oldest : history_) {
-      const std::int64_t excess = std::max<std::int64_t>(0, sum(time) - allowance_.limit);
-      oldest.units -= std::min(oldest.units, excess);
-    }
-  }
   std::unique_ptr<ReferenceModel> clone() const override { return std::make_unique<SlidingLogModel>(*this); }
 };
 

@@ -1,9 +1,11 @@
 // WordBucket: one bucket that owns its words and drives the algorithms as a store does. For tests; not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "algorithms/take.h"
@@ -54,11 +56,12 @@ class WordBucket {
 
   std::array<std::int64_t, algorithms::kHeadWords> head{};
   std::vector<std::int64_t> tail;
+  std::size_t most_tail_words = std::numeric_limits<std::size_t>::max();  // a store without memory lets it grow no more
 
  private:
   void grow(const Allowance& allowance, TimePoint now, std::int64_t cost) {
     const std::size_t needed = algorithms::tail_words_needed(allowance, words(), now, cost);
-    if (needed > tail.size()) tail.resize(needed, 0);
+    if (needed > tail.size()) tail.resize(std::max(tail.size(), std::min(needed, most_tail_words)), 0);
   }
 };
 

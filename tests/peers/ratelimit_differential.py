@@ -3,7 +3,8 @@
 
 `make compare-peers` builds the former below build/peers and runs this; it is no part of `make test`. The differences that
 docs/migrate-from-envoy-ratelimit.md lists are allowed for in `agree`, nothing else is. Windows of an hour and more, so that
-none turns during a round.
+none turns during a round. Half of the rounds charge all or none of a call's descriptors, without what counts differently
+there then: shadow limits, looks, and two descriptors of one counter.
 """
 import argparse
 import json
@@ -49,8 +50,8 @@ def make_messages(folder):
 # ---- rule files ----
 
 
-def some_limit(dice, domain, names):
-    kind = dice.choice(["none", "plain", "plain", "plain", "plain", "unlimited", "shadow", "nothing"])
+def some_limit(dice, domain, names, all_or_none):
+    kind = dice.choice(["none", "plain", "plain", "plain", "plain", "unlimited", "plain" if all_or_none else "shadow", "nothing"])
     if kind == "none":
         return {}
     fields = {}
@@ -70,7 +71,7 @@ def some_limit(dice, domain, names):
     return fields
 
 
-def some_level(dice, domain, names, depth=1):
+def some_level(dice, domain, names, all_or_none, depth=1):
     level = []
     for _ in range(dice.randint(1, 4)):
         node = {"key": dice.choice(KEYS)}
@@ -79,11 +80,11 @@ def some_level(dice, domain, names, depth=1):
             node["value"] = value
         if any((n["key"], n.get("value")) == (node["key"], value) for n in level):
             continue
-        node.update(some_limit(dice, domain, names))
-        if value and value.endswith("*") and dice.random() < 0.2:
+        node.update(some_limit(dice, domain, names, all_or_none))
+        if not all_or_none and value and value.endswith("*") and dice.random() < 0.2:
             node["share_threshold"] = True
         if depth < 3 and dice.random() < 0.4:
-            node["descriptors"] = some_level(dice, domain, names, depth + 1)
+            node["descriptors"] = some_level(dice, domain, names, all_or_none, depth + 1)
         level.append(node)
     return level
 
@@ -96,7 +97,7 @@ def units_that_last():
 # ---- requests ----
 
 
-def some_request(dice, rls, domains):
+def some_request(dice, rls, domains, all_or_none):
     request = rls.RateLimitRequest(domain=dice.choice([*domains, *domains, *domains, "unknown"]))
     if dice.random() < 0.3:
         request.hits_addend = dice.choice([0, 1, 2, 3, 2**32 - 1])
@@ -111,7 +112,10 @@ def some_request(dice, rls, domains):
             descriptor.limit.requests_per_unit = sum(len(entry.value) for entry in descriptor.entries) % 5
             descriptor.limit.unit = dice.choice([UNIT_NAMES.index(u.upper()) for u in units_that_last() if u != "week"])
         if dice.random() < 0.4:
-            descriptor.hits_addend.value = dice.choice([0, 0, 1, 2, 3, 5, 100, 10**12, 2**50])
+            looks = [] if all_or_none else [0, 0]
+            descriptor.hits_addend.value = dice.choice([*looks, 1, 2, 3, 5, 100, 10**12, 2**50])
+        if all_or_none and any(descriptor.entries == other.entries for other in request.descriptors[:-1]):
+            del request.descriptors[-1]
     return request
 
 
@@ -127,7 +131,7 @@ def free_port():
 class Programs:
     """Both on one folder of rule files, and a redis-server for whoever needs one."""
 
-    def __init__(self, peer, weir, files, redis_store):
+    def __init__(self, peer, weir, files, redis_store, all_or_none):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-peers-"))
         self.config = self.folder / "root" / "limits" / "config"
         self.config.mkdir(parents=True)
@@ -142,11 +146,13 @@ class Programs:
         self.start([peer], self.ports["peer"], RUNTIME_ROOT=str(self.folder / "root"), RUNTIME_SUBDIRECTORY="limits",
                    RUNTIME_WATCH_ROOT="false", BACKEND_TYPE="redis", REDIS_SOCKET_TYPE="tcp", REDIS_URL=f"127.0.0.1:{redis[0]}",
                    HOST="127.0.0.1", PORT=str(http_port), GRPC_HOST="127.0.0.1", GRPC_PORT=str(grpc_port),
-                   DEBUG_HOST="127.0.0.1", DEBUG_PORT=str(free_port()), DISABLE_STATS="true", LOG_LEVEL="error")
+                   DEBUG_HOST="127.0.0.1", DEBUG_PORT=str(free_port()), DISABLE_STATS="true", LOG_LEVEL="error",
+                   STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=str(all_or_none).lower())
         grpc_port, http_port = self.ports["weir"]
         store = ["--store", f"redis://127.0.0.1:{redis[1]}?deadline=10s"] if redis_store else []
         self.start([weir, "serve", "--rules", str(self.config), "--rules-format", "envoy", "--listen-grpc", f"127.0.0.1:{grpc_port}",
-                    "--listen-http", f"127.0.0.1:{http_port}", "--listen-admin", "off", "--log-level", "error", *store],
+                    "--listen-http", f"127.0.0.1:{http_port}", "--listen-admin", "off", "--log-level", "error",
+                    "--grpc-envoy-charging", "all_or_none" if all_or_none else "each", *store],
                    self.ports["weir"])
         self.channels = {name: grpc.insecure_channel(f"127.0.0.1:{ports[0]}") for name, ports in self.ports.items()}
 
@@ -237,7 +243,7 @@ def main():
     parser.add_argument("--peer", default=str(ROOT / "build" / "peers" / "bin" / "service_cmd"))
     parser.add_argument("--weir", default=str(ROOT / "build" / "bin" / "weir"))
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--rounds", type=int, default=20, help="sets of rule files; every second on Weir's Redis store")
+    parser.add_argument("--rounds", type=int, default=20, help="sets of rule files; every second on Weir's Redis store, two of four all or none")
     parser.add_argument("--requests", type=int, default=400, help="in each round")
     args = parser.parse_args()
     messages = tempfile.mkdtemp(prefix="weir-peers-")
@@ -247,9 +253,10 @@ def main():
         seed = args.seed + number
         print(f"seed {seed}", flush=True)
         dice = random.Random(seed)
+        all_or_none = number % 4 >= 2
         domains = ["one", "two"][:dice.randint(1, 2)]
         # JSON is YAML.
-        files = {f"{d}.yaml": json.dumps({"domain": d, "descriptors": some_level(dice, d, [])}, indent=1) for d in domains}
+        files = {f"{d}.yaml": json.dumps({"domain": d, "descriptors": some_level(dice, d, [], all_or_none)}, indent=1) for d in domains}
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
                 pathlib.Path(folder, name).write_text(text)
@@ -259,10 +266,10 @@ def main():
                 sys.exit(f"{files}\n{checked.stdout}{checked.stderr}")
             refused += 1
             continue
-        programs = Programs(args.peer, args.weir, files, number % 2 == 1)
+        programs = Programs(args.peer, args.weir, files, number % 2 == 1, all_or_none)
         try:
             for step in range(args.requests):
-                request = some_request(dice, rls, domains)
+                request = some_request(dice, rls, domains, all_or_none)
                 ask = programs.ask_json if dice.random() < 0.3 else programs.ask_grpc
                 theirs, ours = ask("peer", request, rls), ask("weir", request, rls)
                 compared += 1

@@ -1,11 +1,10 @@
-// The same timed sequences on memory and on Redis: every answer must be equal to the microsecond (issue 3, point 3).
+// The same timed sequences on memory and on Redis: every answer must be equal to the microsecond.
 #include <gtest/gtest.h>
 
 #include <deque>
 #include <random>
 
 #include "stores/memory/memory_store.h"
-#include "stores/redis/exactness.h"
 #include "tests/redis/redis_servers.h"
 #include "tests/redis/store_harness.h"
 
@@ -45,8 +44,14 @@ Allowance any_allowance(Algorithm algorithm, std::int64_t buckets, Dice& dice) {
     const std::int64_t capacity = 1 + dice.below(std::min<std::int64_t>(3 * spec.limit, kMaxUnits));
     if ((algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra) && dice.one_in(2)) spec.burst = capacity;
     if (algorithm == Algorithm::leaky_bucket && dice.one_in(2)) spec.queue = capacity - 1;
+    // Debts that take thousands of years to repay.
+    if ((algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra) && dice.one_in(10)) {
+      spec.limit = 1;
+      spec.window = kMaxWindow;
+      spec.burst = 14'000;
+    }
     const auto made = make_allowance(spec);
-    if (made.ok() && redis_supports(made.value()).ok()) return made.value();
+    if (made.ok()) return made.value();
   }
 }
 
@@ -97,7 +102,7 @@ TEST_P(Differential, MemoryAndRedisAnswerAlike) {
   const std::uint64_t first_seed = 20'261'115;
   std::uint64_t key = static_cast<std::uint64_t>(GetParam()) << 32U;
 
-  for (std::uint64_t seed = first_seed; seed < first_seed + 150; ++seed) {
+  for (std::uint64_t seed = first_seed; seed < first_seed + 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Dice dice(seed);
     stores::MemoryStore memory;
@@ -105,6 +110,8 @@ TEST_P(Differential, MemoryAndRedisAnswerAlike) {
     // Limits change in the middle of a sequence; now and then the algorithm does.
     std::deque<Allowance> allowances;
     allowances.push_back(any_allowance(algorithm, buckets, dice));
+    const bool alternating = dice.one_in(2);
+    if (alternating) allowances.push_back(any_allowance(algorithm, buckets, dice));
     ++key;
     TimePoint now =
         from_micros(dice.one_in(5) ? dice.below(1'000'000) : 1'800'000'000'000'000 + dice.below(100'000'000));
@@ -115,7 +122,10 @@ TEST_P(Differential, MemoryAndRedisAnswerAlike) {
         const auto other = static_cast<Algorithm>(dice.one_in(6) ? dice.below(kAlgorithmCount) : GetParam());
         allowances.push_back(any_allowance(other, buckets, dice));
       }
-      const Allowance& allowance = allowances.back();
+      // In half of the runs requests alternate between them, as plans and overrides make them do.
+      const Allowance& allowance =
+          alternating ? allowances[static_cast<std::size_t>(dice.below(static_cast<std::int64_t>(allowances.size())))]
+                      : allowances.back();
       // Up to the year 2096, so that a moment and all that may be added to it are exact.
       now = std::clamp(now + any_step(allowance, dice), from_micros(0), from_micros(4'000'000'000'000'000));
       Charge charge = charge_of(allowance, key);

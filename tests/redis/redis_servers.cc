@@ -277,7 +277,8 @@ std::string ClusterGroup::url() const {
 }
 
 std::size_t ClusterGroup::owner(std::uint16_t slot) {
-  const std::string tag = tag_in_slot(slot);
+  std::string tag;
+  for (unsigned number = 0; tag.empty() || slot_of_tag(tag) != slot; ++number) tag = std::to_string(number);
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     if (server(i).running() && server(i).ask({"SET", "{" + tag + "}", "1", "PX", "1"}) == "OK") return i;
   }

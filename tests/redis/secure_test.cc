@@ -44,7 +44,7 @@ TEST(Acl, AWrongPasswordIsAFailureThatNamesNoSecret) {
     EXPECT_NE(call.status, Code::ok);
     return !harness.changes.empty();
   });
-  EXPECT_THAT(harness.changes[0].reason, ::testing::Not(::testing::HasSubstr("wrong-secret")));
+  EXPECT_THAT(harness.changes[0].trouble.said, ::testing::Not(::testing::HasSubstr("wrong-secret")));
 
   StoreHarness right("redis://:right@127.0.0.1:" + std::to_string(server.port()));
   EXPECT_TRUE(right.take(charge_of(allowance(), 1)));
@@ -101,6 +101,35 @@ TEST_F(Tls, AServerOfAnotherAuthorityIsRefused) {
     return !harness.changes.empty();
   });
   EXPECT_EQ(harness.store().stats().connects, 0U);
+  EXPECT_EQ(harness.changes[0].trouble.cause, Cause::certificate);
+  EXPECT_THAT(harness.changes[0].trouble.said, ::testing::HasSubstr("certificate"));
+}
+
+TEST_F(Tls, WhatTlsSaidIsTold) {
+  const auto connecting_to = [](const std::string& url) {
+    StoreHarness harness(url);
+    harness.run_until("connecting fails", [&] { return !harness.connect_failures.empty(); });
+    return harness.connect_failures[0];
+  };
+  const std::string port = std::to_string(port_);
+  const std::string own = "&cert=" + file("node.crt") + "&key=" + file("node.key");
+  const Trouble name = connecting_to("rediss://localhost:" + port + "?ca=" + file("ca.crt") + own);
+  EXPECT_EQ(name.cause, Cause::host_name) << "the certificate is for 127.0.0.1";
+  EXPECT_THAT(name.said, ::testing::HasSubstr("localhost"));
+  EXPECT_EQ(connecting_to("rediss://127.0.0.1:" + port + "?ca=" + file("other.crt") + own).cause, Cause::certificate);
+  // The server wants to see a certificate. It says so after our side of the handshake is done, and then ends the
+  // connection; what it said is lost if the end is noticed first.
+  const Trouble nobody = connecting_to("rediss://127.0.0.1:" + port + "?ca=" + file("ca.crt"));
+  EXPECT_TRUE(nobody.cause == Cause::tls || nobody.cause == Cause::lost) << cause_word(nobody.cause);
+  EXPECT_NE(nobody.said, "");
+  const Trouble plain = connecting_to("redis://127.0.0.1:" + port);
+  EXPECT_TRUE(plain.cause == Cause::protocol || plain.cause == Cause::lost) << cause_word(plain.cause);
+}
+
+TEST_F(Tls, WithoutVerificationTheNameDoesNotMatter) {
+  StoreHarness harness("rediss://localhost:" + std::to_string(port_) + "?verify=off&cert=" + file("node.crt") +
+                       "&key=" + file("node.key"));
+  EXPECT_TRUE(harness.take(charge_of(allowance(), 1)));
 }
 
 TEST_F(Tls, FilesThatCannotBeReadAreSaidAtOnce) {

@@ -72,6 +72,15 @@ TEST_F(SentinelTest, FindsTheMasterAndMovesWhenTheSentinelsSwitch) {
   EXPECT_LE(admitted, 2 * kLimit);
 }
 
+TEST_F(SentinelTest, AMasterThatNoSentinelKnowsIsSaid) {
+  RedisOptions options = parse_redis_url(group()->url()).value();
+  options.master_name = "nobody";
+  StoreHarness harness(options);
+  harness.run_until("a sentinel answers", [&] { return !harness.connect_failures.empty(); });
+  EXPECT_EQ(harness.connect_failures[0].cause, Cause::no_master);
+  EXPECT_EQ(harness.connect_failures[0].said, "the sentinel knows no master named nobody");
+}
+
 // The documented way to change masters without loss: hold back writes until the old master has been demoted.
 TEST_F(SentinelTest, AnOrderlyFailoverBehindAPauseAdmitsExactlyTheLimit) {
   StoreHarness harness(group()->url(), milliseconds(100));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <random>
 #include <sstream>
 #include <thread>
 
@@ -61,7 +62,79 @@ TEST_P(StandaloneWithEach, TwoNodesAdmitExactlyTheLimit) {
   EXPECT_EQ(admitted, expected);
 }
 
-// R42: the key dies when the bucket is as good as new, a second of grace later.
+// A value that Weir did not write is neither an empty bucket nor overwritten: the call fails, other keys are not
+// concerned.
+TEST_P(StandaloneWithEach, AValueThatWeirDidNotWriteFailsTheCall) {
+  const Allowance allowance = allowance_of(algorithm(), 4, seconds(60));
+  StoreHarness harness(server().url());
+  const Charge charge = charge_of(allowance, 1);
+  const Charge other = charge_of(allowance, 2);
+  TestCall first(Action::take, {charge});
+  harness.run(first);
+  const std::string good = server().ask({"GET", bucket_name(charge)});
+  for (const std::string& value : {std::string("garbage"), std::string(35, 'x'), std::string("x"), std::string(),
+                                   good + "x", good.substr(0, good.size() - 1)}) {
+    server().ask({"SET", bucket_name(charge), value});
+    for (const auto& charges : {std::vector{charge}, std::vector{charge, other}}) {
+      TestCall call(Action::take, charges);
+      harness.run(call);
+      EXPECT_NE(call.status, Code::ok) << value;
+    }
+    EXPECT_EQ(server().ask({"GET", bucket_name(charge)}), value);
+    TestCall unconcerned(Action::take, {other});
+    harness.run(unconcerned);
+    EXPECT_EQ(unconcerned.status, Code::ok);
+    EXPECT_EQ(unconcerned.outcomes[0].remaining, first.outcomes[0].remaining);
+    server().ask({"DEL", bucket_name(other)});
+  }
+  server().ask({"DEL", bucket_name(charge)});
+  server().ask({"LPUSH", bucket_name(charge), "1"});
+  for (const auto& charges : {std::vector{charge}, std::vector{charge, other}}) {
+    TestCall call(Action::take, charges);
+    harness.run(call);
+    EXPECT_NE(call.status, Code::ok) << "a list";
+  }
+}
+
+// Builds before this format wrote small letters and another meaning.
+TEST_P(StandaloneWithEach, AValueOfTheFirstFormatCountsAsEmpty) {
+  const Allowance allowance = allowance_of(algorithm(), 4, seconds(60));
+  StoreHarness harness(server().url());
+  const Charge charge = charge_of(allowance, 1);
+  TestCall fresh(Action::take, {charge_of(allowance, 2)});
+  harness.run(fresh);
+  for (const char letter : std::string("fblctgk")) {
+    server().ask({"SET", bucket_name(charge), letter + std::string(34, '\x7f')});
+    TestCall call(Action::take, {charge});
+    harness.run(call);
+    ASSERT_EQ(call.status, Code::ok) << letter;
+    EXPECT_EQ(call.outcomes[0].remaining, fresh.outcomes[0].remaining) << letter;
+  }
+}
+
+// A share that is undone after its window has passed must not give anything back in the next one.
+TEST_F(Standalone, UndoingAChargeOfAPassedWindowGivesNothingBack) {
+  StoreHarness harness(server().url());
+  for (const Algorithm algorithm : {Algorithm::fixed_window, Algorithm::sliding_counter}) {
+    const Allowance allowance = allowance_of(algorithm, 100, seconds(10));
+    const Charge charge = charge_of(allowance, 40 + static_cast<std::uint64_t>(algorithm));
+    const auto script = [&](std::string_view action, std::int64_t now, std::int64_t cost, std::int64_t charged_at) {
+      server().ask({"EVAL", kScriptBodies.back(), "1", bucket_name(charge), action, std::to_string(now),
+                    std::to_string(static_cast<int>(algorithm)), "1", std::to_string(cost), "100", "10000000", "0",
+                    std::to_string(charged_at)});
+    };
+    const std::int64_t start = 1'800'000'000'000'000;
+    script("t", start, 30, 0);
+    script("t", start + 10'000'000, 50, 0);
+    const std::string before = server().ask({"GET", bucket_name(charge)});
+    script("u", start + 10'000'000, 30, start);
+    EXPECT_EQ(server().ask({"GET", bucket_name(charge)}), before);
+    script("u", start + 10'000'000, 30, start + 10'000'000);
+    EXPECT_NE(server().ask({"GET", bucket_name(charge)}), before);
+  }
+}
+
+// The key dies when the bucket is as good as new, a second of grace later.
 TEST_P(StandaloneWithEach, EveryKeyGetsItsTimeToLiveInTheSameStep) {
   const Allowance allowance = allowance_of(algorithm(), 4, seconds(60));
   StoreHarness harness(server().url());
@@ -100,13 +173,37 @@ TEST_P(StandaloneWithEach, OneKeyOfOneTypeHoldsABucketWhateverItsCosts) {
   EXPECT_EQ(server().ask({"TYPE", bucket_name(charge_of(allowance, 1))}), "string");
 }
 
-TEST_P(StandaloneWithEach, ADamagedBucketIsABucketAndNotAnError) {
-  const Allowance allowance = allowance_of(algorithm(), 10, seconds(60));
+// It may be read as a bucket or be an error of that bucket. Numbers that no bucket has never come out of it.
+TEST_P(StandaloneWithEach, ADamagedBucketConcernsNobodyElse) {
+  const Allowance allowance = allowance_of(algorithm(), 10, kEver);
   StoreHarness harness(server().url());
-  for (const char* damage : {"", "x", "t", "lllllllllllllll", "bbbbbbbbbbbbbbbbbbbbbbbb", "1800000000000000"}) {
-    server().ask({"SET", bucket_name(charge_of(allowance, 1)), damage});
-    EXPECT_TRUE(harness.take(charge_of(allowance, 1))) << damage;
+  std::mt19937 random{static_cast<unsigned>(GetParam())};
+  std::vector<std::string> damages = {"", "x", "t", "lllllllllllllll", "bbbbbbbbbbbbbbbbbbbbbbbb", "1800000000000000"};
+  for (const char first : {'F', 'B', 'L', 'C', 'T', 'G', 'K'}) {
+    for (const std::size_t size : {13U, 18U, 20U, 25U, 27U, 33U, 67U, 74U}) {
+      std::string damage(size, first);
+      for (std::size_t i = 1; i < size; ++i) damage[i] = static_cast<char>(random());
+      damages.push_back(damage);
+    }
   }
+  for (std::size_t i = 0; i < damages.size(); ++i) {
+    const Charge charge = charge_of(allowance, 100 + i);
+    server().ask({"SET", bucket_name(charge), damages[i]});
+    for (const Action action : {Action::peek, Action::take, Action::refund, Action::take}) {
+      TestCall call(action, {charge});
+      harness.run(call);
+      if (call.status != Code::ok) continue;
+      const ChargeOutcome& outcome = call.outcomes[0];
+      EXPECT_GE(outcome.remaining, 0) << i;
+      EXPECT_LE(outcome.remaining, allowance.largest_cost()) << i;
+      for (const Duration wait : {outcome.retry_after, outcome.reset_after, outcome.delay}) {
+        EXPECT_GE(wait.count(), 0) << i;
+        EXPECT_LE(wait.count(), std::int64_t{1} << 53) << i;
+      }
+    }
+  }
+  EXPECT_TRUE(harness.changes.empty());
+  EXPECT_TRUE(harness.take(charge_of(allowance, 1)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, StandaloneWithEach, ::testing::Range(0, kAlgorithmCount));

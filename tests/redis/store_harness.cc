@@ -42,8 +42,15 @@ StoreHarness::StoreHarness(const std::string& url, std::chrono::milliseconds dea
     : StoreHarness(options_for(url, deadline)) {}
 
 StoreHarness::StoreHarness(RedisOptions options) {
-  auto store =
-      RedisStore::open(loop_, std::move(options), [this](const BreakerChange& change) { changes.push_back(change); });
+  StoreListener listener;
+  listener.on_breaker = [this](const BreakerChange& change) { changes.push_back(change); };
+  listener.on_connect_failed = [this](const std::string&, const Trouble& trouble) {
+    connect_failures.push_back(trouble);
+  };
+  listener.on_bad_bucket = [this](const std::string& key, const std::string& why, std::uint64_t) {
+    bad_buckets.push_back(key + ": " + why);
+  };
+  auto store = RedisStore::open(loop_, std::move(options), std::move(listener));
   if (!store.ok()) throw std::runtime_error(store.failure().message);
   store_ = std::move(store).value();
 }
@@ -54,7 +61,7 @@ StoreHarness::~StoreHarness() {
   loop_.poll();
 }
 
-void StoreHarness::begin(TestCall& call) { call.inline_answer = store_->begin(call); }
+void StoreHarness::begin(TestCall& call, Origin origin) { call.inline_answer = store_->begin(call, origin); }
 
 void StoreHarness::run_until(const std::string& what, const std::function<bool()>& condition) {
   const auto give_up = steady_clock::now() + std::chrono::seconds(15);

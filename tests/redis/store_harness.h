@@ -52,7 +52,7 @@ class StoreHarness {
 
   RedisStore& store() { return *store_; }
   // Begins a call without waiting for it.
-  void begin(TestCall& call);
+  void begin(TestCall& call, Origin origin = 0);
   // Lets the loop run until the call has been answered.
   void wait(const TestCall& call);
   // Begins and waits.
@@ -69,6 +69,8 @@ class StoreHarness {
   void settle(const Charge& charge);
 
   std::vector<BreakerChange> changes;
+  std::vector<Trouble> connect_failures;
+  std::vector<std::string> bad_buckets;  // key, why
 
  private:
   boost::asio::io_context loop_;

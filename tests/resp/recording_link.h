@@ -1,6 +1,7 @@
 // RecordingLink: a connection without a socket, for tests of a Protocol. What the protocol appended is in `sent`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,6 +22,12 @@ class RecordingLink final : public Link {
   void resume() override { paused = false; }
   bool congested() const override { return sent.size() > output_limit; }
   // The test owns both, so there is nothing to keep alive; the count tells who still holds on.
+  bool reserve(std::size_t input, std::size_t own) override {
+    if (input + own > memory) return false;
+    reserved = input + own;
+    return true;
+  }
+  void await_memory() override { awaits_memory = true; }
   std::shared_ptr<Link> hold() override { return {holders, this}; }
   bool closed() const override { return is_closed; }
   void after(Duration, std::function<void()> task) override { timers.push_back(std::move(task)); }
@@ -37,6 +44,9 @@ class RecordingLink final : public Link {
   Peer who{.address = "192.0.2.7", .port = 4711, .tls = false, .alpn = {}};
   std::string sent;
   std::size_t output_limit = std::size_t{256} << 10;
+  std::size_t memory = SIZE_MAX;
+  std::size_t reserved = 0;
+  bool awaits_memory = false;
   int flushes = 0;
   bool is_closed = false;
   bool paused = false;

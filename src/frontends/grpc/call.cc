@@ -121,6 +121,12 @@ void Call::send_rest() {
   flush();
 }
 
+TimePoint Call::ingress() const {
+  frontends::IngressTime* const times = connection_.services_->times();
+  if (times == nullptr) return {};
+  return times->read(head_.ingress_count, {head_.ingress.data(), head_.ingress_size}, connection_.link_.peer());
+}
+
 PendingCall Call::defer() { return PendingCall(connection_.link_.hold(), *this); }
 
 void Call::keep_posted() {

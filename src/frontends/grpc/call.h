@@ -10,6 +10,7 @@
 // PendingCall instead, which knows when the call or the connection is gone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -63,8 +64,14 @@ class PendingCall {
 
 // What a request's header fields say of the call.
 struct CallHead {
+  static constexpr std::size_t kIngressBytes = 32;
+
   const Method* method = nullptr;
   Duration timeout{0};
+  // The field of IngressTime: how many there are, and the first, or nothing if that is longer than any such time.
+  std::array<char, kIngressBytes> ingress{};
+  std::uint8_t ingress_size = 0;
+  std::uint8_t ingress_count = 0;
   bool post = false;
   bool grpc_content = false;
   bool has_timeout = false;
@@ -86,6 +93,8 @@ class Call final : public http2::Stream {
   bool finished() const { return finished_; }
 
   PendingCall defer();
+  // When a gateway received the request, if its fields say so and are believed; else the epoch.
+  TimePoint ingress() const;
   // Asks for Service::on_poll.
   void keep_posted();
   // For the service's own use; 0 when the call begins.

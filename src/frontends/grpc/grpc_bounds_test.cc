@@ -206,6 +206,43 @@ TEST_F(GrpcBounds, AFloodInOnePieceEndsInGoAwayWithBoundedOutput) {
   expect_ended(peer, kCalm);
 }
 
+TEST_F(GrpcBounds, AMessageForWhichThereIsNoMemoryEndsItsCallAndNoOther) {
+  H2Peer& peer = connect();
+  peer.link->set_memory(100'000);
+  const auto begin = [&](std::int32_t stream, std::size_t bytes) {
+    std::string frames = frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream,
+                               header_block(call_fields(RlsService::kShouldRateLimit)));
+    std::string message = grpc_message(std::string(300'000, 'm')).substr(0, bytes);
+    for (std::size_t at = 0; at < message.size(); at += 16'000) {
+      frames += frame(NGHTTP2_DATA, 0, stream, message.substr(at, 16'000));
+    }
+    peer.send(frames);
+  };
+  begin(1, 20'000);
+  EXPECT_EQ(peer.link->reserved(), 0U) << "a little needs no asking";
+  begin(3, 70'000);
+  EXPECT_GE(peer.link->reserved(), 90'000U);
+  begin(5, 50'000);
+  EXPECT_EQ(peer.receive_answers()[5].fields["grpc-status"], "8");
+  EXPECT_FALSE(peer.link->closed());
+  peer.send(frame(NGHTTP2_RST_STREAM, 0, 3, big_endian(kCancel, 4)) +
+            frame(NGHTTP2_RST_STREAM, 0, 1, big_endian(kCancel, 4)));
+  EXPECT_EQ(peer.link->reserved(), 0U);
+  peer.send_call(7, RlsService::kShouldRateLimit, grpc_message(some_request()));
+  EXPECT_EQ(status_of(peer, 7), "0");
+}
+
+TEST_F(GrpcBounds, AnswersThatThePeerDoesNotTakeEndItsConnectionWhenThereIsNoMemoryForThem) {
+  H2Peer& peer = connect_without_window();
+  peer.link->set_memory(100'000);
+  for (std::int32_t stream = 1; stream < 500 && !peer.link->closed(); stream += 2) {
+    peer.send(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, header_block(call_fields(kReflection))) +
+              frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, stream, grpc_message("\x1a\x15weir/v1/limiter.proto")));
+  }
+  EXPECT_LE(peer.link->reserved(), 100'000U);
+  expect_ended(peer, kCalm);
+}
+
 TEST_F(GrpcBounds, EmptyDataFramesEndInGoAway) {
   H2Peer& peer = connect();
   peer.send(

@@ -126,6 +126,14 @@ void GrpcProtocol::on_field(http2::Stream& stream, std::string_view name, std::s
     head.bad_timeout = !timeout.has_value();
     head.timeout = timeout.value_or(Duration{0});
   }
+  if (services_->times() != nullptr && name == services_->times()->field_name()) note_ingress(head, value);
+}
+
+void GrpcProtocol::note_ingress(CallHead& head, std::string_view value) {
+  if (head.ingress_count < UINT8_MAX) ++head.ingress_count;
+  if (head.ingress_count > 1 || value.size() > head.ingress.size()) return;
+  std::copy(value.begin(), value.end(), head.ingress.begin());
+  head.ingress_size = static_cast<std::uint8_t>(value.size());
 }
 
 void GrpcProtocol::on_same_fields(http2::Stream& stream) { as_call(stream).head_ = last_head_; }
@@ -165,6 +173,7 @@ void GrpcProtocol::on_body(http2::Stream& stream, std::string_view bytes) {
   if (call.request_.empty()) call.born_ = age_;
   call.request_.append(bytes);
   buffered_ += bytes.size();
+  if (!reserve_memory()) return call.finish(Code::resource_exhausted, "the server is short of memory");
   take_messages(call);
 }
 
@@ -253,7 +262,21 @@ void GrpcProtocol::on_finished(Call& call) {
 
 void GrpcProtocol::drop_request(Call& call) {
   buffered_ -= call.request_.size();
-  call.request_.clear();
+  if (call.request_.capacity() > kKeptRequest) {
+    std::string().swap(call.request_);
+  } else {
+    call.request_.clear();
+  }
+}
+
+// False: what waits is more than there is memory for.
+bool GrpcProtocol::reserve_memory() {
+  const std::size_t waiting = buffered_ + session_->held();
+  const std::size_t wanted = waiting <= kReserveStep ? 0 : (waiting + kReserveStep - 1) / kReserveStep * kReserveStep;
+  if (wanted == reserved_) return true;
+  if (!link_.reserve(0, wanted)) return wanted < reserved_;
+  reserved_ = wanted;
+  return true;
 }
 
 void GrpcProtocol::on_closed(http2::Stream& stream) {
@@ -267,6 +290,12 @@ void GrpcProtocol::on_closed(http2::Stream& stream) {
 
 void GrpcProtocol::send() {
   session_->send(link_.output());
+  // Answers that the peer does not take: it may make its calls again elsewhere.
+  if (!reserve_memory()) {
+    session_->go_away(http2::Error::enhance_your_calm);
+    session_->send(link_.output());
+    return link_.close();
+  }
   if (session_->finished()) link_.close();
 }
 

@@ -12,6 +12,7 @@
 
 #include "frontends/grpc/call.h"
 #include "frontends/http2/session.h"
+#include "frontends/transport/ingress_time.h"
 #include "frontends/transport/protocol.h"
 #include "weir/time.h"
 
@@ -34,21 +35,30 @@ class ServiceTable {
   Clock& clock() const { return *clock_; }
   const std::shared_ptr<Clock>& shared_clock() const { return clock_; }
   const GrpcLimits& limits() const { return limits_; }
+  // Null: gateways tell no time.
+  frontends::IngressTime* times() const { return times_.get(); }
 
  protected:
   // The most used first. The service must live as long as the table.
   void add(const Method& method) { methods_.push_back(method); }
+  void set_times(std::shared_ptr<frontends::IngressTime> times) { times_ = std::move(times); }
 
  private:
   std::vector<Method> methods_;
   std::shared_ptr<Clock> clock_;
   GrpcLimits limits_;
+  std::shared_ptr<frontends::IngressTime> times_;
 };
 
 class GrpcProtocol final : public frontends::Protocol, private http2::Events {
  public:
   // Bytes handled before answers are sent and congestion is looked at.
   static constexpr std::size_t kSlice = std::size_t{64} << 10;
+  // Requests and answers that wait take memory that all connections share: none of it up to one step, then step by
+  // step.
+  static constexpr std::size_t kReserveStep = std::size_t{32} << 10;
+  // Calls keep memory for requests up to this size.
+  static constexpr std::size_t kKeptRequest = std::size_t{16} << 10;
   static constexpr Duration kPollPeriod = std::chrono::milliseconds(250);
   // A watched connection is pinged after this many polls, so that a peer that vanished is noticed.
   static constexpr int kPollsPerPing = 120;
@@ -65,6 +75,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   bool owing() const override;
   void on_timeout() override;
   void on_idle_timeout() override { on_timeout(); }
+  void on_shortage() override { on_timeout(); }
   void on_drain() override;
 
  private:
@@ -73,6 +84,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
 
   http2::Stream& on_stream(std::int32_t id) override;
   void on_field(http2::Stream& stream, std::string_view name, std::string_view value) override;
+  static void note_ingress(CallHead& head, std::string_view value);
   void on_same_fields(http2::Stream& stream) override;
   void on_headers_end(http2::Stream& stream) override;
   void on_headers_too_large(http2::Stream& stream) override;
@@ -87,6 +99,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   void end_overdue();
   void on_finished(Call& call);
   void drop_request(Call& call);
+  bool reserve_memory();
   void send();
   void send_later();
   void watch_for_stale();
@@ -105,6 +118,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   std::size_t open_ = 0;
   std::size_t owed_ = 0;
   std::size_t buffered_ = 0;
+  std::size_t reserved_ = 0;  // memory for what is buffered and held, in steps of kReserveStep
   std::uint32_t age_ = 0;
   TimePoint wakes_at_ = TimePoint::max();  // for deadlines; max: it does not
   int polls_ = 0;

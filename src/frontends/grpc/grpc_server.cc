@@ -15,6 +15,7 @@ class Services final : public ServiceTable {
         rls_(limiter, options.rls),
         limiter_(limiter),
         health_(options.ready) {
+    set_times(options.times);
     add({RlsService::kShouldRateLimit, &rls_});
     add({"/weir.v1.Limiter/Check", &limiter_, LimiterService::kCheck});
     add({"/weir.v1.Limiter/CheckBatch", &limiter_, LimiterService::kCheckBatch});
@@ -35,7 +36,7 @@ class Services final : public ServiceTable {
 }  // namespace
 
 frontends::ProtocolFactory grpc_protocols(Limiter& limiter, const GrpcOptions& options) {
-  std::shared_ptr<Clock> clock = options.clock ? options.clock : std::make_shared<ProcessClock>();
+  std::shared_ptr<Clock> clock = options.clock ? options.clock : std::make_shared<SteadyClock>();
   const auto services = std::make_shared<const Services>(limiter, options, std::move(clock));
   return [services](frontends::Link& link) { return std::make_unique<GrpcProtocol>(link, services); };
 }

@@ -20,9 +20,10 @@ namespace weir::grpc {
 
 struct GrpcOptions {
   GrpcLimits limits;
-  RlsOptions rls;                // how Envoy is answered
-  std::shared_ptr<Clock> clock;  // for deadlines and floods; none: a ProcessClock of its own
-  std::function<bool()> ready;   // what health says; called from every loop; none: always ready
+  RlsOptions rls;                                 // how Envoy is answered
+  std::shared_ptr<Clock> clock;                   // for deadlines and floods; none: a SteadyClock
+  std::shared_ptr<frontends::IngressTime> times;  // of this loop; none: gateways tell no time
+  std::function<bool()> ready;                    // what health says; called from every loop; none: always ready
 };
 
 // For one loop: its connections share buffers. The limiter outlives the factory and its protocols.

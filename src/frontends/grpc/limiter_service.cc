@@ -30,6 +30,8 @@ struct PendingBatch {
 void LimiterService::on_message(Call& call, int method, std::string_view message) {
   const Status status = method == kCheckBatch ? messages_.read_batch(message) : messages_.read_one(message);
   if (!status.ok()) return call.finish(status.failure().code, status.failure().message);
+  const TimePoint ingress = call.ingress();
+  for (Request& request : messages_.requests) request.ingress = ingress;
   if (method == kCheckBatch) return answer_batch(call);
   answer_one(call, method == kRefund);
 }

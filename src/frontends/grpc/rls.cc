@@ -65,6 +65,7 @@ void RlsRequest::clear() {
   hits_addend = 0;
   attributes.clear();
   descriptors.clear();
+  ingress = {};
 }
 
 void RlsRequest::spread_domain() {

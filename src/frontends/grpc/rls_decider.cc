@@ -31,6 +31,11 @@ Wish wish_of(const RlsRequest& request, const RlsDescriptor& descriptor) {
   return {descriptor.negative ? Action::refund : Action::take, Cost{cost}};
 }
 
+// Takes something, by rules or by a limit of its own.
+bool is_take(const RlsRequest& request, const RlsDescriptor& descriptor) {
+  return !descriptor.replaced && wish_of(request, descriptor).action == Action::take;
+}
+
 // Needs another call than a check.
 bool is_special(const RlsDescriptor& descriptor) {
   return descriptor.has_override || descriptor.negative || descriptor.replaced;
@@ -39,6 +44,7 @@ bool is_special(const RlsDescriptor& descriptor) {
 Request make_request(const RlsRequest& request, const RlsDescriptor& descriptor, const Wish& wish) {
   Request made(request.attributes_of(descriptor), wish.cost);
   made.peek = wish.action == Action::peek;
+  made.ingress = request.ingress;
   return made;
 }
 
@@ -46,7 +52,9 @@ Request make_request(const RlsRequest& request, const RlsDescriptor& descriptor,
 class Override {
  public:
   Override(const RlsRequest& request, const RlsDescriptor& descriptor)
-      : limit_(descriptor.override_limit), window_(unit_window(static_cast<RlsUnit>(descriptor.override_unit))) {
+      : limit_(descriptor.override_limit),
+        ingress_(request.ingress),
+        window_(unit_window(static_cast<RlsUnit>(descriptor.override_unit))) {
     // Limits of different units count apart, also in one call.
     subject_.push_back(unit_name(static_cast<RlsUnit>(descriptor.override_unit)));
     subject_.push_back(request.domain);
@@ -54,26 +62,26 @@ class Override {
       subject_.push_back(entry.name);
       subject_.push_back(entry.value);
     }
-    if (limit_ > 0) {
-      AllowanceSpec spec;
-      spec.algorithm = Algorithm::fixed_window;
-      spec.limit = limit_;
-      spec.window = window_;
-      const Result<Allowance> made = make_allowance(spec);
-      assert(made.ok());
-      allowance_ = made.value();
-    }
+    AllowanceSpec spec;
+    spec.algorithm = Algorithm::fixed_window;
+    spec.limit = std::max<std::int64_t>(1, limit_);
+    spec.window = window_;
+    const Result<Allowance> made = make_allowance(spec);
+    assert(made.ok());
+    allowance_ = made.value();
   }
 
   // A limit of nothing has no bucket.
-  bool has_bucket() const { return allowance_.limit > 0; }
+  bool has_bucket() const { return limit_ > 0; }
+  // Without a bucket: a charge that never fits and leaves nothing behind.
   AdHocCharge charge(const Wish& wish) const {
     return {.space = kOverrideSpace,
             .subject = {subject_.data(), subject_.size()},
             .allowance = &allowance_,
-            .cost = wish.cost,
+            .cost = has_bucket() ? wish.cost : Cost{2},
             .action = wish.action,
-            .count_denied = true};
+            .count_denied = has_bucket(),
+            .ingress = ingress_};
   }
   Decision denial() const {
     ChargeOutcome outcome;
@@ -81,6 +89,7 @@ class Override {
     outcome.too_large = true;
     return decision(outcome);
   }
+  // Of a limit with a bucket.
   Decision decision(const ChargeOutcome& outcome) const {
     RuleOutcome rule;
     rule.rule = kOverrideName;
@@ -89,6 +98,7 @@ class Override {
     rule.too_large = outcome.too_large;
     rule.limit = limit_;
     rule.remaining = outcome.remaining;
+    rule.capacity = limit_;
     rule.window = window_;
     rule.retry_after = outcome.retry_after;
     rule.reset_after = outcome.reset_after;
@@ -103,6 +113,7 @@ class Override {
 
  private:
   const std::int64_t limit_;
+  const TimePoint ingress_;
   const Duration window_;
   InlineVector<std::string_view, kMaxAttributes> subject_;
   Allowance allowance_;
@@ -190,6 +201,14 @@ void RlsDecider::mark_replaced(RlsRequest& request) {
 Status RlsDecider::decide(RlsRequest& request, RlsAnswer& answer) {
   const std::size_t count = request.descriptors.size();
   mark_replaced(request);
+  if (charges_together(request)) {
+    Status status = success();
+    begin_all(request, [&](const Result<RlsAnswer>& made) {
+      if (made.ok()) answer = made.value();
+      if (!made.ok()) status = made.failure();
+    });
+    return status;
+  }
   if (decisions_.size() < count) decisions_.resize(count);
   const std::span<Decision> decisions = std::span(decisions_).first(count);
   // Several plain checks are one call; a batch of one costs more than a check.
@@ -231,11 +250,22 @@ bool RlsDecider::decide_one(const RlsRequest& request, const RlsDescriptor& desc
 
 void RlsDecider::decide(RlsRequest& request, Completion done) {
   mark_replaced(request);
+  begin_all(request, std::move(done));
+}
+
+bool RlsDecider::charges_together(const RlsRequest& request) const {
+  if (!options_.check_together) return false;
+  return std::count_if(request.descriptors.begin(), request.descriptors.end(),
+                       [&](const RlsDescriptor& descriptor) { return is_take(request, descriptor); }) > 1;
+}
+
+void RlsDecider::begin_all(const RlsRequest& request, Completion done) const {
   auto pending = std::make_shared<Pending>();
   pending->decider = this;
   pending->decisions.resize(request.descriptors.size());
   pending->done = std::move(done);
   pending->left = request.descriptors.size();
+  if (charges_together(request)) return begin_together(request, pending);
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) begin(request, i, pending);
 }
 
@@ -257,6 +287,38 @@ void RlsDecider::begin(const RlsRequest& request, std::size_t index, const std::
     if (outcome.status != Code::ok) pending->failed = true;
     keep(limit->decision(outcome));
   });
+}
+
+void RlsDecider::begin_together(const RlsRequest& request, const std::shared_ptr<Pending>& pending) const {
+  std::vector<Request> requests;
+  std::vector<AdHocCharge> charges;
+  std::vector<std::size_t> request_index;
+  std::vector<std::pair<std::size_t, std::shared_ptr<const Override>>> overrides;
+  for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
+    const RlsDescriptor& descriptor = request.descriptors[i];
+    if (!is_take(request, descriptor)) {
+      begin(request, i, pending);
+    } else if (descriptor.has_override) {
+      overrides.emplace_back(i, std::make_shared<const Override>(request, descriptor));
+      charges.push_back(overrides.back().second->charge(wish_of(request, descriptor)));
+    } else {
+      request_index.push_back(i);
+      requests.push_back(make_request(request, descriptor, wish_of(request, descriptor)));
+    }
+  }
+  options_.check_together(requests, charges,
+                          [pending, request_index, overrides](std::span<const Decision> decisions,
+                                                              std::span<const ChargeOutcome> outcomes) {
+                            for (std::size_t i = 0; i < decisions.size(); ++i)
+                              pending->decisions[request_index[i]] = decisions[i];
+                            for (std::size_t i = 0; i < outcomes.size(); ++i) {
+                              if (outcomes[i].status != Code::ok) pending->failed = true;
+                              const auto& [index, limit] = overrides[i];
+                              pending->decisions[index] =
+                                  limit->has_bucket() ? limit->decision(outcomes[i]) : limit->denial();
+                            }
+                            for (std::size_t i = 0; i < decisions.size() + outcomes.size(); ++i) pending->arrived();
+                          });
 }
 
 void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) const {

@@ -1,5 +1,7 @@
 // RlsDecider: what Envoy asks, decided by a Limiter. Each descriptor is a request of its own: its entries and the
-// domain are the attributes, and one that is over its limit holds none of the others back.
+// domain are the attributes. One that is over its limit holds none of the others back, unless `check_together` is set:
+// then none of a call's descriptors is charged when one is over its limit. Looks and refunds charge nothing, so they
+// are always decided on their own.
 //
 //  - hits: the descriptor's own if present, else the request's, at least 1. The descriptor's 0 only looks: it answers
 //    OVER_LIMIT when one more hit would not pass, and what is left.
@@ -29,10 +31,17 @@ namespace weir::grpc {
 // Marks the requests of one call whose rule is replaced by that of another. As many marks as requests, all false.
 using FindReplaced = std::function<void(std::span<const Request> requests, std::span<bool> replaced)>;
 
+// Decides requests and ad-hoc charges as one: all of them are charged, or none that is within its limit. The completion
+// runs once, and before the call returns if the limiter is immediate.
+using CheckTogether = std::function<void(
+    std::span<const Request> requests, std::span<const AdHocCharge> charges,
+    std::function<void(std::span<const Decision> decisions, std::span<const ChargeOutcome> outcomes)> done)>;
+
 struct RlsOptions {
-  bool headers = true;           // fill in RateLimit, RateLimit-Policy and Retry-After
-  bool legacy_headers = false;   // X-RateLimit-Limit, -Remaining and -Reset too
-  FindReplaced find_replaced{};  // none: no rule replaces another
+  bool headers = true;             // fill in RateLimit, RateLimit-Policy and Retry-After
+  bool legacy_headers = false;     // X-RateLimit-Limit, -Remaining and -Reset too
+  FindReplaced find_replaced{};    // none: no rule replaces another
+  CheckTogether check_together{};  // none: each descriptor is decided and charged on its own
 };
 
 class RlsDecider {
@@ -52,6 +61,9 @@ class RlsDecider {
   struct Pending;
 
   void mark_replaced(RlsRequest& request);
+  bool charges_together(const RlsRequest& request) const;
+  void begin_all(const RlsRequest& request, Completion done) const;
+  void begin_together(const RlsRequest& request, const std::shared_ptr<Pending>& pending) const;
   bool decide_one(const RlsRequest& request, const RlsDescriptor& descriptor, Decision& decision);
   void begin(const RlsRequest& request, std::size_t index, const std::shared_ptr<Pending>& pending) const;
   void write(std::span<const Decision> decisions, RlsAnswer& answer) const;

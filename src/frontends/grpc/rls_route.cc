@@ -4,18 +4,21 @@
 #include <utility>
 
 #include "frontends/grpc/rls_json.h"
+#include "frontends/http/ingress_field.h"
 
 namespace weir::grpc {
 namespace {
 
 class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
  public:
-  RlsRoute(Limiter& limiter, RlsOptions options) : decider_(limiter, std::move(options)) {}
+  RlsRoute(Limiter& limiter, RlsOptions options, std::shared_ptr<frontends::IngressTime> times)
+      : decider_(limiter, std::move(options)), times_(std::move(times)) {}
 
   void handle(const http::HttpRequest& request, http::ResponseWriter& writer) {
     Status status = reader_.read(request.body, request_);
     if (status.ok()) status = request_.check();
     if (!status.ok()) return writer.send_problem(400, status.failure().message);
+    request_.ingress = http::ingress_of(request, writer.peer(), times_.get());
     if (!decider_.immediate()) return decide_later(writer.defer());
     status = decider_.decide(request_, answer_);
     if (!status.ok()) return writer.send_problem(503, status.failure().message);
@@ -41,6 +44,7 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
   }
 
   RlsDecider decider_;
+  const std::shared_ptr<frontends::IngressTime> times_;
   RlsJsonReader reader_;
   RlsRequest request_;
   RlsAnswer answer_;
@@ -49,8 +53,9 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
 
 }  // namespace
 
-void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes) {
-  auto route = std::make_shared<RlsRoute>(limiter, std::move(options));
+void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes,
+                   std::shared_ptr<frontends::IngressTime> times) {
+  auto route = std::make_shared<RlsRoute>(limiter, std::move(options), std::move(times));
   router.add({.method = "POST",
               .path = "/json",
               .body_bytes = body_bytes,

@@ -5,14 +5,18 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "frontends/grpc/rls_decider.h"
 #include "frontends/http/router.h"
+#include "frontends/transport/ingress_time.h"
 #include "weir/limiter.h"
 
 namespace weir::grpc {
 
 // For the router of one loop: its buffers are reused. The limiter outlives the router.
-void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes);
+// `times` may be null.
+void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes,
+                   std::shared_ptr<frontends::IngressTime> times = {});
 
 }  // namespace weir::grpc

@@ -18,6 +18,7 @@ void RlsService::on_message(Call& call, int, std::string_view message) {
   if (const Status status = request_.check(); !status.ok()) {
     return call.finish(status.failure().code, status.failure().message);
   }
+  request_.ingress = call.ingress();
   if (decider_.immediate()) {
     const Status status = decider_.decide(request_, answer_);
     if (!status.ok()) return call.finish(status.failure().code, status.failure().message);

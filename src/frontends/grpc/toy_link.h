@@ -24,6 +24,11 @@ class ToyLink final : public frontends::Link, public std::enable_shared_from_thi
   void pause() override {}
   void resume() override {}
   bool congested() const override { return output_.size() > most_output_; }
+  bool reserve(std::size_t input, std::size_t own) override {
+    if (input + own > memory_) return false;
+    reserved_ = input + own;
+    return true;
+  }
   std::shared_ptr<Link> hold() override { return shared_from_this(); }
   bool closed() const override { return closed_; }
   void after(Duration delay, std::function<void()> task) override { timers_.emplace_back(delay, std::move(task)); }
@@ -44,6 +49,9 @@ class ToyLink final : public frontends::Link, public std::enable_shared_from_thi
   }
   std::size_t timers() const { return timers_.size(); }
   std::string take_output() { return std::exchange(output_, {}); }
+  // All that there is to reserve.
+  void set_memory(std::size_t bytes) { memory_ = bytes; }
+  std::size_t reserved() const { return reserved_; }
   // A peer that does not read more than this.
   void set_most_output(std::size_t bytes) { most_output_ = bytes; }
 
@@ -51,6 +59,8 @@ class ToyLink final : public frontends::Link, public std::enable_shared_from_thi
   frontends::Peer peer_;
   std::string output_;
   std::vector<std::pair<Duration, std::function<void()>>> timers_;
+  std::size_t memory_ = SIZE_MAX;
+  std::size_t reserved_ = 0;
   bool closed_ = false;
   std::size_t most_output_ = SIZE_MAX;
 };
@@ -66,6 +76,7 @@ class ToyLimiter final : public Limiter {
     std::vector<std::string> subject;  // of an ad-hoc charge
     std::int64_t limit = 0;
     Duration window{0};
+    TimePoint ingress{};
   };
 
   bool later = false;
@@ -91,6 +102,7 @@ class ToyLimiter final : public Limiter {
     question.action = charge.action;
     question.limit = charge.allowance->limit;
     question.window = charge.allowance->window;
+    question.ingress = charge.ingress;
     asked.push_back(std::move(question));
     return charged;
   }
@@ -116,6 +128,7 @@ class ToyLimiter final : public Limiter {
     question.cost = request.cost.units;
     question.peek = request.peek;
     question.action = action;
+    question.ingress = request.ingress;
     asked.push_back(std::move(question));
     if (on_ask) on_ask();
     if (answers.empty()) return answer;
@@ -138,6 +151,7 @@ inline Decision toy_decision(std::string_view rule, std::int64_t limit, std::int
   outcome.rule = rule;
   outcome.limit = limit;
   outcome.remaining = remaining;
+  outcome.capacity = limit;
   outcome.window = window;
   outcome.allowed = allowed;
   outcome.cost = 1;

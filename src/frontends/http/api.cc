@@ -8,7 +8,7 @@ namespace weir::http {
 
 std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& options) {
   auto router = std::make_shared<Router>();
-  auto checks = std::make_shared<CheckHandler>(limiter, options.legacy_headers);
+  auto checks = std::make_shared<CheckHandler>(limiter, options.legacy_headers, options.times);
   router->add(
       {.method = "POST",
        .path = "/v1/check",
@@ -43,19 +43,26 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
   return router;
 }
 
-void add_health_routes(Router& router, std::function<HealthReport()> health) {
+void add_liveness_route(Router& router) {
   router.add(
       {.method = "GET", .path = "/healthz", .body_bytes = 0, .handler = [](const HttpRequest&, ResponseWriter& writer) {
          writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = R"({"status":"ok"})"});
        }});
+}
+
+Response health_response(HealthReport& report) {
+  if (report.details.empty()) report.details = report.ready ? R"({"ready":true})" : R"({"ready":false})";
+  return {.status = report.ready ? 200 : 503, .content_type = kJson, .fields = {}, .body = report.details};
+}
+
+void add_health_routes(Router& router, std::function<HealthReport()> health) {
+  add_liveness_route(router);
   router.add({.method = "GET",
               .path = "/readyz",
               .body_bytes = 0,
               .handler = [health = std::move(health)](const HttpRequest&, ResponseWriter& writer) {
                 HealthReport report = health ? health() : HealthReport{};
-                if (report.details.empty()) report.details = report.ready ? R"({"ready":true})" : R"({"ready":false})";
-                writer.send(
-                    {.status = report.ready ? 200 : 503, .content_type = kJson, .fields = {}, .body = report.details});
+                writer.send(health_response(report));
               }});
 }
 

@@ -13,6 +13,7 @@
 
 #include "frontends/http/forward_auth.h"
 #include "frontends/http/router.h"
+#include "frontends/transport/ingress_time.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
@@ -26,8 +27,9 @@ struct ApiOptions {
   bool legacy_headers = false;  // X-RateLimit-* too
   std::size_t check_body_bytes = std::size_t{64} << 10;
   std::size_t batch_body_bytes = std::size_t{1} << 20;
-  std::function<HealthReport()> health{};   // called from every loop; none: always ready
-  std::shared_ptr<CallerReader> callers{};  // this loop's; none: no /v1/forward-auth
+  std::function<HealthReport()> health{};           // called from every loop; none: always ready
+  std::shared_ptr<CallerReader> callers{};          // this loop's; none: no /v1/forward-auth
+  std::shared_ptr<frontends::IngressTime> times{};  // this loop's; none: gateways tell no time
 };
 
 // The limiter outlives the router.
@@ -35,6 +37,9 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
 
 // GET /healthz and /readyz, for listeners of other kinds too.
 void add_health_routes(Router& router, std::function<HealthReport()> health);
+// The first of them alone, and the answer of the second, which refers to the report.
+void add_liveness_route(Router& router);
+Response health_response(HealthReport& report);
 
 // api/openapi.json as it was when the program was built.
 std::string_view openapi_json();

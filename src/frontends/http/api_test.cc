@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <simdjson.h>
 
+#include <future>
+
 #include "frontends/http/http_protocol.h"
 #include "frontends/http/toy_limiter.h"
 #include "frontends/transport/loops.h"
@@ -42,7 +44,8 @@ class ApiTest : public testing::Test {
                                             auto router = make_api_router(limiter_, options);
                                             return http_protocols(std::move(router), {}, nullptr, counts_);
                                           },
-                                      .tls = nullptr});
+                                      .tls = nullptr,
+                                      .memory = memory_});
     ASSERT_TRUE(bound.ok()) << bound.failure().message;
     endpoint_ = bound.value();
     loops_.start();
@@ -59,6 +62,8 @@ class ApiTest : public testing::Test {
 
   ToyLimiter limiter_;
   std::shared_ptr<StatusCounts> counts_ = std::make_shared<StatusCounts>();
+  std::shared_ptr<frontends::ConnectionMemory> memory_ =
+      std::make_shared<frontends::ConnectionMemory>(std::size_t{16} << 20);
   frontends::Loops loops_{1};
   frontends::Endpoint endpoint_;
 };
@@ -380,6 +385,95 @@ TEST_F(ApiTest, DrainAnswersWhatIsUnderWayAndSaysGoodbye) {
   owed.half_close();
   half.half_close();
   draining.join();
+}
+
+// The listener is gone, so the drain has begun, and only then the client sends.
+TEST_F(ApiTest, ARequestThatCrossesTheDrainIsAnsweredWithAGoodbye) {
+  start();
+  TestClient kept(endpoint_);
+  kept.send(get("/healthz"));
+  EXPECT_THAT(kept.read_response(), Not(HasSubstr("Connection: close")));
+  std::thread draining([&] { loops_.drain(1h, 1h); });
+  ASSERT_TRUE(eventually([&] { return !TestClient(endpoint_).connected(); }));
+  kept.send(get("/healthz") + get("/healthz"));
+  const std::string answer = kept.read_to_end();
+  EXPECT_THAT(answer, testing::AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close")));
+  EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos) << "nothing is answered behind a goodbye";
+  kept.half_close();
+  draining.join();
+}
+
+// Both have sent while the loop was busy: one on a connection that it knows, one on a connection that it does not.
+TEST_F(ApiTest, RequestsThatArriveAtTheMomentOfTheDrainAreAnsweredWithAGoodbye) {
+  start();
+  TestClient known(endpoint_);
+  known.send(get("/healthz"));
+  known.read_response();
+  // The loop is busy, and the drain is the next that it does.
+  std::promise<void> busy;
+  loops_.post(0, [until = busy.get_future().share()] { until.wait(); });
+  std::promise<void> drained;
+  loops_.post(0, [&] { loops_.loop(0).drain(1h, [&] { drained.set_value(); }); });
+  known.send(get("/healthz"));
+  TestClient fresh(endpoint_);
+  fresh.send(get("/healthz"));
+  busy.set_value();
+  for (TestClient* client : {&known, &fresh}) {
+    EXPECT_THAT(client->read_to_end(), testing::AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close")));
+    client->half_close();
+  }
+  drained.get_future().wait();
+}
+
+TEST_F(ApiTest, WhatStaysIdleIsClosedWhenTheGraceIsOver) {
+  start();
+  TestClient idle(endpoint_);
+  TestClient begun(endpoint_);
+  idle.send(get("/healthz"));
+  idle.read_response();
+  begun.send(get("/healthz"));
+  begun.read_response();
+  std::thread draining([&] { loops_.drain(1h, 20ms); });
+  ASSERT_TRUE(eventually([&] { return !TestClient(endpoint_).connected(); }));
+  begun.send("GET /healthz HTTP/1.1\r\n");
+  EXPECT_EQ(idle.read_to_end(), "");
+  EXPECT_TRUE(idle.ended());
+  // What has begun by then comes to its end.
+  begun.send("Host: h\r\n\r\n");
+  EXPECT_THAT(begun.read_to_end(), testing::AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close")));
+  idle.half_close();
+  begun.half_close();
+  draining.join();
+}
+
+// As far as it needs memory a large body is read only when there is memory for all of it.
+TEST_F(ApiTest, ALargeBodyWaitsForMemoryAndIsThenRefused) {
+  start({.shortage_timeout = 20ms});
+  const std::size_t taken = memory_->most_for_large() - 50'000;
+  ASSERT_TRUE(memory_->take(taken, frontends::ConnectionMemory::Use::large));
+  const std::string head = "POST /v1/check/batch HTTP/1.1\r\nHost: h\r\n";
+  for (const std::string& message :
+       {head + "Content-Length: 500000\r\n\r\n", head + "Content-Length: 500000\r\nExpect: 100-continue\r\n\r\n",
+        head + "Transfer-Encoding: chunked\r\n\r\n70000\r\n" + std::string(40'000, 'x')}) {
+    SCOPED_TRACE(message.substr(0, 120));
+    TestClient client(endpoint_);
+    client.send(message);
+    const std::string answer = client.read_to_end();
+    EXPECT_THAT(answer, testing::AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("\r\nRetry-After: 1\r\n"),
+                                       HasSubstr("Connection: close"), HasSubstr("short of memory")));
+  }
+  EXPECT_EQ(memory_->refused(), 3U);
+  EXPECT_THAT(ask(check("small")), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(ask(head + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"), StartsWith("HTTP/1.1 400"))
+      << "a small body in chunks needs no more than another";
+  memory_->give_back(taken);
+  TestClient client(endpoint_);
+  client.send(head + "Content-Length: 500000\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_THAT(client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 100"));
+  EXPECT_GE(memory_->used(), 500'000U) << "all of it is reserved before any of it is read";
+  client.send(std::string(500'000, ' '));
+  EXPECT_THAT(client.read_response(), StartsWith("HTTP/1.1 400"));
+  EXPECT_TRUE(eventually([&] { return memory_->used() < 100'000; })) << memory_->used();
 }
 
 TEST_F(ApiTest, AFloodOfCheapRequestsWithLargeAnswersIsHeldBack) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "weir/request.h"
+#include "weir/time.h"
 
 namespace weir::http {
 
@@ -13,6 +14,7 @@ namespace weir::http {
 struct Caller {
   std::span<const Attribute> attributes{};
   Cost cost{};
+  TimePoint ingress{};  // as in Request
 };
 
 // Why a request is refused before any rule is asked. The texts are told to the client.

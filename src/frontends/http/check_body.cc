@@ -390,4 +390,8 @@ void CheckBody::refer_to_attributes() {
   }
 }
 
+void CheckBody::set_ingress(TimePoint time) {
+  for (Request& request : requests_) request.ingress = time;
+}
+
 }  // namespace weir::http

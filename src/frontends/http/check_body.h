@@ -36,6 +36,8 @@ class CheckBody {
   // One after read_check() and read_refund().
   std::span<const Request> requests() const { return requests_; }
   const Request& request() const { return requests_.front(); }
+  // For all of them.
+  void set_ingress(TimePoint time);
   // How long the caller lets us hold back an admitted request's answer.
   std::int64_t wait_ms() const { return wait_ms_; }
 

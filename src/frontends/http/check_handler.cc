@@ -5,6 +5,7 @@
 #include "frontends/http/decision_headers.h"
 #include "frontends/http/decision_json.h"
 #include "frontends/http/deny_status.h"
+#include "frontends/http/ingress_field.h"
 #include "frontends/http/json_text.h"
 
 namespace weir::http {
@@ -21,6 +22,7 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
   if (const Status status = body_.read_check(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
+  note_ingress(request, writer);
   // A look has nothing to wait for.
   const Wishes wishes{.deny_status = deny_status.value(), .wait_ms = body_.request().peek ? 0 : body_.wait_ms()};
   if (!limiter_.immediate()) return limiter_.check(body_.request(), completion(wishes, writer.defer()));
@@ -36,6 +38,7 @@ void CheckHandler::refund(const HttpRequest& request, ResponseWriter& writer) {
   if (const Status status = body_.read_refund(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
+  note_ingress(request, writer);
   const Wishes wishes{.deny_status = deny_status.value(), .wait_ms = 0};
   if (!limiter_.immediate()) return limiter_.refund(body_.request(), completion(wishes, writer.defer()));
   writer.send(render(limiter_.refund(body_.request()), wishes));
@@ -46,10 +49,15 @@ void CheckHandler::check_batch(const HttpRequest& request, ResponseWriter& write
   if (const Status status = body_.read_batch(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
+  note_ingress(request, writer);
   if (!limiter_.immediate() && !body_.requests().empty()) return check_batch_later(writer);
   decisions_.resize(body_.requests().size());
   limiter_.check_batch(body_.requests(), decisions_);
   writer.send(render_batch(decisions_));
+}
+
+void CheckHandler::note_ingress(const HttpRequest& request, const ResponseWriter& writer) {
+  if (times_ != nullptr) body_.set_ingress(ingress_of(request, writer.peer(), times_.get()));
 }
 
 Response CheckHandler::render(const Decision& decision, const Wishes& wishes) {

@@ -6,17 +6,21 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontends/http/check_body.h"
 #include "frontends/http/router.h"
+#include "frontends/transport/ingress_time.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
 
 class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
  public:
-  CheckHandler(Limiter& limiter, bool legacy_headers) : limiter_(limiter), legacy_headers_(legacy_headers) {}
+  // `times` may be null.
+  CheckHandler(Limiter& limiter, bool legacy_headers, std::shared_ptr<frontends::IngressTime> times = {})
+      : limiter_(limiter), legacy_headers_(legacy_headers), times_(std::move(times)) {}
 
   void check(const HttpRequest& request, ResponseWriter& writer);
   void check_batch(const HttpRequest& request, ResponseWriter& writer);
@@ -30,6 +34,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   };
   struct PendingBatch;
 
+  void note_ingress(const HttpRequest& request, const ResponseWriter& writer);
   Response render(const Decision& decision, const Wishes& wishes);
   Response render_batch(std::span<const Decision> decisions);
   bool holds(const Decision& decision, const Wishes& wishes) const;
@@ -39,6 +44,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
 
   Limiter& limiter_;
   const bool legacy_headers_;
+  const std::shared_ptr<frontends::IngressTime> times_;
   CheckBody body_;
   std::vector<Decision> decisions_;
   std::string json_;

@@ -19,7 +19,7 @@ class DateField {
 
   // Before the first answer of each moment.
   void refresh() {
-    const std::int64_t second = micros(clock_->now()) / kMicrosInSecond;
+    const std::int64_t second = micros(clock_->wall()) / kMicrosInSecond;
     if (second != second_) write(second);
   }
   // "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n".

@@ -54,6 +54,12 @@ TEST(DateField, AgreesWithTheCalendarOfTheLibrary) {
   }
 }
 
+TEST(DateField, IsTheWallClocksAlsoAfterItWasSetBack) {
+  auto clock = std::make_shared<ManualClock>(from_micros(784'111'777 * kSecond));
+  clock->set_ahead(2h);
+  EXPECT_EQ(DateField(clock).text(), "Date: Sun, 06 Nov 1994 06:49:37 GMT\r\n");
+}
+
 TEST(DateField, KeepsItsTextUntilTheSecondIsOver) {
   auto clock = std::make_shared<ManualClock>(from_micros(784'111'777 * kSecond));
   DateField date(clock);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "frontends/http/json_text.h"
+#include "frontends/http/quota_time.h"
 #include "weir/time.h"
 
 namespace weir::http {
@@ -23,7 +24,9 @@ void append_sf_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
-std::int64_t seconds_to_quota(const RuleOutcome& rule) {
+std::int64_t seconds_to_more(const RuleOutcome& rule) { return ceil_seconds(time_to_more_quota(rule)); }
+
+std::int64_t seconds_to_reset(const RuleOutcome& rule) {
   const bool wait_helps = !rule.allowed && rule.retry_after.count() > 0;
   return ceil_seconds(wait_helps ? rule.retry_after : rule.reset_after);
 }
@@ -69,7 +72,7 @@ void append_rate_limit(std::string& out, const Decision& decision) {
     append_sf_string(out, rule.rule);
     out += ";r=";
     append_number(out, std::max<std::int64_t>(rule.remaining, 0));
-    if (const std::int64_t seconds = seconds_to_quota(rule); seconds > 0) {
+    if (const std::int64_t seconds = seconds_to_more(rule); seconds > 0) {
       out += ";t=";
       append_number(out, seconds);
     }
@@ -80,7 +83,7 @@ std::int64_t retry_after_seconds(const Decision& decision) {
   if (decision.allowed || decision.reason == Reason::cost_too_large) return 0;
   std::int64_t seconds = std::max<std::int64_t>(1, ceil_seconds(decision.retry_after));
   for (const RuleOutcome& rule : decision.rules) {
-    if (told(rule) && !rule.allowed) seconds = std::max(seconds, seconds_to_quota(rule));
+    if (told(rule) && !rule.allowed) seconds = std::max(seconds, seconds_to_more(rule));
   }
   return seconds;
 }
@@ -88,7 +91,7 @@ std::int64_t retry_after_seconds(const Decision& decision) {
 std::optional<LegacyFields> legacy_fields(const Decision& decision) {
   const RuleOutcome* const rule = decision.decisive();
   if (rule == nullptr || rule->unlimited) return std::nullopt;
-  return LegacyFields{rule->limit, std::max<std::int64_t>(rule->remaining, 0), seconds_to_quota(*rule)};
+  return LegacyFields{rule->limit, std::max<std::int64_t>(rule->remaining, 0), seconds_to_reset(*rule)};
 }
 
 void append_decision_fields(std::string& out, const Decision& decision, bool legacy) {

@@ -200,6 +200,19 @@ TEST(DecisionHeaders, RetryAfterIsWholeSecondsAtLeastOneAndNeverBeforeT) {
   EXPECT_EQ(retry_after_seconds(allowed()), 0);
 }
 
+// A denial whose rules are hidden has only the decision's own wait to go by.
+TEST(DecisionHeaders, RetryAfterIsRoundedUpWithoutAnyRuleToo) {
+  Decision hidden = denied();
+  hidden.rules.clear();
+  hidden.deciding = -1;
+  for (const auto& [wait, seconds] :
+       {std::pair{1us, 1}, {1s, 1}, {1'000'001us, 2}, {1500ms, 2}, {1'999'999us, 2}, {2s, 2}, {1h + 1us, 3601}}) {
+    hidden.retry_after = wait;
+    EXPECT_EQ(retry_after_seconds(hidden), seconds) << wait.count();
+    EXPECT_EQ(fields(hidden), "Retry-After: " + std::to_string(seconds) + "\r\n");
+  }
+}
+
 TEST(DecisionHeaders, OlderFieldsComeByOption) {
   EXPECT_THAT(fields(allowed(), true),
               HasSubstr("X-RateLimit-Limit: 120\r\nX-RateLimit-Remaining: 119\r\nX-RateLimit-Reset: 1\r\n"));

@@ -32,7 +32,8 @@ void ForwardAuthHandler::answer(const HttpRequest& request, ResponseWriter& writ
   if (const auto refusal = callers_->read(request, writer.peer(), caller)) {
     return refuse(*refusal, deny_status.value(), writer);
   }
-  const Request asked(caller.attributes, caller.cost);
+  Request asked(caller.attributes, caller.cost);
+  asked.ingress = caller.ingress;
   if (limiter_.immediate()) return writer.send(render(limiter_.check(asked), deny_status.value()));
   limiter_.check(asked, [self = shared_from_this(), status = deny_status.value(),
                          later = writer.defer()](const Decision& decision) {

@@ -23,6 +23,9 @@ inline constexpr std::size_t kMaxChunkLine = 256;
 inline constexpr std::size_t kMaxTrailerBytes = 4096;
 inline constexpr std::size_t kMaxMethodBytes = 32;
 
+// A message above this size asks for memory before its body is read (Link::reserve).
+inline constexpr std::size_t kSmallMessage = std::size_t{16} << 10;
+
 struct HttpField {
   std::string_view name;
   std::string_view value;

@@ -33,8 +33,11 @@ std::size_t HttpProtocol::on_bytes(std::string_view bytes) {
     const std::string_view rest = bytes.substr(used);
     RequestParser::State state = parser_.parse(rest);
     if (state == RequestParser::State::head) state = on_head(rest);
-    if (state == RequestParser::State::need_more) break;
-    continue_owed_ = false;
+    if (state == RequestParser::State::need_more) {
+      wait_for_rest(rest.size());
+      break;
+    }
+    continue_owed_ = continue_said_ = false;
     if (state == RequestParser::State::failed) {
       refuse(parser_.error().status, parser_.error().detail);
       break;
@@ -42,6 +45,7 @@ std::size_t HttpProtocol::on_bytes(std::string_view bytes) {
     handle(parser_.request());
     used += parser_.consumed();
     parser_.reset();
+    if (std::exchange(reserved_, false)) static_cast<void>(link_.reserve(0, 0));
   }
   return ending_ ? bytes.size() : used;
 }
@@ -50,16 +54,36 @@ RequestParser::State HttpProtocol::on_head(std::string_view bytes) {
   const HttpRequest& request = parser_.request();
   route_ = router_->find(request.method, request.path, allow_);
   parser_.allow_body(route_ != nullptr && route_->body_bytes > 0 ? route_->body_bytes : limits_.body_bytes);
-  const RequestParser::State state = parser_.parse(bytes);
+  return parser_.parse(bytes);
+}
+
+void HttpProtocol::wait_for_rest(std::size_t arrived) {
+  if (parser_.head_bytes() == 0 || !have_room(arrived)) return;
   // A client that has begun to send its body does not wait for us.
-  if (state == RequestParser::State::need_more && parser_.expects_continue() && bytes.size() == parser_.head_bytes()) {
-    if (waiting_.empty()) {
-      say_continue();
-    } else {
-      continue_owed_ = true;
-    }
+  if (!parser_.expects_continue() || continue_said_ || arrived != parser_.head_bytes()) return;
+  continue_said_ = true;
+  if (waiting_.empty()) {
+    say_continue();
+  } else {
+    continue_owed_ = true;
   }
-  return state;
+}
+
+// Memory for all of a large message or for none of it, so that what is begun can be finished. False: there is not
+// enough, and nothing more is read until there is.
+bool HttpProtocol::have_room(std::size_t arrived) {
+  if (reserved_) return true;
+  std::size_t input = parser_.head_bytes() + parser_.content_length();
+  std::size_t decoded = 0;
+  if (parser_.chunked() && arrived > kSmallMessage) {
+    // How long it becomes is not known, and chunks are copied out of the received bytes.
+    input += parser_.body_limit() + kMaxChunkOverhead;
+    decoded = parser_.body_limit();
+  }
+  if (input <= kSmallMessage) return true;
+  reserved_ = link_.reserve(input, decoded);
+  if (!reserved_) link_.await_memory();
+  return reserved_;
 }
 
 void HttpProtocol::say_continue() {
@@ -81,8 +105,9 @@ void HttpProtocol::handle(const HttpRequest& request) {
   }
 }
 
-void HttpProtocol::refuse(int status, std::string_view detail) {
-  ResponseWriter(*this, {.head_only = false, .keep_alive = false, .minor_version = 1}).send_problem(status, detail);
+void HttpProtocol::refuse(int status, std::string_view detail, std::string_view fields) {
+  ResponseWriter(*this, {.head_only = false, .keep_alive = false, .minor_version = 1})
+      .send_problem(status, detail, fields);
 }
 
 void HttpProtocol::answer(const Response& response, const ResponseForm& form) {
@@ -151,6 +176,17 @@ void HttpProtocol::look_at_clock() {
 void HttpProtocol::on_timeout() {
   look_at_clock();
   if (waiting_.empty() && parser_.begun()) refuse(408, "the request did not come to its end in time");
+}
+
+void HttpProtocol::on_shortage() {
+  look_at_clock();
+  if (waiting_.empty()) refuse(503, "the server is short of memory; try again later", "Retry-After: 1\r\n");
+}
+
+// What is idle answers one more request, with "Connection: close". What is not tells its peer without waiting for one.
+bool HttpProtocol::on_drain_soon() {
+  draining_ = true;
+  return idle();
 }
 
 void HttpProtocol::on_drain() {

@@ -30,6 +30,8 @@ class HttpProtocol final : public frontends::Protocol {
   bool idle() const override { return waiting_.empty() && !parser_.begun(); }
   bool waiting() const override { return !waiting_.empty(); }
   void on_timeout() override;
+  void on_shortage() override;
+  bool on_drain_soon() override;
   void on_drain() override;
 
   // For ResponseWriter and LaterResponse.
@@ -46,9 +48,11 @@ class HttpProtocol final : public frontends::Protocol {
   };
 
   RequestParser::State on_head(std::string_view bytes);
+  void wait_for_rest(std::size_t arrived);
+  bool have_room(std::size_t arrived);
   void say_continue();
   void handle(const HttpRequest& request);
-  void refuse(int status, std::string_view detail);
+  void refuse(int status, std::string_view detail, std::string_view fields = {});
   void release_ready();
   void end_after(bool keep_alive);
   void look_at_clock();
@@ -65,6 +69,8 @@ class HttpProtocol final : public frontends::Protocol {
   std::deque<Waiting> waiting_;
   std::uint64_t first_number_ = 0;  // of waiting_.front()
   bool continue_owed_ = false;
+  bool continue_said_ = false;  // or owed, for the message under way
+  bool reserved_ = false;       // memory for the message under way
   bool paused_ = false;
   bool draining_ = false;
   bool ending_ = false;  // no further message is read

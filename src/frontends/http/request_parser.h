@@ -38,8 +38,13 @@ class RequestParser {
   const HttpRequest& request() const { return request_; }
   // At `head`: the client waits for "100 Continue" before it sends the body.
   bool expects_continue() const { return expects_continue_; }
-  // From `head` on: the length of the request line and the fields.
+  // From `head` on: the length of the request line and the fields; 0 before.
   std::size_t head_bytes() const { return head_end_; }
+  // From `head` on: the body comes in chunks, or its length.
+  bool chunked() const { return chunked_; }
+  std::size_t content_length() const { return chunked_ ? 0 : static_cast<std::size_t>(length_); }
+  // As allow_body() said.
+  std::size_t body_limit() const { return body_limit_; }
   // At `complete`: the length of the message.
   std::size_t consumed() const { return scan_; }
   // At `failed`. The connection cannot go on: where the next message begins is unknown.

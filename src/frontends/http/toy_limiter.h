@@ -27,6 +27,7 @@ class ToyLimiter final : public Limiter {
     rule.rule = "search-per-key";
     rule.limit = 120;
     rule.remaining = 119;
+    rule.capacity = 120;
     rule.cost = request.cost.units;
     rule.window = std::chrono::seconds(60);
     rule.reset_after = std::chrono::milliseconds(500);
@@ -103,6 +104,7 @@ class ToyLimiter final : public Limiter {
     }
     text += "cost=" + std::to_string(request.cost.units);
     if (request.peek) text += " peek";
+    if (request.ingress != TimePoint{}) text += " at=" + std::to_string(micros(request.ingress));
     const std::lock_guard lock(mutex_);
     asked_.push_back(std::move(text));
   }

@@ -52,7 +52,11 @@ void FramedSession::pump(Stream& stream) {
   }
   guard_.served();
   if (stream.flow.blocked) unblock(stream);
-  stream.body.clear();
+  if (stream.body.capacity() > kMostTaken) {
+    std::string().swap(stream.body);
+  } else {
+    stream.body.clear();
+  }
   stream.taken = 0;
   if (!stream.complete) return;
   if (!stream.trailers.empty()) {

@@ -130,24 +130,20 @@ Stream* FramedSession::open_stream(std::int32_t id) const {
   return stream != nullptr && !stream->flow.gone ? stream : nullptr;
 }
 
-// Takes note of what arrived and lets the peer go on when it has used half of what it may. False: it sent more.
-bool FramedSession::count_received(std::size_t size) {
-  if (static_cast<std::int64_t>(size) > own_window_ - received_) {
-    fail(Error::flow_control, "more than the connection's window");
-    return false;
-  }
+// Takes note of what arrived and lets the peer go on when it has used half of what it may. The connection's window
+// cannot be exceeded: before each frame less than half of it is used, and a frame is smaller than the other half.
+static_assert(kInitialWindow - kInitialWindow / 2 >= static_cast<std::int64_t>(kMaxPayload));
+void FramedSession::count_received(std::size_t size) {
   received_ += static_cast<std::int64_t>(size);
-  if (received_ >= own_window_ / 2) {
-    writer_.window_update(0, received_);
-    received_ = 0;
-  }
-  return true;
+  if (received_ < own_window_ / 2) return;
+  writer_.window_update(0, received_);
+  received_ = 0;
 }
 
 void FramedSession::on_data(const FrameHead& head, std::string_view payload) {
   if (is_idle(head.stream)) return fail(Error::protocol, "DATA for a stream that is not open");
   // Padding counts like data.
-  if (!count_received(payload.size())) return;
+  count_received(payload.size());
   std::string_view bytes = payload;
   if (!strip_padding(head, bytes)) return;
   if (bytes.empty() && !head.has(kEndStream) && !guard_.allow_control()) {
@@ -157,6 +153,7 @@ void FramedSession::on_data(const FrameHead& head, std::string_view payload) {
   if (stream == nullptr) return;
   if (stream->request_ended) return fail(Error::stream_closed, "DATA behind the end of a request");
   stream->flow.received += static_cast<std::int64_t>(payload.size());
+  // Only a stream that is answered already gets here: the windows of others are opened again in time.
   if (stream->flow.received > own_window_) return reset_for_fault(*stream, Error::flow_control);
   if (!take_body(*stream, bytes)) return;
   if (head.has(kEndStream)) return end_request(*stream);

@@ -41,6 +41,7 @@ class FramedSession final : public Session {
   void ping() override;
   void announce_shutdown() override;
   void go_away(Error error) override;
+  std::size_t held() const override { return held_; }
   bool finished() const override { return failed_ || ((left_ || peer_left_) && streams_.empty()); }
 
  private:
@@ -78,7 +79,7 @@ class FramedSession final : public Session {
   void refuse(std::int32_t id, std::string_view block);
   bool take_body(Stream& stream, std::string_view bytes);
   void end_request(Stream& stream);
-  bool count_received(std::size_t size);
+  void count_received(std::size_t size);
 
   // False, and the connection failed, if there is more padding than payload.
   bool strip_padding(const FrameHead& head, std::string_view& payload);

@@ -364,6 +364,48 @@ TEST_F(FramedConnection, ThePeerMaySendAsMuchAsItWasTold) {
   EXPECT_THAT(peer.answers[1].resets, IsEmpty());
 }
 
+// A stream whose answer is out gets no more room: what may still arrive for it is what it was told at first.
+TEST_F(FramedConnection, AStreamThatIsAnsweredMayFillItsWindowAndNotOneByteMore) {
+  for (const std::uint32_t window : {65'535U, 100'000U}) {
+    for (const bool padded : {false, true}) {
+      SCOPED_TRACE(testing::PrintToString(window) + (padded ? " padded" : ""));
+      std::string filled = get(5, kOpen);
+      for (std::size_t left = window; left > 0;) {
+        const std::size_t size = std::min<std::size_t>(left, 16384);
+        // Padding takes as much of the window as data.
+        filled += padded && size > 200
+                      ? frame(NGHTTP2_DATA, NGHTTP2_FLAG_PADDED, 5, '\xc0' + std::string(size - 1, 'x'))
+                      : frame(NGHTTP2_DATA, 0, 5, std::string(size, 'x'));
+        left -= size;
+      }
+      // In one piece with the request, so that it arrives before the stream is closed.
+      Recorder& full = connect({.window = window});
+      full.receive(filled);
+      EXPECT_THAT(full.answers[5].resets, ElementsAre(NGHTTP2_NO_ERROR));
+      Recorder& over = connect({.window = window});
+      over.receive(filled + frame(NGHTTP2_DATA, 0, 5, "x"));
+      EXPECT_THAT(over.answers[5].resets, ElementsAre(NGHTTP2_FLOW_CONTROL_ERROR));
+      EXPECT_THAT(over.goaways, IsEmpty());
+    }
+  }
+}
+
+// The connection's window is opened again at half, whatever the frames are, so that a peer that follows it never waits.
+TEST_F(FramedConnection, TheConnectionsWindowIsOpenedAgainBeforeItIsUsedUp) {
+  for (const std::size_t size : {std::size_t{1000}, std::size_t{16384}}) {
+    Recorder& peer = connect({.window = 65'535});
+    peer.receive(get(1, kOpen));
+    std::int64_t open = 65'535;
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_GE(open, static_cast<std::int64_t>(size)) << "a peer that follows the window would wait for ever";
+      peer.receive(frame(NGHTTP2_DATA, 0, 1, std::string(size, 'x')));
+      open += static_cast<std::int64_t>(std::exchange(peer.opened, 0)) - static_cast<std::int64_t>(size);
+      ASSERT_LE(open, 65'535);
+    }
+    EXPECT_THAT(peer.goaways, IsEmpty());
+  }
+}
+
 TEST_F(FramedConnection, NoStreamGetsLessThanAPeerAssumesBeforeItHasReadOurSettings) {
   EXPECT_EQ(connect({.window = 1000}).settings[NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE], 65'535U);
   EXPECT_EQ(connect({.window = 100'000}).settings[NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE], 100'000U);

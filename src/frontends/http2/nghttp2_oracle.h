@@ -85,6 +85,7 @@ class Nghttp2Oracle final : public Session {
     nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                           static_cast<std::uint32_t>(error), nullptr, 0);
   }
+  std::size_t held() const override { return 0; }
   bool finished() const override {
     return broken_ || (nghttp2_session_want_read(session_) == 0 && nghttp2_session_want_write(session_) == 0);
   }

@@ -119,6 +119,8 @@ class Session {
   virtual void announce_shutdown() = 0;
   // "I have left": open streams end in peace, new ones are not served.
   virtual void go_away(Error error) = 0;
+  // Bytes of answers that wait for the peer's windows.
+  virtual std::size_t held() const = 0;
   // Nothing more will come of this connection: close it.
   virtual bool finished() const = 0;
 };

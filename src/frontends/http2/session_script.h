@@ -58,6 +58,7 @@ class Recorder final : public Events {
   std::map<std::uint16_t, std::uint32_t> settings;  // as announced
   std::uint32_t pings = 0;
   std::uint32_t acknowledged = 0;
+  std::uint64_t opened = 0;                // bytes of the connection's window
   std::vector<std::uint32_t> goaways;      // error codes
   std::vector<std::uint32_t> last_served;  // the streams that they name
 
@@ -160,6 +161,9 @@ class Recorder final : public Events {
           break;
         case NGHTTP2_PING:
           ++pings;
+          break;
+        case NGHTTP2_WINDOW_UPDATE:
+          if (frame.stream == 0) opened += frame.number(0);
           break;
         case NGHTTP2_SETTINGS:
           acknowledged += frame.flags & NGHTTP2_FLAG_ACK;

@@ -21,6 +21,9 @@ enum class CommandId : std::uint8_t {
   command,
   config,
   info,
+  multi,
+  exec,
+  discard,
   reset,
   quit,
 };
@@ -51,6 +54,12 @@ const CommandSpec* find_command(std::string_view name);
 
 // ASCII, whatever the case of `word`; `lower` is in lower case.
 bool is_word(std::string_view word, std::string_view lower);
+
+// True for the commands that a transaction does not queue.
+inline bool is_immediate(CommandId id) {
+  return id == CommandId::multi || id == CommandId::exec || id == CommandId::discard || id == CommandId::reset ||
+         id == CommandId::quit;
+}
 
 inline bool arity_fits(const CommandSpec& command, std::size_t words) {
   return command.arity >= 0 ? words == static_cast<std::size_t>(command.arity)

@@ -1,11 +1,15 @@
 #include "frontends/resp/resp_protocol.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weir::frontends::resp {
 namespace {
 
 constexpr std::size_t kMaxQuoted = 128;
+// More than this of a transaction is reserved (Link::reserve).
+constexpr std::size_t kSmallTransaction = std::size_t{16} << 10;
+constexpr std::string_view kOutOfMemory = "OOM the server is short of memory; try again later";
 
 // A browser that was talked into sending HTTP to this port must not get its body read as commands.
 bool looks_like_http(std::string_view word) { return is_word(word, "post") || is_word(word, "host:"); }
@@ -21,7 +25,7 @@ std::string unknown_command(std::span<const std::string_view> words) {
 }
 
 std::string wrong_arity(const CommandSpec& command) {
-  return "ERR wrong number of arguments for '" + std::string(command.name) + "' command";
+  return "wrong number of arguments for '" + std::string(command.name) + "' command";
 }
 
 }  // namespace
@@ -33,6 +37,7 @@ RespProtocol::RespProtocol(Link& link, Limiter& limiter, const RespOptions& opti
       session_(options, id, link.peer().address, link.peer().port) {}
 
 std::size_t RespProtocol::on_bytes(std::string_view bytes) {
+  if (login_held_) return 0;
   std::size_t at = 0;
   while (at < bytes.size() && !session_.leaving() && !link_.congested()) {
     if (replies_.full()) {
@@ -40,38 +45,136 @@ std::size_t RespProtocol::on_bytes(std::string_view bytes) {
       link_.pause();
       break;
     }
+    if (transaction_.executing()) {
+      perform(transaction_.next());
+      if (login_held_) break;
+      transaction_.finish_one();
+      if (transaction_.executing()) continue;
+      at += exec_bytes_;
+      if (draining_) session_.leave();
+      continue;
+    }
     const CommandReader::Found found = reader_.read(bytes.substr(at), session_.read_limits());
     if (found == CommandReader::Found::incomplete) break;
     if (found == CommandReader::Found::malformed) {
       refuse(reader_.complaint());
       break;
     }
-    at += reader_.consumed();
     if (!reader_.arguments().empty()) perform(reader_.arguments());
+    if (login_held_) break;
+    if (transaction_.executing()) {
+      exec_bytes_ = reader_.consumed();
+    } else {
+      at += reader_.consumed();
+    }
   }
   // Whatever follows a farewell is not for us.
   if (session_.leaving()) at = bytes.size();
   partial_ = at < bytes.size();
+  give_back_transaction();
   close_when_answered();
   return at;
 }
 
 void RespProtocol::perform(Words words) {
   const CommandSpec* const command = find_command(words[0]);
-  if (command == nullptr) {
-    if (looks_like_http(words[0])) return session_.leave();
-    if (session_.admitted()) return answer([&](ReplyWriter& reply) { reply.error(unknown_command(words)); });
-  }
+  if (command == nullptr && looks_like_http(words[0])) return session_.leave();
   if (!session_.admitted() && (command == nullptr || !command->before_auth)) {
     return answer([](ReplyWriter& reply) { reply.error("NOAUTH Authentication required."); });
   }
-  if (command->id == CommandId::throttle) return throttle(words);
+  if (command == nullptr) return reject(unknown_command(words));
+  const bool queueing = transaction_.open() && !is_immediate(command->id);
+  if (command->id == CommandId::throttle && !queueing) return throttle(words);
   if (!arity_fits(*command, words.size())) {
-    return answer([&](ReplyWriter& reply) { reply.error(wrong_arity(*command)); });
+    if (command->id != CommandId::exec) return reject("ERR " + wrong_arity(*command));
+    transaction_.discard();
+    return reject("EXECABORT Transaction discarded because of: " + wrong_arity(*command));
   }
-  if (command->id == CommandId::check || command->id == CommandId::refund) return check(*command, words);
+  if (queueing) return queue(words);
+  if (Session::is_login(command->id, words) && hold_login()) return;
+  switch (command->id) {
+    case CommandId::check:
+    case CommandId::refund:
+      return check(*command, words);
+    case CommandId::multi:
+      return multi();
+    case CommandId::exec:
+      return exec();
+    case CommandId::discard:
+      return discard();
+    case CommandId::reset:
+      transaction_.discard();
+      break;
+    default:
+      break;
+  }
   replies_.answer(link_.output(), session_.version_of_answer(command->id, words),
                   [&](ReplyWriter& reply) { session_.answer(command->id, words, reply); });
+}
+
+// True: the login is not to be looked at now, or not at all.
+bool RespProtocol::hold_login() {
+  const RespOptions& options = session_.options();
+  if (options.logins == nullptr || std::exchange(login_due_, false)) return false;
+  const LoginGuard::Turn turn = options.logins->ask(options.listener, LoginKind::password, link_.peer().address);
+  if (turn.refused) {
+    answer([](ReplyWriter& reply) { reply.error("ERR too many failed logins from this address; try again later"); });
+    session_.leave();
+    return true;
+  }
+  if (turn.wait == Duration(0)) return false;
+  login_held_ = true;
+  link_.pause();
+  link_.after(turn.wait, [this] {
+    login_held_ = false;
+    login_due_ = true;
+    link_.resume();
+  });
+  return true;
+}
+
+// A command that cannot be performed, or not even be queued.
+void RespProtocol::reject(const std::string& error) {
+  if (transaction_.open()) transaction_.abort();
+  answer([&](ReplyWriter& reply) { reply.error(error); });
+}
+
+void RespProtocol::queue(Words words) {
+  if (transaction_.add(words)) {
+    const std::size_t held = transaction_.held_bytes();
+    if (held <= kSmallTransaction || held <= reserved_ || link_.reserve(0, held)) {
+      reserved_ = std::max(reserved_, held > kSmallTransaction ? held : 0);
+      return answer([](ReplyWriter& reply) { reply.simple("QUEUED"); });
+    }
+    transaction_.abort();
+    return answer([](ReplyWriter& reply) { reply.error(kOutOfMemory); });
+  }
+  answer([](ReplyWriter& reply) { reply.error("ERR the transaction is larger than 1 MiB; it is discarded"); });
+}
+
+void RespProtocol::multi() {
+  if (transaction_.open()) {
+    return answer([](ReplyWriter& reply) { reply.error("ERR MULTI calls can not be nested"); });
+  }
+  transaction_.begin();
+  answer([](ReplyWriter& reply) { reply.simple("OK"); });
+}
+
+void RespProtocol::exec() {
+  if (!transaction_.open()) return answer([](ReplyWriter& reply) { reply.error("ERR EXEC without MULTI"); });
+  if (transaction_.aborted()) {
+    transaction_.discard();
+    return answer(
+        [](ReplyWriter& reply) { reply.error("EXECABORT Transaction discarded because of previous errors."); });
+  }
+  answer([&](ReplyWriter& reply) { reply.array(transaction_.size()); });
+  transaction_.size() > 0 ? transaction_.execute() : transaction_.discard();
+}
+
+void RespProtocol::discard() {
+  if (!transaction_.open()) return answer([](ReplyWriter& reply) { reply.error("ERR DISCARD without MULTI"); });
+  transaction_.discard();
+  answer([](ReplyWriter& reply) { reply.simple("OK"); });
 }
 
 void RespProtocol::throttle(Words words) {
@@ -142,7 +245,21 @@ void RespProtocol::on_timeout() {
   answer([](ReplyWriter& reply) { reply.error("ERR Protocol error: the command did not end in time"); });
 }
 
+void RespProtocol::on_shortage() {
+  answer([](ReplyWriter& reply) { reply.error(kOutOfMemory); });
+}
+
+// What a transaction held is gone when it is over.
+void RespProtocol::give_back_transaction() {
+  if (reserved_ == 0 || transaction_.held_bytes() > kSmallTransaction) return;
+  reserved_ = 0;
+  static_cast<void>(link_.reserve(0, 0));
+}
+
 void RespProtocol::on_drain() {
+  draining_ = true;
+  // An array of answers that has begun comes to its end.
+  if (transaction_.executing()) return;
   session_.leave();
   close_when_answered();
 }

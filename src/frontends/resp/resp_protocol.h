@@ -5,6 +5,12 @@
 // less so before it has logged in. A command that breaks the protocol gets an error and the connection ends: nothing
 // behind it can be trusted.
 //
+// A login from an address where logins have failed waits for its turn (LoginGuard): it stays unread meanwhile, and with
+// it whatever is behind it on this connection.
+//
+// EXEC writes the head of an array and then runs the queued commands as if they had just arrived, one by one: their
+// answers are the array's members, and the bounds on answers hold between them. It is consumed behind the last one.
+//
 // Runs on its connection's loop; completions may come from another thread.
 #pragma once
 
@@ -19,6 +25,7 @@
 #include "frontends/resp/reply_queue.h"
 #include "frontends/resp/session.h"
 #include "frontends/resp/throttle.h"
+#include "frontends/resp/transaction.h"
 #include "frontends/transport/protocol.h"
 #include "weir/limiter.h"
 
@@ -31,8 +38,11 @@ class RespProtocol final : public Protocol {
 
   std::size_t on_bytes(std::string_view bytes) override;
   bool idle() const override { return !partial_ && replies_.empty(); }
-  bool waiting() const override { return !replies_.empty(); }
+  bool waiting() const override { return !replies_.empty() || login_held_; }
   void on_timeout() override;
+  void on_shortage() override;
+  // There is no way to say that the connection is about to end: commands are answered until it does.
+  bool on_drain_soon() override { return true; }
   void on_drain() override;
 
  private:
@@ -41,6 +51,13 @@ class RespProtocol final : public Protocol {
   void perform(Words words);
   void throttle(Words words);
   void check(const CommandSpec& command, Words words);
+  bool hold_login();
+  void reject(const std::string& error);
+  void queue(Words words);
+  void multi();
+  void exec();
+  void discard();
+  void give_back_transaction();
   void refuse(std::string_view complaint);
   template <typename Write>
   void answer(Write&& write);
@@ -56,8 +73,14 @@ class RespProtocol final : public Protocol {
   Session session_;
   Throttle throttle_;
   CheckCommand check_;
-  bool partial_ = false;  // the beginning of a command was received
+  Transaction transaction_;
+  std::size_t exec_bytes_ = 0;  // of the EXEC that is being executed
+  bool partial_ = false;        // the beginning of a command was received
   bool paused_ = false;
+  std::size_t reserved_ = 0;  // memory for the transaction
+  bool draining_ = false;
+  bool login_held_ = false;  // the command that is next shows a password and waits for its turn
+  bool login_due_ = false;   // its turn has come
 };
 
 // Makes the protocols of one listener. Thread-safe; outlives its connections.

@@ -191,6 +191,14 @@ TEST_F(RespProtocolTest, ClosesAtOnceWhenDrainedIdle) {
   EXPECT_TRUE(link_.closed());
 }
 
+TEST_F(RespProtocolTest, GoesOnServingUntilTheDrainIsDue) {
+  EXPECT_TRUE(protocol_->on_drain_soon());
+  EXPECT_EQ(ask("PING"), "+PONG\r\n");
+  EXPECT_FALSE(link_.closed());
+  protocol_->on_drain();
+  EXPECT_TRUE(link_.closed());
+}
+
 TEST_F(GuardedRespTest, LetsAStrangerSayLittle) {
   EXPECT_EQ(ask("PING"), "-NOAUTH Authentication required.\r\n");
   EXPECT_EQ(ask("CL.THROTTLE k 1 1 1"), "-NOAUTH Authentication required.\r\n");

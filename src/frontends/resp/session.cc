@@ -34,6 +34,7 @@ constexpr Setting kSettings[] = {{"save", ""}, {"appendonly", "no"}};
 Session::Session(const RespOptions& options, std::uint64_t id, std::string_view address, int port)
     : options_(options),
       id_(id),
+      address_(address),
       peer_(std::string(address) + ":" + std::to_string(port)),
       admitted_(options.password.empty()) {}
 
@@ -67,6 +68,9 @@ void Session::answer(CommandId id, Words words, ReplyWriter& reply) {
     case CommandId::throttle:
     case CommandId::check:
     case CommandId::refund:
+    case CommandId::multi:
+    case CommandId::exec:
+    case CommandId::discard:
       break;
   }
   reply.error("ERR this command is not the session's to answer");
@@ -82,6 +86,12 @@ RespVersion Session::version_of_answer(CommandId id, Words words) const {
   if (id != CommandId::hello || words.size() < 2) return version_;
   if (words[1] == "2") return RespVersion::two;
   return words[1] == "3" ? RespVersion::three : version_;
+}
+
+bool Session::is_login(CommandId id, Words words) {
+  if (id == CommandId::auth) return true;
+  return id == CommandId::hello &&
+         std::any_of(words.begin(), words.end(), [](auto word) { return is_word(word, "auth"); });
 }
 
 // HELLO [2|3 [AUTH user password] [SETNAME name]]: all of it or nothing.
@@ -147,7 +157,11 @@ bool Session::log_in(std::string_view user, std::string_view password, ReplyWrit
   const bool right = options_.password.empty() || same_secret(password, options_.password);
   if (known && right) {
     admitted_ = true;
+    if (options_.logins != nullptr) options_.logins->succeeded(LoginKind::password, address_);
     return true;
+  }
+  if (options_.logins != nullptr) {
+    options_.logins->failed({.listener = options_.listener, .kind = LoginKind::password, .address = address_});
   }
   reply.error("WRONGPASS invalid username-password pair or user is disabled.");
   if (++failed_logins_ >= kMaxFailedLogins) leave();

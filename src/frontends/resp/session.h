@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,13 +12,16 @@
 #include "frontends/resp/command_reader.h"
 #include "frontends/resp/command_table.h"
 #include "frontends/resp/reply_writer.h"
+#include "frontends/transport/login_guard.h"
 
 namespace weir::frontends::resp {
 
 struct RespOptions {
-  std::string password;             // empty: every peer is let in
-  std::string user = "default";     // the only one
-  std::string version = "unknown";  // ours, as HELLO and INFO tell it
+  std::string password;                  // empty: every peer is let in
+  std::string user = "default";          // the only one
+  std::string version = "unknown";       // ours, as HELLO and INFO tell it
+  std::string listener = "resp";         // as people know it
+  std::shared_ptr<LoginGuard> logins{};  // null: logins that fail have no consequences beyond their connection
 };
 
 class Session {
@@ -30,6 +34,7 @@ class Session {
 
   Session(const RespOptions& options, std::uint64_t id, std::string_view address, int port);
 
+  const RespOptions& options() const { return options_; }
   bool admitted() const { return admitted_; }
   const ReadLimits& read_limits() const { return admitted_ ? kClientLimits : kStrangerLimits; }
   RespVersion version() const { return version_; }
@@ -37,11 +42,13 @@ class Session {
   bool leaving() const { return leaving_; }
   void leave() { leaving_ = true; }
 
-  // Answers any command but those that need the limiter. `words` fits the command's arity.
+  // Answers any command but those that need the limiter or a transaction. `words` fits the command's arity.
   void answer(CommandId id, Words words, ReplyWriter& reply);
 
   // HELLO answers in the version it chooses, which is known before it is answered.
   RespVersion version_of_answer(CommandId id, Words words) const;
+  // True for a command that shows a password.
+  static bool is_login(CommandId id, Words words);
 
  private:
   void ping(Words words, ReplyWriter& reply);
@@ -59,7 +66,8 @@ class Session {
 
   const RespOptions& options_;
   const std::uint64_t id_;
-  const std::string peer_;
+  const std::string address_;
+  const std::string peer_;  // with the port
   RespVersion version_ = RespVersion::two;
   bool admitted_;
   bool leaving_ = false;

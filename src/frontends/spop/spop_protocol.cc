@@ -105,6 +105,7 @@ void SpopProtocol::on_client(const Frame& frame) {
   if (const auto refusal = clients_->read(message.request, caller)) return refuse(frame, refusal->status);
   Request request(caller.attributes, message.cost.value_or(caller.cost));
   request.peek = message.peek;
+  request.ingress = caller.ingress;
   decide(frame, request);
 }
 

@@ -15,10 +15,19 @@ using boost::system::error_code;
 namespace {
 constexpr std::size_t kLeastReceive = 2048;
 constexpr std::size_t kRawBytes = std::size_t{16} << 10;
+// The object, its protocol and what the system library keeps for it, roughly.
+constexpr std::size_t kPlainBytes = std::size_t{4} << 10;
+constexpr std::size_t kTlsBytes = std::size_t{24} << 10;
 }  // namespace
 
+std::size_t Service::connection_bytes() const { return kPlainBytes + (tls != nullptr ? kTlsBytes + kRawBytes : 0); }
+
 Connection::Connection(std::shared_ptr<Loop> loop, std::shared_ptr<Service> service, Socket socket, Peer peer)
-    : loop_(std::move(loop)), service_(std::move(service)), socket_(std::move(socket)), peer_(std::move(peer)) {
+    : loop_(std::move(loop)),
+      service_(std::move(service)),
+      charge_(*service_->memory, service_->connection_bytes()),
+      socket_(std::move(socket)),
+      peer_(std::move(peer)) {
   since_ = loop_->tick();
   if (service_->tls) {
     tls_ = std::make_unique<TlsSession>(service_->tls);
@@ -30,14 +39,47 @@ Connection::Connection(std::shared_ptr<Loop> loop, std::shared_ptr<Service> serv
 void Connection::start() {
   error_code ignored;
   socket_.non_blocking(true, ignored);
+  id_ = loop_->next_connection_id();
   awaits_preamble_ = service_->preamble != nullptr;
-  if (!tls_ && !awaits_preamble_) protocol_ = service_->factories[loop_->index()](*this);
+  if (!tls_ && !awaits_preamble_) make_protocol();
+  if (tls_ && !awaits_preamble_ && await_turn()) return;
   receive();
+}
+
+// True: certificates from this address were refused before, and the handshake waits or is given up.
+bool Connection::await_turn() {
+  if (service_->logins == nullptr || !service_->tls->asks_for_certificate()) return false;
+  const LoginGuard::Turn turn = service_->logins->ask(service_->name, LoginKind::client_certificate, peer_.address);
+  if (turn.refused) {
+    abort();
+    return true;
+  }
+  if (turn.wait == Duration(0)) return false;
+  awaits_turn_ = true;
+  after(turn.wait, [this] { take_turn(); });
+  return true;
+}
+
+void Connection::take_turn() {
+  awaits_turn_ = false;
+  since_ = loop_->tick();
+  const std::string encrypted(input_.view());
+  input_.consume(input_.size());
+  if (!encrypted.empty()) decrypt(encrypted);
+  process();
+}
+
+void Connection::make_protocol() {
+  protocol_ = service_->factories[loop_->index()](*this);
+  if (loop_->draining()) drain(loop_->leaving());
 }
 
 void Connection::receive() {
   if (receiving_) return;
+  const std::size_t wanted = footprint(input_.capacity_for(tls_ ? kRawBytes : kLeastReceive));
+  if (!charge_.raise(wanted)) return starve(wanted);
   receiving_ = true;
+  ++receives_;
   asio::mutable_buffer room;
   if (tls_) {
     room = asio::buffer(raw_.get(), kRawBytes);
@@ -52,7 +94,12 @@ void Connection::receive() {
 
 void Connection::on_received(const error_code& error, std::size_t count) {
   receiving_ = false;
+  const bool shrinking = std::exchange(shrinking_, false);
   if (dead_) return;
+  if (shrinking && error == asio::error::operation_aborted) {
+    if (input_.empty()) input_.drop();
+    return settle();
+  }
   if (error && error != asio::error::eof) return abort();
   if (lingering_) {
     lingered_ += count;
@@ -70,7 +117,7 @@ void Connection::on_received(const error_code& error, std::size_t count) {
   if (std::exchange(drain_after_receive_, false)) drain_now();
 }
 
-// False if the connection has ended.
+// False: there is nothing to process, because the connection has ended or must wait.
 bool Connection::take_in(std::size_t count) {
   if (!tls_) {
     input_.commit(count);
@@ -99,13 +146,11 @@ bool Connection::take_preamble() {
     peer_.port = outcome.port;
   }
   if (!tls_) {
-    protocol_ = service_->factories[loop_->index()](*this);
+    make_protocol();
     return true;
   }
-  const std::string encrypted(input_.view());
-  input_.consume(input_.size());
-  if (!encrypted.empty()) decrypt(encrypted);
-  return true;
+  if (!await_turn()) take_turn();
+  return false;
 }
 
 void Connection::decrypt(std::string_view bytes) {
@@ -114,12 +159,21 @@ void Connection::decrypt(std::string_view bytes) {
   if (state == TlsSession::State::failed) {
     // The alert that says why is on wire_ and goes out before the close.
     closing_ = true;
+    if (service_->logins != nullptr && !tls_->refused_certificate().empty()) {
+      service_->logins->failed({.listener = service_->name,
+                                .kind = LoginKind::client_certificate,
+                                .address = peer_.address,
+                                .cause = tls_->refused_certificate()});
+    }
     return;
   }
   if (!protocol_ && tls_->established()) {
     peer_.alpn = tls_->alpn();
+    if (service_->logins != nullptr && service_->tls->asks_for_certificate()) {
+      service_->logins->succeeded(LoginKind::client_certificate, peer_.address);
+    }
     since_ = loop_->tick();
-    protocol_ = service_->factories[loop_->index()](*this);
+    make_protocol();
   }
 }
 
@@ -136,20 +190,28 @@ void Connection::process() {
 
 // Offers what was received. True when the rest may be worth another offer without new bytes.
 bool Connection::offer() {
-  if (!protocol_ || paused_ || closing_ || input_.empty() || congested()) return false;
+  if (!protocol_ || paused_ || closing_ || starving_ || input_.empty() || congested()) return false;
   offering_ = true;
   offer_again_ = false;
+  loop_->set_current_connection(id_);
   const std::size_t consumed = protocol_->on_bytes(input_.view());
+  loop_->set_current_connection(0);
   offering_ = false;
   input_.consume(consumed);
   if (consumed > 0) since_ = loop_->tick();
   if (closing_ || input_.empty()) return false;
-  return offer_again_ || (consumed > 0 && congested());
+  return offer_again_ || congested();
 }
 
-// Decides what the connection waits for next. The last step of every wake.
+// The last step of every wake.
 void Connection::settle() {
-  if (dead_) return;
+  if (!dead_) choose_next();
+  // What is waited for stays charged; a buffer that has gone is given back.
+  if (!dead_ && !starving_) charge_.settle(footprint(input_.capacity()));
+}
+
+// Decides what the connection waits for next.
+void Connection::choose_next() {
   if (closing_) {
     if (unsent() == 0) finish();
     return;
@@ -159,7 +221,7 @@ void Connection::settle() {
     if (!owing) close();
     return;
   }
-  if (paused_ || congested()) return;
+  if (paused_ || congested() || awaits_turn_ || starving_) return;
   // A protocol answers before its buffer is full; one that does not would never be woken again.
   if (input_.size() >= service_->limits.input_bytes) return abort();
   receive();
@@ -214,89 +276,6 @@ void Connection::compact_outgoing() {
   sent_ = 0;
 }
 
-// All is sent: says goodbye and waits for the peer to do so.
-void Connection::finish() {
-  if (lingering_) return;
-  lingering_ = true;
-  since_ = loop_->tick();
-  if (tls_) {
-    tls_->end(wire_);
-    send_pending();
-    if (dead_) return;
-  }
-  if (peer_ended_) return abort();
-  error_code error;
-  socket_.shutdown(Socket::shutdown_send, error);
-  if (error) return abort();
-  receive();
-}
-
-void Connection::abort() {
-  if (dead_) return;
-  dead_ = true;
-  closing_ = true;
-  const std::shared_ptr<Connection> self = shared_from_this();
-  error_code ignored;
-  socket_.close(ignored);
-  service_->open.fetch_sub(1, std::memory_order_relaxed);
-  loop_->remove(*this);
-}
-
-void Connection::sweep() {
-  const Limits& limits = service_->limits;
-  const auto older = [this](std::uint32_t since, Duration timeout) {
-    return loop_->tick() - since >= loop_->ticks(timeout);
-  };
-  if (lingering_) {
-    if (older(since_, kLingerTimeout)) abort();
-    return;
-  }
-  if (waiting_writable_) {
-    if (!older(write_since_, limits.write_timeout)) return;
-    loop_->count_timed_out();
-    return abort();
-  }
-  if (!protocol_) {
-    if (older(since_, limits.message_timeout)) time_out();
-    return;
-  }
-  if (protocol_->waiting()) {
-    since_ = loop_->tick();
-    return;
-  }
-  if (protocol_->idle()) {
-    if (!older(since_, limits.idle_timeout)) return;
-    protocol_->on_idle_timeout();
-    return close();
-  }
-  if (older(since_, limits.message_timeout)) time_out();
-}
-
-void Connection::time_out() {
-  loop_->count_timed_out();
-  if (!protocol_) return abort();
-  protocol_->on_timeout();
-  close();
-}
-
-void Connection::drain() {
-  // Behind what the loop has already queued: bytes that were received and not yet handled.
-  asio::post(socket_.get_executor(), [self = shared_from_this()] { self->drain_now(); });
-}
-
-void Connection::drain_now() {
-  if (closed()) return;
-  if (!protocol_) return abort();
-  // A request that has arrived and that we have not looked at yet is owed an answer too.
-  error_code ignored;
-  if (receiving_ && protocol_->idle() && socket_.available(ignored) > 0) {
-    drain_after_receive_ = true;
-    return;
-  }
-  protocol_->on_drain();
-  flush();
-}
-
 void Connection::flush() {
   if (offering_ || wake_posted_ || dead_) return;
   // Soon instead of now: completions that arrive together leave in one system call.
@@ -319,6 +298,39 @@ void Connection::resume() {
   paused_ = false;
   offer_again_ = true;
   flush();
+}
+
+bool Connection::reserve(std::size_t input, std::size_t own) {
+  // With room for the receive that brings the last of it.
+  const std::size_t room = input > 0 ? input + kLeastReceive : 0;
+  const std::size_t input_before = std::exchange(reserved_input_, room);
+  const std::size_t own_before = std::exchange(reserved_own_, own);
+  const std::size_t wanted = footprint(input_.capacity());
+  if (charge_.raise(wanted)) {
+    input_.expect(room);
+    return true;
+  }
+  reserved_input_ = input_before;
+  reserved_own_ = own_before;
+  refused_ = wanted;
+  return false;
+}
+
+void Connection::starve(std::size_t wanted) {
+  wanted_ = wanted;
+  if (std::exchange(starving_, true)) return;
+  starving_since_ = loop_->tick();
+  loop_->add_starving(weak_from_this());
+}
+
+bool Connection::feed() {
+  if (closed() || !starving_) return true;
+  if (!charge_.raise(wanted_)) return false;
+  starving_ = false;
+  // From here on it is the peer that we wait for.
+  since_ = loop_->tick();
+  process();
+  return true;
 }
 
 void Connection::after(Duration delay, std::function<void()> task) {

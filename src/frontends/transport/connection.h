@@ -5,10 +5,13 @@
 //
 // A wake is one receive, one on_bytes() with all that is there, one send. Invariants:
 //  - at most one receive and one wait for writability are under way;
-//  - nothing is received while the protocol paused, while unsent output is over its limit, or once closing;
+//  - nothing is received while the protocol paused, while unsent output is over its limit, while it is held back
+//    (Backpressure), or once closing;
+//  - a buffer for input does not grow before its growth is charged, and while that must wait nothing is received;
 //  - bytes in [sent_, end) of the outgoing buffer are unsent, and a non-empty rest means waiting_writable_.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -18,8 +21,10 @@
 #include <string>
 #include <vector>
 
+#include "frontends/transport/connection_memory.h"
 #include "frontends/transport/input_buffer.h"
 #include "frontends/transport/limits.h"
+#include "frontends/transport/login_guard.h"
 #include "frontends/transport/loop.h"
 #include "frontends/transport/preamble.h"
 #include "frontends/transport/protocol.h"
@@ -33,7 +38,13 @@ struct Service {
   std::vector<ProtocolFactory> factories;  // one for each loop
   std::shared_ptr<const TlsContext> tls;   // null: plain
   Preamble preamble;                       // none: connections begin with their protocol
+  std::string name;                        // of the listener, as people know it
+  std::shared_ptr<LoginGuard> logins;      // null: refused certificates have no consequences
+  std::shared_ptr<ConnectionMemory> memory = std::make_shared<ConnectionMemory>();
   std::atomic<std::size_t> open{0};
+
+  // What a connection takes besides its buffers.
+  std::size_t connection_bytes() const;
 };
 
 class Connection final : public Link, public std::enable_shared_from_this<Connection> {
@@ -45,10 +56,13 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   Connection(std::shared_ptr<Loop> loop, std::shared_ptr<Service> service, Socket socket, Peer peer);
 
   void start();
-  // Closes if a timeout has passed.
+  // Closes if a timeout has passed, and gives memory back that is not in use.
   void sweep();
-  // Lets the protocol finish what has arrived, then close.
-  void drain();
+  // Tries again to get the memory that it waits for. False: there still is not enough.
+  bool feed();
+  bool wants_much() const { return wanted_ > MemoryCharge::kSmallBytes; }
+  // Lets the protocol finish what has arrived, then close. `last`: now; otherwise the protocol may go on for a while.
+  void drain(bool last);
   // Closes at once; what is unsent is lost.
   void abort();
 
@@ -61,7 +75,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   void close() override;
   void pause() override { paused_ = true; }
   void resume() override;
-  bool congested() const override { return unsent() > service_->limits.output_bytes; }
+  bool congested() const override { return too_much_unsent() || loop_->holds_back(id_); }
+  bool reserve(std::size_t input, std::size_t own) override;
+  void await_memory() override { starve(refused_); }
   std::shared_ptr<Link> hold() override { return shared_from_this(); }
   bool closed() const override { return closing_ || dead_; }
   void after(Duration delay, std::function<void()> task) override;
@@ -73,23 +89,41 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   void on_received(const boost::system::error_code& error, std::size_t count);
   bool take_in(std::size_t count);
   bool take_preamble();
+  bool await_turn();
+  void take_turn();
   void decrypt(std::string_view bytes);
   void process();
   bool offer();
   void settle();
+  void choose_next();
+  void starve(std::size_t wanted);
+  void shrink();
+  void turn_away();
   void send_pending();
   void wait_writable();
   void compact_outgoing();
   void finish();
   void time_out();
+  void make_protocol();
   void drain_now();
 
   // With TLS, output_ is what the protocol said and wire_ what goes out; without, output_ itself goes out.
   std::string& outgoing() { return tls_ ? wire_ : output_; }
   std::size_t unsent() const { return output_.size() + wire_.size() - sent_; }
 
+  bool too_much_unsent() const {
+    const std::size_t bytes = unsent();
+    if (bytes <= kPressedOutput) return false;
+    return bytes > service_->limits.output_bytes || service_->memory->is_short();
+  }
+  // The memory of all buffers if that for input had this capacity.
+  std::size_t footprint(std::size_t input_capacity) const {
+    return std::max(input_capacity, reserved_input_) + reserved_own_ + output_.capacity() + wire_.capacity();
+  }
+
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Service> service_;
+  MemoryCharge charge_;
   Socket socket_;
   Peer peer_;
   std::unique_ptr<TlsSession> tls_;
@@ -102,9 +136,21 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   std::uint32_t write_since_ = 0;
   std::uint32_t since_ = 0;  // the tick when the message or the idleness under way began
   std::size_t place_ = 0;
-  std::size_t lingered_ = 0;  // bytes thrown away while lingering_
+  std::uint64_t id_ = 0;          // on its loop
+  std::size_t lingered_ = 0;      // bytes thrown away while lingering_
+  std::uint32_t receives_ = 0;    // begun so far
+  std::uint32_t drain_seen_ = 0;  // how many of them had begun when a drain last looked
+  int drain_looks_ = 0;
+  std::size_t reserved_input_ = 0;
+  std::size_t reserved_own_ = 0;
+  std::size_t refused_ = 0;  // the footprint that the last reserve() failed for
+  std::size_t wanted_ = 0;   // the footprint that it waits for, while starving_
+  std::uint32_t starving_since_ = 0;
 
   bool awaits_preamble_ = false;  // until then even what belongs to TLS is gathered in input_
+  bool awaits_turn_ = false;      // a handshake that must wait; what has arrived of it may be in input_
+  bool starving_ = false;         // waits for memory
+  bool shrinking_ = false;        // the receive was called off, to begin again with a smaller buffer
   bool receiving_ = false;
   bool waiting_writable_ = false;
   bool offering_ = false;     // inside on_bytes()

@@ -1,7 +1,7 @@
 // InputBuffer: received bytes in one contiguous piece, so that protocols parse without copying.
 //
-// Not thread-safe. consume() and commit() move no bytes; only prepare() and append() do, which must not be called
-// while a receive into prepare()'s span is under way.
+// Not thread-safe. consume() and commit() move no bytes; only prepare(), append() and drop() do, which must not be
+// called while a receive into prepare()'s span is under way.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +23,17 @@ class InputBuffer {
   std::string_view view() const { return {data_.get() + begin_, end_ - begin_}; }
   std::size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
+
+  std::size_t capacity() const { return capacity_; }
+
+  // The bytes will grow to about this many before any is consumed: room for them is made at once instead of step by
+  // step, which would take up to twice as much. 0: unknown.
+  void expect(std::size_t total) { expected_ = total; }
+  // The capacity that prepare(least) would leave behind.
+  std::size_t capacity_for(std::size_t least) const {
+    const std::size_t kept = empty() && capacity_ > kKeptBufferBytes ? 0 : capacity_;
+    return kept - std::min(kept, size()) < least ? grown(kept, least) : kept;
+  }
 
   // Room behind the bytes, at least `least`; more if that costs nothing.
   std::span<char> prepare(std::size_t least) {
@@ -46,12 +57,20 @@ class InputBuffer {
     if (!bytes.empty()) std::memcpy(room.data(), bytes.data(), bytes.size());
     commit(bytes.size());
   }
+  // Forgets the bytes and gives the memory back.
+  void drop() {
+    data_.reset();
+    capacity_ = begin_ = end_ = 0;
+  }
 
  private:
+  std::size_t grown(std::size_t from, std::size_t least) const {
+    return std::max({kFirstBytes, size() + least, expected_ > from ? expected_ : from * 2});
+  }
   void make_room(std::size_t least) {
     const std::size_t held = size();
     if (capacity_ - held < least) {
-      const std::size_t capacity = std::max({kFirstBytes, capacity_ * 2, held + least});
+      const std::size_t capacity = grown(capacity_, least);
       auto bigger = std::make_unique_for_overwrite<char[]>(capacity);
       if (held > 0) std::memcpy(bigger.get(), data_.get() + begin_, held);
       data_ = std::move(bigger);
@@ -62,15 +81,12 @@ class InputBuffer {
     begin_ = 0;
     end_ = held;
   }
-  void drop() {
-    data_.reset();
-    capacity_ = 0;
-  }
 
   std::unique_ptr<char[]> data_;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  std::size_t expected_ = 0;
 };
 
 }  // namespace weir::frontends

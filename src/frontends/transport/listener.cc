@@ -199,6 +199,12 @@ Listener::Outcome Listener::accept_one() {
     loop_.count_refused();
     return Outcome::accepted;
   }
+  if (!service_->memory->take(service_->connection_bytes(), ConnectionMemory::Use::small)) {
+    service_->open.fetch_sub(1, std::memory_order_relaxed);
+    service_->memory->count_refused();
+    loop_.count_refused();
+    return Outcome::accepted;
+  }
   if (address.ss_family != AF_UNIX) {
     const int on = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -219,7 +225,7 @@ void Listener::hand_over(Descriptor fd, Peer peer) {
     auto connection = std::make_shared<Connection>(target, service, std::move(socket), peer);
     target->add(connection);
     connection->start();
-    if (target->draining()) connection->drain();
+    if (target->draining()) connection->drain(target->leaving());
   };
   if (target.get() == &loop_) {
     adopt();

@@ -33,6 +33,35 @@ void Loop::add(std::shared_ptr<Connection> connection) {
   open_.store(connections_.size(), std::memory_order_relaxed);
 }
 
+void Loop::add_starving(std::weak_ptr<Connection> connection) {
+  starving_.push_back(std::move(connection));
+  feed_later();
+}
+
+void Loop::feed_later() {
+  if (std::exchange(feeding_, true)) return;
+  feeder_.expires_after(kFeedPeriod);
+  feeder_.async_wait([this](const boost::system::error_code& error) {
+    feeding_ = false;
+    if (!error) feed();
+  });
+}
+
+void Loop::feed() {
+  const std::vector<std::weak_ptr<Connection>> waiting = std::exchange(starving_, {});
+  bool much_is_left = true;
+  for (const std::weak_ptr<Connection>& weak : waiting) {
+    const std::shared_ptr<Connection> connection = weak.lock();
+    if (!connection) continue;
+    const bool wants_much = connection->wants_much();
+    const bool tried = much_is_left || !wants_much;
+    if (tried && connection->feed()) continue;
+    if (wants_much) much_is_left = false;
+    starving_.push_back(weak);
+  }
+  if (!starving_.empty()) feed_later();
+}
+
 void Loop::remove(Connection& connection) {
   const std::size_t place = connection.place();
   assert(place < connections_.size() && connections_[place].get() == &connection);
@@ -54,39 +83,62 @@ void Loop::run() {
 void Loop::sweep() {
   sweeper_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
-    ++tick_;
-    // Backward, because a connection that closes puts the last one in its place.
-    for (std::size_t i = connections_.size(); i-- > 0;) {
-      if (i >= connections_.size()) continue;
-      const std::shared_ptr<Connection> connection = connections_[i];
-      connection->sweep();
-    }
-    // From the last expiry, not from now: ticks keep their rate when the loop is busy.
-    sweeper_.expires_at(sweeper_.expiry() + tick_length_);
+    if (!forgive_late_tick()) sweep_connections();
+    // From the last expiry, so that ticks keep their rate when the loop is busy; but those missed are not made up for.
+    const auto now = asio::steady_timer::clock_type::now();
+    sweeper_.expires_at(std::max(sweeper_.expiry(), now - tick_length_) + tick_length_);
     sweep();
   });
 }
 
-void Loop::drain(std::function<void()> empty) {
-  draining_ = true;
-  for (const auto& listener : listeners_) listener->close();
-  const std::vector<std::shared_ptr<Connection>> present = connections_;
-  for (const auto& connection : present) connection->drain();
-  if (connections_.empty()) {
-    empty();
-  } else {
-    empty_ = std::move(empty);
+// True: this tick comes so late that the peers' bytes must be read before anybody is called slow.
+bool Loop::forgive_late_tick() {
+  const bool late = asio::steady_timer::clock_type::now() - sweeper_.expiry() >= tick_length_;
+  forgave_late_tick_ = late && !forgave_late_tick_;
+  return forgave_late_tick_;
+}
+
+void Loop::sweep_connections() {
+  ++tick_;
+  // Backward, because a connection that closes puts the last one in its place.
+  for (std::size_t i = connections_.size(); i-- > 0;) {
+    if (i >= connections_.size()) continue;
+    const std::shared_ptr<Connection> connection = connections_[i];
+    connection->sweep();
   }
 }
 
-void Loop::shut_down() {
+void Loop::drain(Duration grace, std::function<void()> empty) {
   draining_ = true;
+  leaving_ = grace <= Duration(0);
+  for (const auto& listener : listeners_) listener->close();
+  drain_connections();
+  if (connections_.empty()) return empty();
+  empty_ = std::move(empty);
+  if (leaving_) return;
+  grace_.expires_after(grace);
+  grace_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    leaving_ = true;
+    drain_connections();
+  });
+}
+
+void Loop::drain_connections() {
+  const std::vector<std::shared_ptr<Connection>> present = connections_;
+  for (const auto& connection : present) connection->drain(leaving_);
+}
+
+void Loop::shut_down() {
+  draining_ = leaving_ = true;
   for (const auto& listener : listeners_) listener->close();
   while (!connections_.empty()) {
     const std::shared_ptr<Connection> last = connections_.back();
     last->abort();
   }
   sweeper_.cancel();
+  grace_.cancel();
+  feeder_.cancel();
   // Behind the handlers that the lines above have queued, so that those let go of their connections.
   asio::post(io_, [this] { io_.stop(); });
 }

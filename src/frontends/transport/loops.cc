@@ -1,5 +1,6 @@
 #include "frontends/transport/loops.h"
 
+#include <algorithm>
 #include <cassert>
 #include <condition_variable>
 #include <mutex>
@@ -25,11 +26,15 @@ Result<Endpoint> Loops::listen(const ListenOptions& options) {
   service->limits = options.limits;
   service->tls = options.tls;
   service->preamble = options.preamble;
+  service->name = options.name;
+  service->logins = options.logins;
+  if (options.memory != nullptr) service->memory = options.memory;
   for (const auto& loop : loops_) {
     service->factories.push_back(options.protocols(loop->index()));
     loop->fit_tick(options.limits.message_timeout);
     loop->fit_tick(options.limits.idle_timeout);
     loop->fit_tick(options.limits.write_timeout);
+    loop->fit_tick(options.limits.shortage_timeout);
   }
 
   if (endpoint.kind == Endpoint::Kind::local) {
@@ -59,7 +64,7 @@ void Loops::start() {
   for (const auto& loop : loops_) threads_.emplace_back([loop] { loop->run(); });
 }
 
-void Loops::drain(Duration deadline) {
+void Loops::drain(Duration deadline, Duration grace) {
   if (!threads_.empty()) {
     struct Waiting {
       std::mutex mutex;
@@ -70,8 +75,8 @@ void Loops::drain(Duration deadline) {
     auto waiting = std::make_shared<Waiting>();
     waiting->busy = loops_.size();
     for (const auto& loop : loops_) {
-      loop->post([loop, waiting] {
-        loop->drain([waiting] {
+      loop->post([loop, waiting, grace = std::min(grace, deadline)] {
+        loop->drain(grace, [waiting] {
           const std::lock_guard lock(waiting->mutex);
           --waiting->busy;
           waiting->changed.notify_one();

@@ -17,8 +17,10 @@
 #include <thread>
 #include <vector>
 
+#include "frontends/transport/connection_memory.h"
 #include "frontends/transport/endpoint.h"
 #include "frontends/transport/limits.h"
+#include "frontends/transport/login_guard.h"
 #include "frontends/transport/loop.h"
 #include "frontends/transport/preamble.h"
 #include "frontends/transport/protocol.h"
@@ -32,9 +34,12 @@ struct ListenOptions {
   Limits limits{};
   // Asked once for each loop: what the factory's protocols share needs no lock.
   std::function<ProtocolFactory(std::size_t loop)> protocols{};
-  std::shared_ptr<const TlsContext> tls{};  // null: plain
-  unsigned local_mode = 0600;               // permissions of a Unix socket's file
-  Preamble preamble{};                      // none: connections begin with their protocol
+  std::shared_ptr<const TlsContext> tls{};     // null: plain
+  unsigned local_mode = 0600;                  // permissions of a Unix socket's file
+  Preamble preamble{};                         // none: connections begin with their protocol
+  std::string name{};                          // as people know the listener: "grpc"
+  std::shared_ptr<LoginGuard> logins{};        // null: refused client certificates have no consequences
+  std::shared_ptr<ConnectionMemory> memory{};  // shared with other listeners; null: unbounded
 };
 
 class Loops {
@@ -50,10 +55,12 @@ class Loops {
   void start();
 
   void post(std::size_t loop, std::function<void()> task) { loops_[loop]->post(std::move(task)); }
+  Loop& loop(std::size_t index) { return *loops_[index]; }
   boost::asio::io_context& io(std::size_t loop) { return loops_[loop]->io(); }
 
-  // Stops accepting, lets every connection finish what it has begun, waits for that at most `deadline`, then stops.
-  void drain(Duration deadline);
+  // Stops accepting, lets every connection finish what it has begun, waits for that at most `deadline`, then stops. For
+  // `grace`, within the deadline, requests that still come on open connections are answered.
+  void drain(Duration deadline, Duration grace = Duration(0));
   // Closes everything and joins the threads. Idempotent.
   void stop();
 

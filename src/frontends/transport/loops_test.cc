@@ -330,6 +330,29 @@ TEST_F(LoopsTest, DrainAnswersRequestsThatHaveArrivedAndWereNotLookedAt) {
   draining.join();
 }
 
+TEST_F(LoopsTest, AGraceIsOnlyForProtocolsThatHaveAUseForIt) {
+  start();
+  TestClient idle(endpoint_);
+  ASSERT_TRUE(idle.send("hello\n"));
+  EXPECT_EQ(idle.read_until("\n"), "hello\n");
+  std::thread draining([&] { loops_->drain(1h, 1h); });
+  EXPECT_EQ(idle.read_to_end(), "");
+  EXPECT_TRUE(idle.ended());
+  idle.half_close();
+  draining.join();
+}
+
+TEST_F(LoopsTest, AGraceIsNoLongerThanTheDeadline) {
+  start();
+  TestClient owed(endpoint_);
+  ASSERT_TRUE(owed.send("later\n"));
+  ASSERT_TRUE(eventually([&] { return shared_.owed() == 1; }));
+  loops_->drain(20ms, 1h);
+  EXPECT_EQ(owed.read_to_end(), "");
+  EXPECT_TRUE(owed.ended());
+  shared_.release();
+}
+
 TEST_F(LoopsTest, DrainEndsAtItsDeadline) {
   start();
   TestClient owed(endpoint_);

@@ -39,9 +39,19 @@ class Link {
   virtual void pause() = 0;
   virtual void resume() = 0;
 
-  // True when unsent output is over Limits::output_bytes. A protocol then stops where it is, even with whole messages
-  // left in `bytes`; on_bytes() is called again once the peer has taken its answers.
+  // True when unsent output is over Limits::output_bytes, or when this connection has enough under way (Backpressure).
+  // A protocol then stops where it is, even with whole messages left in `bytes`; on_bytes() is called again once the
+  // peer has taken its answers, or some of those that it is owed have been made.
   virtual bool congested() const = 0;
+
+  // Memory for the message under way, out of what all connections share (ConnectionMemory): `input` bytes for as much
+  // of it as will lie in the received bytes, and `own` bytes that the protocol holds itself. Each call replaces what
+  // the one before reserved; 0 and 0 end it. What a small message needs is there without a call. False: there is not
+  // enough left, and nothing changes.
+  [[nodiscard]] virtual bool reserve(std::size_t /*input*/, std::size_t /*own*/) { return true; }
+  // After reserve() has failed: nothing more is read until it would succeed; then on_bytes() is called again. If that
+  // takes too long, on_shortage() is called and the connection closed.
+  virtual void await_memory() {}
 
   // Keeps the connection, and so the protocol, alive for a completion that may outlive it. closed() then tells.
   virtual std::shared_ptr<Link> hold() = 0;
@@ -82,6 +92,12 @@ class Protocol {
   virtual void on_timeout() {}
   // Nothing came for the idle timeout: likewise.
   virtual void on_idle_timeout() {}
+  // There was no memory for the message under way: likewise.
+  virtual void on_shortage() {}
+  // The server is about to leave. True: the protocol goes on for a while, so that requests that are on their way are
+  // answered, and tells its peer with the next answer if it has words for that; on_drain() follows when the while is
+  // over. False: on_drain() follows at once.
+  virtual bool on_drain_soon() { return false; }
   // The server is leaving: finish what is begun, then call Link::close().
   virtual void on_drain() = 0;
 };

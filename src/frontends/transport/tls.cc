@@ -3,6 +3,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 
 #include <algorithm>
 #include <climits>
@@ -125,6 +126,7 @@ TlsSession::State TlsSession::receive(std::string_view bytes, InputBuffer& plain
     if (error == SSL_ERROR_ZERO_RETURN) state = State::ended;
     if (error != SSL_ERROR_ZERO_RETURN && error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
       state = State::failed;
+      note_refusal();
     }
     break;
   }
@@ -133,17 +135,28 @@ TlsSession::State TlsSession::receive(std::string_view bytes, InputBuffer& plain
   return state;
 }
 
+// A client that shows none leaves no result of a verification.
+void TlsSession::note_refusal() {
+  if (!context_->asks_for_certificate()) return;
+  if (const long result = SSL_get_verify_result(session_); result != X509_V_OK) {
+    refused_certificate_ = X509_verify_cert_error_string(result);
+  } else if (ERR_GET_REASON(ERR_peek_error()) == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+    refused_certificate_ = "no certificate was shown";
+  }
+}
+
 bool TlsSession::send(std::string_view plain, std::string& wire) {
   ERR_clear_error();
   while (!plain.empty()) {
-    const int put = SSL_write(session_, plain.data(), static_cast<int>(std::min<std::size_t>(plain.size(), INT_MAX)));
+    // Record by record: the library never gives back what its own buffer has grown to.
+    const int put = SSL_write(session_, plain.data(), static_cast<int>(std::min(plain.size(), kRecordBytes)));
     if (put <= 0) {
       ERR_clear_error();
       return false;
     }
     plain.remove_prefix(static_cast<std::size_t>(put));
+    collect(wire);
   }
-  collect(wire);
   return true;
 }
 

@@ -42,6 +42,8 @@ class TlsContext {
   // A session of the server's side; null for want of memory. The caller frees it, before the context goes away.
   ssl_st* make_session() const;
   const std::string& alpn_wire() const { return alpn_wire_; }
+  // Clients must show a certificate.
+  bool asks_for_certificate() const { return !options_.client_ca.empty(); }
 
  private:
   explicit TlsContext(const TlsOptions& options) : options_(options) {}
@@ -71,14 +73,18 @@ class TlsSession {
 
   bool established() const;
   std::string alpn() const;
+  // After a failure: why the client's certificate was refused; empty if that was not the reason. Lives for ever.
+  std::string_view refused_certificate() const { return refused_certificate_; }
 
  private:
   void collect(std::string& wire);
+  void note_refusal();
 
   std::shared_ptr<const TlsContext> context_;
   ssl_st* session_ = nullptr;
   bio_st* from_wire_ = nullptr;  // owned by session_
   bio_st* to_wire_ = nullptr;    // owned by session_
+  std::string_view refused_certificate_;
 };
 
 }  // namespace weir::frontends

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
+#include <csignal>
+#include <mutex>
+
 #include "frontends/transport/loops.h"
 #include "frontends/transport/test_certificate.h"
 #include "frontends/transport/test_client.h"
@@ -32,7 +35,9 @@ class EchoProtocol final : public Protocol {
 
 class TlsTest : public testing::Test {
  protected:
-  TlsTest() : client_context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {}
+  TlsTest() : client_context_(SSL_CTX_new(TLS_client_method()), SSL_CTX_free) {
+    std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets that the server has closed
+  }
 
   void start(TlsOptions options, Limits limits = {}) {
     options.certificate_chain = server_.certificate;
@@ -44,7 +49,9 @@ class TlsTest : public testing::Test {
     const Result<Endpoint> bound = loops_.listen({.endpoint = parse_endpoint("127.0.0.1:0").value(),
                                                   .limits = limits,
                                                   .protocols = [&](std::size_t) { return factory; },
-                                                  .tls = std::move(context).value()});
+                                                  .tls = std::move(context).value(),
+                                                  .name = "echo",
+                                                  .logins = logins_});
     ASSERT_TRUE(bound.ok());
     endpoint_ = bound.value();
     loops_.start();
@@ -72,6 +79,14 @@ class TlsTest : public testing::Test {
   TestCertificate client_{testing::TempDir(), "weir_tls_client_" + std::to_string(getpid())};
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client_context_;
   std::shared_ptr<TlsContext> context_;
+  std::mutex mutex_;
+  std::vector<std::string> refused_;  // guarded by mutex_
+  std::shared_ptr<LoginGuard> logins_ =
+      std::make_shared<LoginGuard>(std::make_shared<ManualClock>(), [this](const FailedLogin& login) {
+        const std::lock_guard lock(mutex_);
+        refused_.push_back(std::string(login.listener) + " " + std::string(login_kind_name(login.kind)) + " " +
+                           std::string(login.address) + ": " + std::string(login.cause));
+      });
   Loops loops_{1};
   Endpoint endpoint_;
 };
@@ -117,6 +132,49 @@ TEST_F(TlsTest, DemandsAClientCertificateThatTheAuthoritySigned) {
   ASSERT_EQ(SSL_use_PrivateKey_file(with.get(), client_.key.c_str(), SSL_FILETYPE_PEM), 1);
   ASSERT_EQ(SSL_connect(with.get()), 1);
   EXPECT_EQ(read(with.get(), 10), "alpn= tls\n");
+}
+
+TEST_F(TlsTest, ARefusedCertificateLeavesATraceAndATimeToWait) {
+  start({.client_ca = client_.certificate});
+  const auto connect = [&](const TestCertificate* shown) {
+    const TestClient socket(endpoint_);
+    const Session session = session_over(socket);
+    if (shown != nullptr) {
+      SSL_use_certificate_file(session.get(), shown->certificate.c_str(), SSL_FILETYPE_PEM);
+      SSL_use_PrivateKey_file(session.get(), shown->key.c_str(), SSL_FILETYPE_PEM);
+    }
+    return SSL_connect(session.get()) == 1 && read(session.get(), 10) == "alpn= tls\n";
+  };
+  EXPECT_FALSE(connect(nullptr));
+  EXPECT_FALSE(connect(&server_));
+  {
+    const std::lock_guard lock(mutex_);
+    EXPECT_THAT(refused_, testing::ElementsAre(
+                              "echo client_certificate 127.0.0.1: no certificate was shown",
+                              testing::StartsWith("echo client_certificate 127.0.0.1: self-signed certificate")));
+  }
+  // Enough failures to wait for a turn, which comes, and ends them.
+  EXPECT_FALSE(connect(nullptr));
+  EXPECT_FALSE(connect(nullptr));
+  EXPECT_EQ(logins_->sources(), 1U);
+  EXPECT_TRUE(connect(&client_));
+  EXPECT_EQ(logins_->sources(), 0U);
+  // Too many are waiting: not even a right one is looked at.
+  for (int i = 0; i < 20; ++i) {
+    logins_->failed({.listener = "echo", .kind = LoginKind::client_certificate, .address = "127.0.0.1"});
+  }
+  while (!logins_->ask("echo", LoginKind::client_certificate, "127.0.0.1").refused) {
+  }
+  EXPECT_FALSE(connect(&client_));
+}
+
+// Whoever speaks no TLS, or no longer, has shown no certificate that could be refused.
+TEST_F(TlsTest, AHandshakeThatFailsOtherwiseIsNoRefusedCertificate) {
+  start({.client_ca = client_.certificate});
+  TestClient socket(endpoint_);
+  ASSERT_TRUE(socket.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+  socket.read_to_end();
+  EXPECT_TRUE(logins_->counts().empty());
 }
 
 TEST_F(TlsTest, AReloadIsForNewConnectionsAndABadFileChangesNothing) {

@@ -35,7 +35,7 @@ bool agreed(std::span<const HeaderField> headers, std::initializer_list<std::str
             std::string_view& value) {
   for (const std::string_view name : names) {
     const Field field = find_header(headers, name);
-    if (field.state == Field::State::ambiguous) return false;
+    if (field.state == Field::State::repeated) return false;
     if (field.state == Field::State::absent || field.value.empty()) continue;
     const std::string_view found = urls ? without_origin(field.value) : field.value;
     if (!value.empty() && value != found) return false;
@@ -49,8 +49,9 @@ bool agreed(std::span<const HeaderField> headers, std::initializer_list<std::str
 std::string_view without_origin(std::string_view url) {
   for (const std::string_view start : {"http://", "https://"}) {
     if (!same_ignoring_case(url.substr(0, start.size()), start)) continue;
-    const std::size_t path = url.find('/', start.size());
-    return path == std::string_view::npos ? "/" : url.substr(path);
+    // A query without a path comes out as it is; no path begins like that, so it is refused as one.
+    const std::size_t end = url.find_first_of("/?#", start.size());
+    return end == std::string_view::npos ? "/" : url.substr(end);
   }
   return url;
 }

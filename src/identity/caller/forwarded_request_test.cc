@@ -26,6 +26,7 @@ TEST(ForwardedRequest, ReadsWhatEachGatewaySends) {
   EXPECT_EQ(nginx->target, "/n");
   EXPECT_EQ(read({{"X-Original-URL", "https://shop.example/i?x=http://y/"}})->target, "/i?x=http://y/");
   EXPECT_EQ(read({{"X-Original-URL", "http://shop.example"}})->target, "/");
+  EXPECT_EQ(read({{"X-Original-URL", "http://shop.example?x=/i"}})->target, "?x=/i") << "not the path /i";
   const auto nothing = read({});
   ASSERT_TRUE(nothing);
   EXPECT_EQ(nothing->target, "");

@@ -1,10 +1,13 @@
 #include "identity/caller/identity.h"
 
+#include <simdjson.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
 
 #include "identity/caller/ascii.h"
+#include "identity/caller/credentials.h"
 #include "identity/caller/option_check.h"
 #include "identity/caller/route_path.h"
 
@@ -14,13 +17,33 @@ namespace {
 using Kind = FieldSource::Kind;
 
 constexpr std::string_view kApiKey = "api_key";
+constexpr std::string_view kAuthorization = "authorization";
 constexpr std::array<std::string_view, 2> kNeedVerified = {"tenant", "plan"};
 constexpr std::array<std::string_view, 7> kBuiltIn = {"ip", "method", "path", "host", "scheme", "action", "traffic"};
 constexpr std::size_t kMaxForwardingLines = 32;
 constexpr std::string_view kExternal = "external";
 
-// The texts are the same whatever was wrong, so that nobody learns by trying.
-Refusal malformed(const char* cause) { return {Refusal::Kind::malformed, "the request could not be read", cause}; }
+// What is wrong with a request's form may be told; about credentials the text is always the same, so that no one learns
+// by trying.
+Refusal malformed(std::string_view text, const char* cause) { return {Refusal::Kind::malformed, text, cause}; }
+Refusal malformed(const char* cause) { return malformed("the request could not be read", cause); }
+Refusal repeated() {
+  return malformed("a header, cookie or query parameter that identifies the caller is sent more than once",
+                   "repeated_field");
+}
+Refusal malformed_field() {
+  return malformed("a header, cookie or query parameter that identifies the caller can be read in two ways",
+                   "malformed_field");
+}
+Refusal malformed_path() {
+  return malformed(
+      "the path is malformed or can be read in two ways: an encoded slash, a backslash, a dot segment, a space at the "
+      "end of a segment, a control character, a broken or double escape, invalid UTF-8, or a fragment",
+      "path");
+}
+Refusal malformed_credentials() {
+  return malformed("the credentials can be read in two ways; send one scheme, one space and one token", "credentials");
+}
 Refusal unauthenticated(std::string cause) {
   return {Refusal::Kind::unauthenticated, "the credentials were not accepted", std::move(cause)};
 }
@@ -31,14 +54,7 @@ bool contains(const List& list, const Value& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// The token of "Bearer <token>"; elsewhere than in Authorization the bare token will do.
-std::string_view token_in(std::string_view value, bool bare_allowed) {
-  constexpr std::string_view kScheme = "bearer ";
-  if (value.size() > kScheme.size() && same_ignoring_case(value.substr(0, kScheme.size()), kScheme)) {
-    return trimmed(value.substr(kScheme.size()));
-  }
-  return bare_allowed ? value : std::string_view{};
-}
+bool has_control(std::string_view text) { return std::any_of(text.begin(), text.end(), is_control); }
 
 Failure invalid(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 Failure at(const char* option, const Failure& failure) {
@@ -64,7 +80,7 @@ Result<std::shared_ptr<const Identity>> Identity::create(const IdentityOptions& 
   if (!internal.ok()) return at("internal_networks", internal.failure());
   Result<ApiKeys> api_keys = ApiKeys::load(options.keys, options.revoked_keys_file);
   if (!api_keys.ok()) return at("revoked_keys_file", api_keys.failure());
-  Result<RouteTable> routes = RouteTable::create(options.routes);
+  Result<RouteTable> routes = RouteTable::create(options.routes, options.paths);
   if (!routes.ok()) return at("routes", routes.failure());
 
   std::shared_ptr<Identity> identity(new Identity(options, std::move(addresses).value(), std::move(internal).value(),
@@ -160,14 +176,16 @@ std::optional<Refusal> Identity::identify_forwarded(const Inbound& inbound, Time
 
 std::optional<Refusal> Identity::identify(Seen& seen, TimePoint now, CallerAttributes& caller) const {
   caller.clear();
-  std::optional<std::string> path = normal_path(seen.inbound.target);
-  if (!path) return malformed("path");
+  std::optional<std::string> path = normal_path(seen.inbound.target, options_.paths.encoded_slash);
+  if (!path) return malformed_path();
   seen.path = std::move(*path);
   std::optional<std::string> host = normal_host(seen.inbound.host);
   if (!host) return malformed("host");
   seen.host = std::move(*host);
   std::transform(seen.inbound.scheme.begin(), seen.inbound.scheme.end(), std::back_inserter(seen.scheme), lower);
-  seen.route = routes_.match(seen.inbound.method, seen.path);
+  // All methods are in capitals; some servers take others for the same.
+  std::transform(seen.inbound.method.begin(), seen.inbound.method.end(), std::back_inserter(seen.method), upper);
+  seen.route = routes_.match(seen.method, seen.path);
   if (auto refusal = see_token(seen, now)) return refusal;
   auto refusal = add_built_in(seen, caller);
   for (std::size_t i = 0; !refusal && i < sources_.size(); ++i) refusal = add_source(seen, sources_[i], caller);
@@ -206,10 +224,12 @@ void Identity::see_peer(Seen& seen) const {
 
 std::optional<Refusal> Identity::see_token(Seen& seen, TimePoint now) const {
   if (!jwt_) return std::nullopt;
-  const Field field = find_header(seen.inbound.headers, options_.jwt_header);
-  if (field.state == Field::State::ambiguous) return unauthenticated("two_tokens");
-  const bool bare_allowed = !same_ignoring_case(options_.jwt_header, "authorization");
-  const std::string_view token = token_in(field.value, bare_allowed);
+  const Field field = find_client_header(seen.inbound.headers, options_.jwt_header);
+  if (field.state == Field::State::repeated) return repeated();
+  const std::optional<Credentials> credentials = parse_credentials(field.value);
+  if (field.state == Field::State::malformed || !credentials) return malformed_credentials();
+  const bool bare_allowed = !same_ignoring_case(options_.jwt_header, kAuthorization);
+  const std::string_view token = token_of(*credentials, bare_allowed);
   if (token.empty()) {
     if (options_.jwt_required) return unauthenticated("no_token");
     return std::nullopt;
@@ -230,7 +250,8 @@ std::optional<Refusal> Identity::add_built_in(const Seen& seen, CallerAttributes
       added = added && caller.add(tier.attribute, prefix_text(*seen.client, v4 ? tier.ipv4_prefix : tier.ipv6_prefix));
     }
   }
-  added = added && caller.add("method", seen.inbound.method) && caller.add("path", seen.path);
+  added = added && caller.add("method", seen.method);
+  added = added && caller.add("path", seen.route == nullptr ? seen.path : routes_.spelled(*seen.route, seen.path));
   if (!seen.host.empty()) added = added && caller.add("host", seen.host);
   if (!seen.scheme.empty()) added = added && caller.add("scheme", seen.scheme);
   if (seen.route != nullptr) added = added && caller.add("action", seen.route->action);
@@ -259,7 +280,7 @@ Field Identity::read(const Seen& seen, const Source& source) const {
       return find_header(seen.inbound.headers, from.name);
     }
     case Kind::header:
-      return find_header(seen.inbound.headers, from.name);
+      return find_client_header(seen.inbound.headers, from.name);
     case Kind::cookie:
       return find_cookie(seen.inbound.headers, from.name);
     case Kind::query:
@@ -279,13 +300,24 @@ Field Identity::read(const Seen& seen, const Source& source) const {
 
 std::optional<Refusal> Identity::add_source(const Seen& seen, const Source& source, CallerAttributes& caller) const {
   const Field field = read(seen, source);
-  if (field.state == Field::State::ambiguous) return malformed("repeated_field");
-  std::optional<std::string> decoded;
+  if (field.state == Field::State::repeated) return repeated();
+  if (field.state == Field::State::malformed) return malformed_field();
+  std::string spelled;
   std::string_view value = field.value;
   if (source.field.kind == Kind::query) {
-    decoded = decode_query_text(value);
-    if (!decoded) return malformed("query");
-    value = *decoded;
+    std::optional<std::string> decoded = decode_query_text(value);
+    if (!decoded) return malformed("the query parameter that identifies the caller is badly escaped", "query");
+    value = spelled = std::move(*decoded);
+    if (has_control(value) || !simdjson::validate_utf8(spelled)) return malformed_field();
+  } else if (source.field.kind == Kind::cookie) {
+    // As many frameworks do. Where one does not, two spellings of a cookie only count as one.
+    value = spelled = undo_escapes(value);
+    if (has_control(value)) return malformed_field();
+    if (source.attribute == kApiKey && api_keys_.is_revoked(field.value)) return blocked();
+  } else if (source.field.kind == Kind::header && same_ignoring_case(source.field.name, kAuthorization)) {
+    const std::optional<Credentials> credentials = parse_credentials(value);
+    if (!credentials) return malformed_credentials();
+    value = spelled = canonical_text(*credentials);
   }
   if (value.empty()) return std::nullopt;  // as good as not there
   if (source.is_hashed) return add_hashed(source, value, caller);

@@ -73,6 +73,7 @@ struct IdentityOptions {
   bool jwt_required = false;
 
   std::vector<Route> routes;
+  PathOptions paths;
   std::vector<std::string> internal_networks;
   std::vector<TrafficMark> marks;
 };
@@ -107,6 +108,9 @@ class Identity {
   // Whether an attribute is made of the gateway's field of that name.
   bool asks_gateway_for(std::string_view name) const;
 
+  // Whether there are routes, and requests that fit none of them.
+  bool has_requests_without_route() const { return !options_.routes.empty() && !routes_.has_catch_all(); }
+
   std::size_t revoked_count() const { return api_keys_.revoked_count(); }
 
  private:
@@ -122,7 +126,8 @@ class Identity {
     Inbound inbound;
     std::optional<IpAddress> client = {};
     bool trusted_peer = false;
-    std::string path = {};
+    std::string method = {};
+    std::string path = {};  // as normal_path() gives it
     std::string host = {};
     std::string scheme = {};
     const Route* route = nullptr;

@@ -73,6 +73,19 @@ TEST(Jwt, AcceptsRs256AndEs256FromPem) {
   EXPECT_EQ(fault(verifier, signed_token(KeyPair::ec(), R"({"alg":"ES256"})", kClaims)), "bad_signature");
 }
 
+// A token without a key's id is tried with a few keys, not with all that a file may have.
+TEST(Jwt, TriesABoundedNumberOfKeys) {
+  std::string keys;
+  const auto secret = [](std::size_t i) { return std::string(31, 's') + static_cast<char>('a' + i); };
+  for (std::size_t i = 0; i <= JwtVerifier::kMaxTriedKeys; ++i) {
+    keys += (i > 0 ? "," : "") + std::string(R"({"kty":"oct","k":")") + base64url(secret(i)) + "\"}";
+  }
+  const auto verifier = with_jwks("{\"keys\":[" + keys + "]}");
+  ASSERT_TRUE(verifier.ok());
+  EXPECT_EQ(fault(verifier.value(), hs256_token(secret(JwtVerifier::kMaxTriedKeys - 1), kClaims)), "");
+  EXPECT_EQ(fault(verifier.value(), hs256_token(secret(JwtVerifier::kMaxTriedKeys), kClaims)), "bad_signature");
+}
+
 TEST(Jwt, APublicKeyIsNeverASecret) {
   const KeyPair rsa = KeyPair::rsa();
   const JwtVerifier verifier = with_pem(rsa.pem());

@@ -1,13 +1,16 @@
-// Where in a request an attribute's value stands, and reading it there.
+// Where in a request an attribute's value is, and reading it there.
 //
 //   header:x-api-key   a header field, whoever sent it
 //   gateway:x-tenant   a header field, believed only from a trusted proxy (which must overwrite what a client sends),
-//   or
-//                      what the gateway says itself (Inbound::gateway_fields)
+//                      or what the gateway says itself (Inbound::gateway_fields)
 //   cookie:sid         query:key         path:id ({id} of the matched route)
 //   jwt:tenant_id      a claim of a verified token
 //
-// Pure functions; thread-safe.
+// Servers behind us read cookies, queries and headers in different ways: the first of two or the last, names with or
+// without their case, one separator or several. A field that two servers could read differently is not guessed at but
+// reported as repeated or malformed.
+//
+// Pure functions; thread-safe. Values refer to the texts that were given.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +36,24 @@ struct FieldSource {
 
 Result<FieldSource> parse_field_source(std::string_view text);
 
-// What was found: nothing, one value, or something that must not be guessed about.
+// What was found: nothing, one value, several, or something that can be read in two ways.
 struct Field {
-  enum class State : std::uint8_t { absent, present, ambiguous };
+  enum class State : std::uint8_t { absent, present, repeated, malformed };
   State state = State::absent;
   std::string_view value;
 };
 
-// A field that stands there twice is ambiguous: another server may take the other one.
+// The field of that name, in any case; for fields that gateways write.
 Field find_header(std::span<const HeaderField> headers, std::string_view name);
-// The first of that name, as browsers put the more specific cookie first.
+// The same for fields that clients write: malformed if a name differs only in '_' for '-' (CGI and its descendants take
+// one for the other) or the value has a control character.
+Field find_client_header(std::span<const HeaderField> headers, std::string_view name);
+// A cookie (RFC 6265), in however many Cookie fields, without the quotation marks around its value. Malformed: a value
+// with other characters than a cookie may have, a name spelled in another case or with escapes, and one that only
+// servers with other separators (white space, comma) would find.
 Field find_cookie(std::span<const HeaderField> headers, std::string_view name);
-// Still escaped; ambiguous if it stands there twice.
+// A query parameter, its value still escaped. Malformed: a name in another case, with white space or NUL, and
+// semicolons that some servers take for separators.
 Field find_query(std::string_view target, std::string_view name);
 
 }  // namespace weir::identity

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "identity/caller/route_path.h"
+#include "identity/caller/ascii.h"
 
 namespace weir::identity {
 namespace {
@@ -36,23 +36,28 @@ class RouteTable::Compiler {
     const Route& route = table_.routes_[index];
     std::uint32_t node = 0;
     bool open = route.pattern == "*";
-    std::string_view rest = open ? std::string_view{} : std::string_view(route.pattern);
+    std::string_view rest = open ? std::string_view{} : table_.without_last_slash(route.pattern);
     if (!open && !rest.starts_with('/')) return unfit(route, "must begin with / or be *");
     for (std::size_t count = 1; !rest.empty(); ++count) {
       if (count > kMaxPatternSegments) return unfit(route, "has too many segments");
       const std::string_view segment = cut_segment(rest);
       if (segment == "*") {
-        if (!rest.empty()) return unfit(route, "has a * that is not its last segment");
+        if (!rest.empty() || !route.pattern.ends_with('*')) {
+          return unfit(route, "has a * that is not its last segment");
+        }
         open = true;
       } else if (is_parameter(segment)) {
+        table_.spellings_[index].emplace_back();
         node = child(tree_[node].parameter, [&](std::uint32_t made) { tree_[node].parameter = made; });
       } else {
-        if (segment.find_first_of("{}*?#") != std::string_view::npos) {
+        if (segment.find_first_of("{}*?#;") != std::string_view::npos) {
           return unfit(route, "has a segment that is neither a literal nor {name}");
         }
-        const std::optional<std::string> literal = normal_path("/" + std::string(segment));
-        if (!literal) return unfit(route, "has a segment no path can have");
-        const std::string text = literal->substr(1);
+        if (segment.empty() && !rest.empty()) return unfit(route, "has an empty segment");
+        const std::optional<std::string> literal = normal_path("/" + std::string(segment), table_.paths_.encoded_slash);
+        if (!literal) return unfit(route, "has a segment that no path can have");
+        const std::string text = table_.literal_key(literal->substr(1));
+        table_.spellings_[index].push_back(*literal);
         const auto known = tree_[node].literals.find(text);
         node = child(known == tree_[node].literals.end() ? kNowhere : known->second,
                      [&](std::uint32_t made) { tree_[node].literals.emplace(text, made); });
@@ -114,6 +119,7 @@ class RouteTable::Compiler {
     for (const auto& [method, route] : routes) {
       if (method != "*") add_once(method, route);
     }
+    if (const auto get = routes.find("GET"); get != routes.end()) add_once("HEAD", get->second);
     if (const auto any = routes.find("*"); any != routes.end()) add_once(any->first, any->second);
   }
 
@@ -148,12 +154,14 @@ class RouteTable::Compiler {
   std::vector<Nodes> members_;  // by state
 };
 
-Result<RouteTable> RouteTable::create(std::span<const Route> routes) {
+Result<RouteTable> RouteTable::create(std::span<const Route> routes, const PathOptions& paths) {
   if (routes.size() > kMaxRoutes) {
     return Failure{Code::invalid_argument, "more than " + std::to_string(kMaxRoutes) + " routes"};
   }
   RouteTable table;
+  table.paths_ = paths;
   table.routes_.assign(routes.begin(), routes.end());
+  table.spellings_.resize(routes.size());
   Compiler compiler(table);
   for (std::uint32_t i = 0; i < table.routes_.size(); ++i) {
     const Route& route = table.routes_[i];
@@ -165,6 +173,18 @@ Result<RouteTable> RouteTable::create(std::span<const Route> routes) {
   return table;
 }
 
+std::string RouteTable::literal_key(std::string_view segment) const {
+  std::string key(segment);
+  key.resize(key.find_last_not_of('.') + 1);
+  if (!paths_.case_sensitive) std::transform(key.begin(), key.end(), key.begin(), lower);
+  return key;
+}
+
+std::string_view RouteTable::without_last_slash(std::string_view path) const {
+  const bool ignored = paths_.trailing_slash == TrailingSlash::ignore && path.size() > 1 && path.ends_with('/');
+  return ignored ? path.substr(0, path.size() - 1) : path;
+}
+
 const std::uint32_t* RouteTable::choose(const Choices& choices, std::string_view method) {
   for (const auto& [known, route] : choices) {
     if (known == method || known == "*") return &route;
@@ -173,19 +193,22 @@ const std::uint32_t* RouteTable::choose(const Choices& choices, std::string_view
 }
 
 const Route* RouteTable::match(std::string_view method, std::string_view path) const {
+  path = without_last_slash(path);
   const std::uint32_t* best = nullptr;
   std::uint32_t at = 0;
   while (at != kNowhere) {
     const State& state = states_[at];
+    // "/v1/*" is reached at "/v1" only if a slash follows, or if slashes at the end do not count.
+    const bool has_rest = !path.empty() || paths_.trailing_slash == TrailingSlash::ignore;
+    const std::uint32_t* open = has_rest ? choose(state.any_rest, method) : nullptr;
+    if (open != nullptr) best = open;
     if (path.empty()) {
       if (const std::uint32_t* whole = choose(state.at_end, method)) best = whole;
       break;
     }
-    // The rest of a path begins behind a slash; "/v1/*" is reached at "/v1" only if one follows.
-    if (const std::uint32_t* open = choose(state.any_rest, method)) best = open;
     if (path[0] != '/') break;
     const std::string_view segment = cut_segment(path);
-    const auto literal = state.literals.find(segment);
+    const auto literal = state.literals.find(literal_key(segment));
     at = literal != state.literals.end() ? literal->second : segment.empty() ? kNowhere : state.any_segment;
   }
   return best == nullptr ? nullptr : &routes_[*best];
@@ -200,6 +223,24 @@ std::optional<std::string_view> RouteTable::parameter(const Route& route, std::s
     if (is_parameter(wanted) && wanted.substr(1, wanted.size() - 2) == name) return found;
   }
   return std::nullopt;
+}
+
+std::string RouteTable::spelled(const Route& route, std::string_view path) const {
+  std::string text;
+  for (const std::string& segment : spellings_[static_cast<std::size_t>(&route - routes_.data())]) {
+    const std::string_view found = path.empty() ? path : cut_segment(path);
+    text += segment.empty() ? "/" + std::string(found) : segment;
+  }
+  const bool is_open = route.pattern.ends_with('*');
+  if (is_open) return text.append(path.empty() ? "/" : path);
+  if (route.pattern.size() > 1 && route.pattern.ends_with('/') && !text.ends_with('/')) text += '/';
+  return text;
+}
+
+bool RouteTable::has_catch_all() const {
+  return std::any_of(routes_.begin(), routes_.end(), [](const Route& route) {
+    return route.method == "*" && (route.pattern == "*" || route.pattern == "/*");
+  });
 }
 
 }  // namespace weir::identity

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "algorithms/take.h"
+#include "stores/memory/calendar_call.h"
 #include "stores/memory/transaction.h"
 
 namespace weir::stores {
@@ -60,11 +61,18 @@ bool MemoryStore::begin(StoreCall& call) {
   assert(call.outcomes.size() == call.charges.size());
   call.status = Code::ok;
   call.atomic = true;
+  if (call.ahead != Duration::zero()) [[unlikely]]
+    return begin_ahead(call);
   if (take_at_home(call)) return true;
   if (!attempt(call) && relieve(call.now)) attempt(call);
   lanes_.turn_into_huge_pages();
   if (call.action == Action::take) count_refused(call);
   return true;
+}
+
+bool MemoryStore::begin_ahead(const StoreCall& call) {
+  CalendarCall shifted(call);
+  return begin(shifted);
 }
 
 [[gnu::always_inline]] inline Slot* MemoryStore::find_at_home(Shard& shard, const Charge& charge, TimePoint now) {
@@ -76,8 +84,15 @@ bool MemoryStore::begin(StoreCall& call) {
 [[gnu::always_inline]] inline void MemoryStore::take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now,
                                                           ChargeOutcome& outcome) {
   TimePoint idle_from;
-  if (algorithms::take(*charge.allowance, slot.head(), now, charge.cost, outcome, idle_from)) {
+  // An idle bucket is fresh: whether it has been swept must make no difference, whatever numbers ask.
+  std::int64_t fresh[algorithms::kHeadWords] = {};
+  const bool idle = slot.idle(micros(now));
+  const algorithms::Head head = idle ? algorithms::Head(fresh) : slot.head();
+  if (algorithms::take(*charge.allowance, head, now, charge.cost, outcome, idle_from)) {
+    if (idle) std::copy(head.begin(), head.end(), slot.head().begin());
     shard.set_idle_from(slot, micros(idle_from));
+  } else if (!idle) {
+    bound_waits(slot.idle_from_us(), micros(now), outcome);
   }
 }
 
@@ -197,6 +212,7 @@ MemoryStats MemoryStore::stats() const {
     stats.swept += counters.swept;
     stats.evicted_idle += counters.evicted;
     stats.refused_newcomers += counters.refused;
+    stats.coarse_charges += counters.coarse;
   }
   return stats;
 }

@@ -7,7 +7,8 @@
 // Memory never exceeds MemoryOptions::max_bytes. At that bound a newcomer takes the place of a bucket of its shard that
 // is idle (as good as new), or memory that idle buckets of other shards leave; else it is refused with
 // Code::resource_exhausted and nothing of its call is charged. A refused charge that is not binding is left out and
-// holds back nobody. A bucket that still restricts is never given up.
+// holds back nobody. A bucket that still restricts is never given up, and its subject is no newcomer: if its tail
+// should grow and cannot, it is charged in the room that it has and counts more coarsely (algorithms/bucket.h).
 //
 //   weir::stores::MemoryStore store({.max_bytes = 64 << 20});
 //   ... every 10 ms or so: store.sweep(clock.now(), 8'192);  // about 0.1 ms
@@ -35,6 +36,7 @@ struct MemoryStats {
   std::uint64_t swept = 0;              // idle buckets forgotten in passing
   std::uint64_t evicted_idle = 0;       // idle buckets forgotten to make room for a newcomer
   std::uint64_t refused_newcomers = 0;  // charges for which there was no room
+  std::uint64_t coarse_charges = 0;     // charges of buckets that could not grow, see Transaction::grow_tail
 };
 
 class MemoryStore final : public Store {
@@ -70,6 +72,7 @@ class MemoryStore final : public Store {
   static std::size_t shard_index(const BucketKey& key) { return static_cast<std::size_t>(key.high >> 54); }
   static_assert(kShards == std::size_t{1} << (64 - 54));
 
+  bool begin_ahead(const StoreCall& call);
   bool take_at_home(StoreCall& call);
   bool take_together(StoreCall& call);
   static Slot* find_at_home(Shard& shard, const Charge& charge, TimePoint now);

@@ -27,12 +27,15 @@ TEST(MemoryStore, NeitherLooksNorDenialsNorFreeRequestsMakeBuckets) {
   for (const Algorithm algorithm : all_algorithms()) {
     const Allowance allowance = allowance_of(algorithm, 10, seconds(10));
     const BucketKey key = spread_key(static_cast<std::uint64_t>(algorithm));
-    ask(store, Action::peek, kStart, charge_of(key, allowance, 1));
-    ask(store, Action::take, kStart, charge_of(key, allowance, 0));
-    ask(store, Action::take, kStart, charge_of(key, allowance, 11));
-    ask(store, Action::refund, kStart, charge_of(key, allowance, 5));
-    ask(store, Action::reset, kStart, charge_of(key, allowance, 1));
-    EXPECT_EQ(store.stats().keys, 0u) << algorithm_name(algorithm);
+    const auto expect_no_bucket = [&](Action action, std::int64_t cost) {
+      ask(store, action, kStart, charge_of(key, allowance, cost));
+      EXPECT_EQ(store.stats().keys, 0u) << algorithm_name(algorithm) << ", cost " << cost;
+    };
+    expect_no_bucket(Action::peek, 1);
+    expect_no_bucket(Action::take, 0);
+    expect_no_bucket(Action::take, 11);
+    expect_no_bucket(Action::refund, 5);
+    expect_no_bucket(Action::reset, 1);
   }
 }
 

@@ -165,11 +165,14 @@ void Shard::use_lane(SlotLanes& lanes, std::size_t index) {
   lane_ = reinterpret_cast<std::uintptr_t>(lanes.lane(index));
 }
 
+// Buckets keep their order when they move to another array, so a walk goes on where it was. Some may pass the cursor;
+// the bound that holds for all of them now sees to it that the walk's result holds for those.
 void Shard::set_array(const Array& array) {
+  cursor_ = capacity() == 0 ? 0 : cursor_ * array.capacity / capacity();
+  walk_min_us_ = std::min(walk_min_us_, no_idle_before_us_);
   base_.store(array.base, std::memory_order_relaxed);
   step_.store(static_cast<std::uint32_t>(array.step), std::memory_order_relaxed);
   capacity_.store(static_cast<std::uint32_t>(array.capacity), std::memory_order_relaxed);
-  cursor_ = 0;
 }
 
 void Shard::Array::put(const Slot& slot) const {
@@ -291,7 +294,7 @@ void Shard::close(MemoryBudget& budget) {
 
 ShardCounters Shard::counters() const {
   return {swept_.load(std::memory_order_relaxed), evicted_.load(std::memory_order_relaxed),
-          refused_.load(std::memory_order_relaxed)};
+          refused_.load(std::memory_order_relaxed), coarse_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace weir::stores

@@ -77,6 +77,14 @@ class Slot {
 };
 static_assert(sizeof(Slot) == SlotLanes::kSlotBytes);
 
+// For an outcome that changed nothing: no wait is longer than until the bucket is idle, because it is fresh from then
+// on for every allowance. It matters only where another one charged it.
+inline void bound_waits(std::int64_t idle_from_us, std::int64_t now_us, ChargeOutcome& outcome) {
+  const Duration idle_in{std::max<std::int64_t>(0, idle_from_us - now_us)};
+  outcome.retry_after = std::min(outcome.retry_after, idle_in);
+  outcome.reset_after = std::min(outcome.reset_after, idle_in);
+}
+
 // One bucket outside of a shard. `tail` refers to words that somebody else keeps.
 struct BucketImage {
   BucketKey key;
@@ -104,6 +112,7 @@ struct ShardCounters {
   std::uint64_t swept = 0;    // idle buckets forgotten in passing
   std::uint64_t evicted = 0;  // idle buckets forgotten to make room for a newcomer
   std::uint64_t refused = 0;  // charges for which there was no room
+  std::uint64_t coarse = 0;   // charges of buckets whose tail could not grow
 };
 
 class alignas(64) Shard {
@@ -162,6 +171,7 @@ class alignas(64) Shard {
 
   // The following need no lock.
   void count_refused() { refused_.fetch_add(1, std::memory_order_relaxed); }
+  void count_coarse() { coarse_.fetch_add(1, std::memory_order_relaxed); }
   void prefetch(const BucketKey& key) const {
     // Another thread may be replacing the array. A capacity that does not fit the pointer makes a useless address,
     // and prefetching a useless address does nothing; it is never dereferenced.
@@ -234,6 +244,7 @@ class alignas(64) Shard {
   std::atomic<std::uint64_t> swept_{0};
   std::atomic<std::uint64_t> evicted_{0};
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> coarse_{0};
 };
 static_assert(sizeof(Shard) == 128);
 

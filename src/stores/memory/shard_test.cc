@@ -156,13 +156,15 @@ TEST_P(ShardTest, ASweepLooksAtNoMoreSlotsThanAllowedAndGoesOnWhereItStopped) {
   EXPECT_EQ(forgotten, 100u);
 }
 
-// The lower bound that makes "nothing is idle" cheap must never hide something idle, whatever has moved meanwhile.
+// The lower bound that makes "nothing is idle" cheap must never hide something idle, whatever has moved meanwhile: all
+// over the array, and from its beginning to its end, where runs of slots wrap around.
 TEST_P(ShardTest, NeverOverlooksAnIdleBucketForGood) {
   std::mt19937_64 random(7);
   std::int64_t now = 0;
-  for (int round = 0; round < 3'000; ++round) {
+  for (int round = 0; round < 12'000; ++round) {
     now += static_cast<std::int64_t>(random() % 10);
-    const BucketKey key{random() % 200, random() % 200 << 56};
+    const bool at_the_end = round / 3'000 % 2 == 1;
+    const BucketKey key{random() % 200, at_the_end ? ~0ULL - random() % 3 : random() % 200 << 56};
     Slot* slot = shard_.find(key);
     if (slot == nullptr) {
       insert(key, now + static_cast<std::int64_t>(random() % 100), now);
@@ -172,6 +174,7 @@ TEST_P(ShardTest, NeverOverlooksAnIdleBucketForGood) {
       shard_.erase(*slot, budget_);
     }
     shard_.sweep(now, random() % 8, budget_);
+    if (random() % 20 == 0) shard_.shrink(budget_);
     if (round % 50 != 0) continue;
     // One walk to the end, and one from the beginning.
     shard_.sweep(now, 10'000, budget_);
@@ -180,6 +183,20 @@ TEST_P(ShardTest, NeverOverlooksAnIdleBucketForGood) {
     shard_.copy_to(copy);
     for (const ShardCopy::Bucket& bucket : copy.buckets) ASSERT_GT(bucket.idle_from_us, now);
   }
+}
+
+TEST_P(ShardTest, TimeInAShardNeverRunsBeforeTheMomentAtWhichItLastForgot) {
+  insert({1, 1}, 1'000);
+  insert({2, 2}, 500);
+  EXPECT_LT(shard_.floor_us(), 0);
+  shard_.sweep(999, 1'000, budget_);
+  EXPECT_EQ(shard_.floor_us(), 999);
+  shard_.sweep(2'000, 1'000, budget_);
+  EXPECT_EQ(shard_.floor_us(), 2'000);
+  insert({3, 3}, 700);
+  shard_.sweep(1'500, 1'000, budget_);
+  EXPECT_EQ(shard_.size(), 0u);
+  EXPECT_EQ(shard_.floor_us(), 2'000) << "a caller with an older clock does not turn it back";
 }
 
 TEST_P(ShardTest, APinnedSlotIsNeverForgotten) {
@@ -250,6 +267,93 @@ TEST(FullShard, LetsNewcomersReplaceTheIdleButNothingElse) {
   EXPECT_EQ(shard.insert({1'000'001, 5}, Algorithm::gcra, 500, budget), nullptr);
   shard.close(budget);
   EXPECT_EQ(budget.used(), 0u);
+}
+
+// Without anybody who sweeps: each newcomer looks at two others.
+TEST_P(ShardTest, AShardThatGainsBucketsForgetsTheIdleOnesInPassing) {
+  for (std::int64_t i = 0; i < 20'000; ++i) {
+    const auto number = static_cast<std::uint64_t>(i);
+    ASSERT_NE(insert({number, number * 0x9E3779B97F4A7C15}, i + 100, i), nullptr);
+    ASSERT_LE(shard_.size(), 400u) << "100 of them are not idle yet";
+  }
+  EXPECT_GT(shard_.counters().swept, 19'000u);
+  EXPECT_EQ(shard_.counters().evicted, 0u);
+}
+
+// Wherever the last walk has stopped, and wherever the idle one stands.
+TEST(FullShard, FindsTheOneIdleBucketFromEveryPositionOfItsCursor) {
+  MemoryBudget budget(2'000);
+  Shard shard;
+  std::uint64_t inserted = 0;
+  const auto key_of = [](std::uint64_t i) { return BucketKey{i, i * 0x9E3779B97F4A7C15}; };
+  while (Slot* slot = shard.insert(key_of(inserted), Algorithm::gcra, 0, budget)) {
+    shard.set_idle_from(*slot, kFar);
+    ++inserted;
+  }
+  ASSERT_GT(inserted, 10u);
+  EXPECT_GT(inserted * 48 * 100, budget.used() * 85) << "at the bound a table may be nine tenths full";
+  std::uint64_t newcomer = 1'000'000;
+  std::int64_t now = 1'000;
+  for (std::size_t steps = 0; steps < 50; ++steps) {
+    for (std::size_t position = 0; position < inserted; ++position) {
+      ShardCopy copy;
+      shard.copy_to(copy);
+      const ShardCopy::Bucket& idle = copy.buckets[position];
+      now += 10;
+      // A bucket that seemed to become idle and was used again makes the walk begin, and find nothing.
+      shard.set_idle_from(*shard.find(copy.buckets[0].key), now);
+      shard.set_idle_from(*shard.find(copy.buckets[0].key), kFar);
+      shard.sweep(now, steps, budget);
+      Slot* const slot = shard.find(idle.key);
+      ASSERT_NE(slot, nullptr);
+      shard.set_idle_from(*slot, now);
+      Slot* const placed = shard.insert(key_of(++newcomer), Algorithm::gcra, now, budget);
+      ASSERT_NE(placed, nullptr) << "after " << steps << " steps";
+      shard.set_idle_from(*placed, kFar);
+      ASSERT_EQ(shard.find(idle.key), nullptr);
+      ASSERT_EQ(shard.size(), inserted);
+    }
+  }
+  shard.close(budget);
+}
+
+TEST(FullShard, InALaneThatCannotGrowFillsUpAndLeaksNothing) {
+  MemoryBudget budget(std::size_t{1} << 30);
+  SlotLanes lanes(2 * SlotLanes::kLayerBytes);
+  Shard shard;
+  shard.use_lane(lanes, 3);
+  std::uint64_t inserted = 0;
+  while (Slot* slot = shard.insert({inserted, inserted * 0x9E3779B97F4A7C15}, Algorithm::gcra, 0, budget)) {
+    shard.set_idle_from(*slot, kFar);
+    ++inserted;
+  }
+  EXPECT_EQ(inserted, 2 * SlotLanes::kSlots * 9 / 10);
+  EXPECT_EQ(budget.used(), 2 * SlotLanes::kLayerBytes);
+  shard.close(budget);
+  lanes.trim(10, budget);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
+}  // namespace
+}  // namespace weir::stores
+
+// AddressSanitizer ends the program where the system would refuse, unless told otherwise.
+extern "C" const char* __asan_default_options();  // NOLINT: its name
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
+namespace weir::stores {
+namespace {
+
+TEST(FullShard, ATailThatTheSystemRefusesIsNotPaidFor) {
+  MemoryBudget budget(std::numeric_limits<std::size_t>::max() / 2);
+  Shard shard;
+  Slot* const slot = shard.insert({1, 1}, Algorithm::sliding_log, 0, budget);
+  ASSERT_NE(slot, nullptr);
+  const std::size_t used = budget.used();
+  EXPECT_FALSE(shard.grow_tail(*slot, std::size_t{1} << 55, budget)) << "more than there are addresses";
+  EXPECT_EQ(budget.used(), used);
+  EXPECT_TRUE(slot->words().tail.empty());
+  shard.close(budget);
 }
 
 TEST(MemoryBudget, RefusesWhatDoesNotFitAndKeepsAPartForShrinking) {

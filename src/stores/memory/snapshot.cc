@@ -1,6 +1,6 @@
 // The file, all numbers little-endian and 8 bytes wide unless said otherwise:
 //
-//   header   8 bytes "WEIRSNAP"; version (1); 16 bytes key id
+//   header   8 bytes "WEIRSNAP"; version (2); 16 bytes key id
 //   bucket*  key high, key low, algorithm, idle from (µs), three head words, tail length in words (at most
 //            kMaxTailWords), tail words
 //   footer   all ones where a bucket's algorithm would be: 2 words of all ones, kEndMark; number of buckets; CRC-64/XZ
@@ -11,18 +11,15 @@
 #include "stores/memory/snapshot.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "stores/memory/crc64.h"
+#include "stores/memory/snapshot_file.h"
 
 namespace weir::stores {
 namespace {
@@ -30,10 +27,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the snapshot's words are written as they lie in memory");
 
 constexpr char kMagic[8] = {'W', 'E', 'I', 'R', 'S', 'N', 'A', 'P'};
-constexpr std::uint64_t kVersion = 1;
 constexpr std::uint64_t kEndMark = ~std::uint64_t{0};
 constexpr std::size_t kMaxTailWords = std::size_t{1} << 20;
-constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
 
 struct FileHeader {
   char magic[8];
@@ -60,76 +55,12 @@ struct FileFooter {
 static_assert(sizeof(FileFooter) == 40);
 constexpr std::size_t kSummedFooterBytes = sizeof(FileFooter) - sizeof(std::uint64_t);
 
-Failure system_failure(Code code, const std::filesystem::path& path, const char* what, int error) {
-  return {code, path.string() + ": " + what + ": " + std::strerror(error)};
-}
-
 Failure damaged(const std::filesystem::path& path, const char* how) {
   return {Code::data_loss, path.string() + ": the snapshot is damaged: " + how};
 }
 
-// Owns a descriptor.
-class File {
- public:
-  File(const std::filesystem::path& path, int flags) : descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0600)) {}
-  ~File() { close(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  bool open() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
-  bool close() {
-    const int descriptor = std::exchange(descriptor_, -1);
-    return descriptor < 0 || ::close(descriptor) == 0;
-  }
-
- private:
-  int descriptor_;
-};
-
-// Gathers bytes, sums them and writes them out in large pieces. After an error it swallows everything; error() tells.
-class Writer {
- public:
-  explicit Writer(File& file) : file_(file) { buffer_.reserve(kBufferBytes); }
-
-  void put(const void* data, std::size_t size) {
-    const auto* from = static_cast<const std::byte*>(data);
-    while (size > 0) {
-      const std::size_t part = std::min(size, kBufferBytes - buffer_.size());
-      buffer_.insert(buffer_.end(), from, from + part);
-      from += part;
-      size -= part;
-      if (buffer_.size() == kBufferBytes) flush();
-    }
-  }
-  // The checksum of all that was put.
-  std::uint64_t checksum() {
-    flush();
-    return sum_.value();
-  }
-  void flush() {
-    sum_.update(buffer_);
-    for (std::size_t done = 0; done < buffer_.size() && error_ == 0;) {
-      const ssize_t written = ::write(file_.descriptor(), buffer_.data() + done, buffer_.size() - done);
-      if (written >= 0) {
-        done += static_cast<std::size_t>(written);
-      } else if (errno != EINTR) {
-        error_ = errno;
-      }
-    }
-    buffer_.clear();
-  }
-  int error() const { return error_; }
-
- private:
-  File& file_;
-  std::vector<std::byte> buffer_;
-  Crc64 sum_;
-  int error_ = 0;
-};
-
 void write_buckets(MemoryStore& store, const SnapshotKeyId& key_id, Writer& writer) {
-  FileHeader header{{}, kVersion, key_id};
+  FileHeader header{{}, kSnapshotVersion, key_id};
   std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
   writer.put(&header, sizeof(header));
   FileFooter footer;
@@ -166,7 +97,9 @@ Status flush_folder(const std::filesystem::path& path) {
 }
 
 Status write_file(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id) {
-  File file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  // A leftover, or something else that was put there: it is neither written to nor waited for.
+  ::unlink(path.c_str());
+  File file(path, O_WRONLY | O_CREAT | O_EXCL);
   if (!file.open()) return system_failure(Code::unavailable, path, "cannot be created", errno);
   Writer writer(file);
   write_buckets(store, key_id, writer);
@@ -177,49 +110,6 @@ Status write_file(MemoryStore& store, const std::filesystem::path& path, const S
   return success();
 }
 
-// Reads in large pieces and sums what it hands out.
-class Reader {
- public:
-  explicit Reader(File& file) : file_(file), buffer_(kBufferBytes) {}
-
-  // False at the end of the file or on an error; error() tells which.
-  bool get(void* data, std::size_t size) {
-    auto* to = static_cast<std::byte*>(data);
-    while (size > 0) {
-      if (begin_ == end_ && !refill()) return false;
-      const std::size_t part = std::min(size, end_ - begin_);
-      std::copy_n(buffer_.data() + begin_, part, to);
-      sum_.update({buffer_.data() + begin_, part});
-      begin_ += part;
-      to += part;
-      size -= part;
-    }
-    return true;
-  }
-  bool at_end() { return begin_ == end_ && !refill() && error_ == 0; }
-  std::uint64_t checksum() const { return sum_.value(); }
-  int error() const { return error_; }
-
- private:
-  bool refill() {
-    ssize_t got = 0;
-    do {
-      got = ::read(file_.descriptor(), buffer_.data(), buffer_.size());
-    } while (got < 0 && errno == EINTR);
-    if (got < 0) error_ = errno;
-    begin_ = 0;
-    end_ = got > 0 ? static_cast<std::size_t>(got) : 0;
-    return got > 0;
-  }
-
-  File& file_;
-  std::vector<std::byte> buffer_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  Crc64 sum_;
-  int error_ = 0;
-};
-
 // Reads the file from its beginning to its end, hands each bucket to `use` and checks all there is to check.
 class SnapshotReading {
  public:
@@ -229,7 +119,7 @@ class SnapshotReading {
   Status run(Use use) {
     if (!reader_.get(&header_, sizeof(header_))) return cut_short();
     if (!std::equal(std::begin(kMagic), std::end(kMagic), header_.magic)) return damaged(path_, "not a snapshot");
-    if (header_.version != kVersion) {
+    if (header_.version != kSnapshotVersion) {
       return Failure{Code::failed_precondition, path_.string() + ": a snapshot of another version"};
     }
     std::uint64_t buckets = 0;
@@ -249,7 +139,8 @@ class SnapshotReading {
       }
       tail_.resize(record.tail_words);
       if (!reader_.get(tail_.data(), tail_.size() * sizeof(std::int64_t))) return cut_short();
-      use(image_of(record));
+      BucketImage image = image_of(record);
+      use(image, std::span<std::int64_t>(tail_));
       ++buckets;
     }
     return check_footer(static_cast<std::uint64_t>(record.idle_from_us), buckets);
@@ -285,9 +176,22 @@ class SnapshotReading {
   std::vector<std::int64_t> tail_;
 };
 
+// A bucket from the future would restrict until that comes.
+void bring_to_now(BucketImage& image, std::span<std::int64_t> tail, TimePoint now, LoadReport& report) {
+  const algorithms::BucketWords words{algorithms::Head(image.head), tail};
+  const Duration ahead = algorithms::last_change(image.algorithm, words) - now;
+  if (ahead.count() <= 0) return;
+  const Duration earlier = algorithms::move_back(image.algorithm, words, ahead);
+  image.idle_from_us = std::max<std::int64_t>(0, image.idle_from_us) - earlier.count();
+  ++report.moved_back;
+  report.farthest_ahead = std::max(report.farthest_ahead, ahead);
+}
+
 }  // namespace
 
 Status save_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id) {
+  // A rename would replace whatever is there, be it a device.
+  if (Status regular = check_regular(path); !regular.ok()) return regular;
   std::filesystem::path beside = path;
   beside += ".tmp";
   Status written = write_file(store, beside, key_id);
@@ -305,12 +209,14 @@ Status save_snapshot(MemoryStore& store, const std::filesystem::path& path, cons
 
 Result<LoadReport> load_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id,
                                  TimePoint now) {
-  File file(path, O_RDONLY);
+  if (const Status regular = check_regular(path); !regular.ok()) return regular.failure();
+  File file(path, O_RDONLY | O_NONBLOCK);  // it may have become a FIFO since
   if (!file.open()) {
     return system_failure(errno == ENOENT ? Code::not_found : Code::unavailable, path, "cannot be opened", errno);
   }
   SnapshotReading check(file, path);
-  if (const Status sound = check.run([](const BucketImage&) {}); !sound.ok()) return sound.failure();
+  if (const Status sound = check.run([](const BucketImage&, std::span<std::int64_t>) {}); !sound.ok())
+    return sound.failure();
   if (check.header().key_id != key_id) {
     return Failure{Code::failed_precondition, path.string() + ": the snapshot was made under another hash key"};
   }
@@ -319,7 +225,8 @@ Result<LoadReport> load_snapshot(MemoryStore& store, const std::filesystem::path
 
   LoadReport report;
   SnapshotReading reading(file, path);
-  const Status read = reading.run([&](const BucketImage& image) {
+  const Status read = reading.run([&](BucketImage& image, std::span<std::int64_t> tail) {
+    bring_to_now(image, tail, now, report);
     if (image.idle_from_us <= micros(now)) {
       ++report.idle;
     } else if (store.restore(image, now)) {

@@ -20,6 +20,9 @@
 
 namespace weir::stores {
 
+// Of the file's format, which includes the algorithms' words: a snapshot of another version is refused.
+inline constexpr std::uint64_t kSnapshotVersion = 2;
+
 // Names the hash key that the bucket keys were made with: buckets of another are of no use.
 using SnapshotKeyId = std::array<std::uint8_t, 16>;
 
@@ -27,14 +30,21 @@ struct LoadReport {
   std::size_t loaded = 0;
   std::size_t idle = 0;     // skipped: as good as new by now
   std::size_t no_room = 0;  // skipped: the store's memory bound is reached
+  // Among the loaded and the idle: last changed after `now`, so written under a clock that was ahead, by how much at
+  // most. They count as if they had last been changed now: as much was taken, and it is restricted for as long as it
+  // was then.
+  std::size_t moved_back = 0;
+  Duration farthest_ahead{0};
 };
 
-// Failure: unavailable, with the path and the system's reason. The previous snapshot, if any, is then still in place.
+// Failures: invalid_argument (the path names something other than a regular file, which is left alone), unavailable,
+// with the path and the system's reason. The previous snapshot, if any, is then still in place.
 Status save_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id);
 
 // To be called before the store is in use: buckets of the snapshot replace those of the same key.
-// Failures: not_found, unavailable (cannot be read), data_loss (damaged), failed_precondition (another version, or
-// another hash key). The store is then unchanged, except that a disk error during the second reading leaves it empty.
+// Failures: not_found, invalid_argument (no regular file), unavailable (cannot be read), data_loss (damaged),
+// failed_precondition (another version, or another hash key). The store is then unchanged, except that a disk error
+// during the second reading leaves it empty.
 Result<LoadReport> load_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id,
                                  TimePoint now);
 

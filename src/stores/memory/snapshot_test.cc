@@ -1,8 +1,13 @@
 #include "stores/memory/snapshot.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -185,7 +190,6 @@ TEST_F(SnapshotTest, ASnapshotOfAnotherHashKeyIsRefused) {
 TEST_F(SnapshotTest, WhatIsNotASnapshotIsRefused) {
   MemoryStore store;
   EXPECT_EQ(load_snapshot(store, path_, kKeyId, kStart).failure().code, Code::not_found);
-  EXPECT_EQ(load_snapshot(store, folder_, kKeyId, kStart).failure().code, Code::unavailable);
   write(std::string(100'000, 'x'));
   EXPECT_EQ(load_snapshot(store, path_, kKeyId, kStart).failure().code, Code::data_loss);
 }
@@ -216,7 +220,7 @@ TEST_F(SnapshotTest, ASnapshotOfAnotherVersionIsRefused) {
   MemoryStore store;
   ASSERT_TRUE(save_snapshot(store, path_, kKeyId).ok());
   std::string bytes = contents();
-  bytes[8] = 2;
+  ++bytes[8];
   write(bytes);
   EXPECT_EQ(load_snapshot(store, path_, kKeyId, kStart).failure().code, Code::failed_precondition);
 }
@@ -234,15 +238,89 @@ TEST_F(SnapshotTest, ASnapshotThatCannotBeWrittenLeavesTheLastOne) {
   EXPECT_EQ(contents(), good);
 }
 
-TEST_F(SnapshotTest, AFullDiskIsReported) {
-  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
+TEST_F(SnapshotTest, AFullDiskIsReportedAndLeavesTheLastSnapshot) {
   MemoryStore store;
+  fill(store, 1);
+  ASSERT_TRUE(save_snapshot(store, path_, kKeyId).ok());
+  const std::string good = contents();
   fill(store, 4);
-  std::filesystem::create_symlink("/dev/full", path_.string() + ".tmp");
+  // The system ends a write that would make the file too long, as it ends one on a full disk.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{100, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   const Status saved = save_snapshot(store, path_, kKeyId);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
   ASSERT_FALSE(saved.ok());
   EXPECT_EQ(saved.failure().code, Code::unavailable);
-  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_NE(saved.failure().message.find("cannot be written"), std::string::npos) << saved.failure().message;
+  EXPECT_EQ(contents(), good);
+  EXPECT_FALSE(std::filesystem::exists(path_.string() + ".tmp"));
+}
+
+// What may stand at the path by mistake. Opening a FIFO would wait for a peer, and renaming over a device replaces it.
+class NoRegularFile : public SnapshotTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void make(const std::filesystem::path& path) const {
+    const std::string kind = GetParam();
+    if (kind == "FIFO") {
+      ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    }
+    if (kind == "directory") std::filesystem::create_directory(path);
+    if (kind == "device") std::filesystem::create_symlink("/dev/null", path);
+    if (kind == "socket") {
+      const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      path.string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+      ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+      ::close(listener);
+    }
+  }
+  static std::filesystem::file_type type(const std::filesystem::path& path) {
+    return std::filesystem::symlink_status(path).type();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, NoRegularFile, testing::Values("FIFO", "directory", "device", "socket"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST_P(NoRegularFile, IsRefusedAsASnapshotWithoutWaitingAndLeftAlone) {
+  make(path_);
+  const auto before = type(path_);
+  MemoryStore store;
+  fill(store, 4);
+  const Result<LoadReport> loaded = load_snapshot(store, path_, kKeyId, kStart);
+  ASSERT_FALSE(loaded.ok());
+  const Status saved = save_snapshot(store, path_, kKeyId);
+  ASSERT_FALSE(saved.ok());
+  for (const Failure& failure : {loaded.failure(), saved.failure()}) {
+    EXPECT_EQ(failure.code, Code::invalid_argument);
+    EXPECT_EQ(failure.message, path_.string() + ": is a " + GetParam() + ", expected a regular file");
+  }
+  EXPECT_EQ(type(path_), before);
+}
+
+// The name that a snapshot is written under before it is renamed: a leftover of a killed process is replaced, and what
+// somebody else put there is neither waited for nor written to.
+TEST_P(NoRegularFile, BesideTheSnapshotIsNotWrittenTo) {
+  const std::filesystem::path beside = path_.string() + ".tmp";
+  make(beside);
+  MemoryStore store;
+  fill(store, 4);
+  const Status saved = save_snapshot(store, path_, kKeyId);
+  EXPECT_EQ(saved.ok(), std::string(GetParam()) != "directory") << "a directory cannot be replaced by a file";
+  EXPECT_EQ(std::filesystem::is_regular_file(path_), saved.ok());
+  EXPECT_EQ(std::filesystem::exists(beside), !saved.ok());
+}
+
+TEST_F(SnapshotTest, ALeftoverOfAnInterruptedSnapshotIsReplaced) {
+  std::ofstream(path_.string() + ".tmp") << std::string(100'000, 'x');
+  MemoryStore store;
+  fill(store, 4);
+  ASSERT_TRUE(save_snapshot(store, path_, kKeyId).ok());
+  EXPECT_TRUE(load_snapshot(store, path_, kKeyId, kStart).ok());
 }
 
 TEST_F(SnapshotTest, LoadingKeepsToTheMemoryBound) {

@@ -11,22 +11,41 @@ namespace {
 
 constexpr std::array<std::int64_t, algorithms::kHeadWords> kFreshHead{};
 
-algorithms::ConstBucketWords words_of(Slot* slot) {
-  return slot == nullptr ? algorithms::ConstBucketWords(kFreshHead, {}) : algorithms::ConstBucketWords(slot->words());
+}  // namespace
+
+// An idle bucket is fresh, whatever numbers ask: whether it has been swept must make no difference.
+bool Transaction::fresh(std::size_t i) const { return entries_[i].idle_from_us <= entries_[i].now_us; }
+
+algorithms::ConstBucketWords Transaction::words(std::size_t i) const {
+  Slot* const slot = entries_[i].slot;
+  if (slot == nullptr) return {kFreshHead, {}};
+  return fresh(i) ? algorithms::ConstBucketWords(kFreshHead, slot->words().tail)
+                  : algorithms::ConstBucketWords(slot->words());
 }
 
-}  // namespace
+// To be changed now.
+algorithms::BucketWords Transaction::changing_words(std::size_t i) {
+  const algorithms::BucketWords words = entries_[i].slot->words();
+  if (fresh(i)) {
+    std::fill(words.head.begin(), words.head.end(), 0);
+    entries_[i].idle_from_us = Slot::kLatestIdle;
+  }
+  return words;
+}
 
 void Transaction::add(Shard& shard) {
   assert(size_ < kMaxCharges);
-  entries_[size_] = Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), false, false};
-  locate(size_++);
+  entries_[size_] =
+      Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), Slot::kLatestIdle, false, false};
+  locate(size_);
+  if (entries_[size_].slot != nullptr) entries_[size_].idle_from_us = entries_[size_].slot->idle_from_us();
+  ++size_;
 }
 
 void Transaction::locate(std::size_t i) {
   const Charge& charge = call_.charges[i];
   Slot* const slot = entries_[i].shard->find(charge.key);
-  // After a reload under another algorithm the words mean something else: the bucket starts anew.
+  // After a reload under another algorithm the words mean something else: the bucket starts fresh.
   entries_[i].slot = slot != nullptr && slot->holds(charge.allowance->algorithm) ? slot : nullptr;
 }
 
@@ -69,8 +88,10 @@ bool Transaction::take() {
 }
 
 ChargeOutcome Transaction::evaluate(std::size_t i, std::int64_t cost) const {
-  return algorithms::evaluate(*call_.charges[i].allowance, words_of(entries_[i].slot), from_micros(entries_[i].now_us),
-                              cost);
+  const Entry& entry = entries_[i];
+  ChargeOutcome outcome = algorithms::evaluate(*call_.charges[i].allowance, words(i), from_micros(entry.now_us), cost);
+  if (!fresh(i) && (!outcome.admitted || cost == 0)) bound_waits(entry.idle_from_us, entry.now_us, outcome);
+  return outcome;
 }
 
 // True when no binding charge is denied.
@@ -90,7 +111,7 @@ bool Transaction::ready(std::size_t i) const {
   const Charge& charge = call_.charges[i];
   const Entry& entry = entries_[i];
   if (entry.slot == nullptr) return false;
-  const algorithms::BucketWords words = entry.slot->words();
+  const algorithms::ConstBucketWords words = this->words(i);
   return algorithms::tail_words_needed(*charge.allowance, words, from_micros(entry.now_us), charge.cost) <=
          words.tail.size();
 }
@@ -139,12 +160,17 @@ bool Transaction::make_room_for(std::size_t i) {
   return entry.slot != nullptr && grow_tail(i);
 }
 
+// A bucket that cannot grow is no newcomer: it is charged in the room that it has, and counts more coarsely. A new one
+// has no tail yet, and is refused.
 bool Transaction::grow_tail(std::size_t i) {
   const Charge& charge = call_.charges[i];
   Entry& entry = entries_[i];
-  const std::size_t words =
-      algorithms::tail_words_needed(*charge.allowance, entry.slot->words(), from_micros(entry.now_us), charge.cost);
-  return entry.shard->grow_tail(*entry.slot, words, budget_);
+  const std::size_t needed =
+      algorithms::tail_words_needed(*charge.allowance, words(i), from_micros(entry.now_us), charge.cost);
+  if (entry.shard->grow_tail(*entry.slot, needed, budget_)) return true;
+  if (entry.slot->words().tail.size() < algorithms::least_tail_words(charge.allowance->algorithm)) return false;
+  entry.shard->count_coarse();
+  return true;
 }
 
 // Undoes what make_room() has done for a charge that will not be charged.
@@ -156,7 +182,7 @@ void Transaction::take_back(std::size_t i) {
     entry.shard->erase(*entry.slot, budget_);
     entry.slot = nullptr;
   } else {
-    refresh_idle(i);
+    entry.shard->set_idle_from(*entry.slot, entry.idle_from_us);
   }
 }
 
@@ -164,7 +190,7 @@ void Transaction::charge_all() {
   for (std::size_t i = 0; i < size_; ++i) {
     if (!entries_[i].charge) continue;
     const Charge& charge = call_.charges[i];
-    algorithms::charge(*charge.allowance, entries_[i].slot->words(), from_micros(entries_[i].now_us), charge.cost);
+    algorithms::charge(*charge.allowance, changing_words(i), from_micros(entries_[i].now_us), charge.cost);
     refresh_idle(i);
   }
 }
@@ -185,7 +211,7 @@ void Transaction::count_denied() {
     if (!room) take_back(i);
     if (!had_bucket) locate_all();
     if (!room) continue;
-    algorithms::charge_denied(*charge.allowance, entry.slot->words(), from_micros(entry.now_us), charge.cost);
+    algorithms::charge_denied(*charge.allowance, changing_words(i), from_micros(entry.now_us), charge.cost);
     refresh_idle(i);
     outcome = evaluate(i, charge.cost);
   }
@@ -194,8 +220,9 @@ void Transaction::count_denied() {
 void Transaction::refund() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
-    if (entries_[i].slot != nullptr && charge.cost > 0) {
-      algorithms::refund(*charge.allowance, entries_[i].slot->words(), from_micros(entries_[i].now_us), charge.cost);
+    if (entries_[i].slot != nullptr && !fresh(i) &&
+        algorithms::refund(*charge.allowance, entries_[i].slot->words(), from_micros(entries_[i].now_us),
+                           charge.cost)) {
       refresh_idle(i);
     }
     call_.outcomes[i] = evaluate(i, 0);
@@ -208,6 +235,7 @@ void Transaction::reset() {
     Slot* const slot = entries_[i].shard->find(call_.charges[i].key);
     if (slot != nullptr) entries_[i].shard->erase(*slot, budget_);
     entries_[i].slot = nullptr;
+    entries_[i].idle_from_us = Slot::kLatestIdle;
     call_.outcomes[i] = evaluate(i, 0);
   }
 }
@@ -235,8 +263,10 @@ void Transaction::report_in_callers_time() {
 }
 
 void Transaction::refresh_idle(std::size_t i) {
-  Slot& slot = *entries_[i].slot;
-  entries_[i].shard->set_idle_from(slot, micros(algorithms::idle_from(*call_.charges[i].allowance, slot.words())));
+  Entry& entry = entries_[i];
+  const TimePoint idle = algorithms::idle_from(*call_.charges[i].allowance, entry.slot->words());
+  entry.shard->set_idle_from(*entry.slot, micros(idle));
+  entry.idle_from_us = entry.slot->idle_from_us();
 }
 
 }  // namespace weir::stores

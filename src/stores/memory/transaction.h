@@ -29,10 +29,11 @@ class Transaction {
  private:
   struct Entry {
     Shard* shard;
-    Slot* slot;           // null: no bucket, or one of another algorithm, which counts as none
-    std::int64_t now_us;  // a plain number, so that an unused entry costs nothing
-    bool charge;          // to be charged by this call
-    bool created;         // this call has put the slot there
+    Slot* slot;                 // null: no bucket, or one of another algorithm, which counts as none
+    std::int64_t now_us;        // a plain number, so that an unused entry costs nothing
+    std::int64_t idle_from_us;  // of the slot as the call found it
+    bool charge;                // to be charged by this call
+    bool created;               // this call has put the slot there
   };
 
   bool take();
@@ -51,6 +52,9 @@ class Transaction {
   void describe_uncharged(std::size_t i);
   void report_in_callers_time();
 
+  bool fresh(std::size_t i) const;
+  algorithms::ConstBucketWords words(std::size_t i) const;
+  algorithms::BucketWords changing_words(std::size_t i);
   ChargeOutcome evaluate(std::size_t i, std::int64_t cost) const;
   void locate(std::size_t i);
   void locate_all();

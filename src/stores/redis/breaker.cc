@@ -32,7 +32,7 @@ void Breaker::call_failed(SteadyTime now) {
 }
 
 void Breaker::open(SteadyTime now) {
-  delay_ = options_.first_delay;
+  if (!closed_at_ || now - *closed_at_ > options_.longest_delay) delay_ = options_.first_delay;
   wait_for_probe(now);
   if (listener_) listener_(state_);
 }
@@ -58,9 +58,10 @@ bool Breaker::start_probe(SteadyTime now) {
   return true;
 }
 
-void Breaker::probe_succeeded() {
+void Breaker::probe_succeeded(SteadyTime now) {
   if (state_ != BreakerState::half_open) return;
   state_ = BreakerState::closed;
+  closed_at_ = now;
   failures_ = 0;
   if (listener_) listener_(state_);
 }

@@ -4,6 +4,9 @@
 //                                       ▲                    │ failure: a longer delay
 //                                       └────────────────────┘
 //
+// One that opens again soon after it has closed goes on with the longer delay: a server that passes probes and fails
+// calls is asked less and less often, too.
+//
 // A pure state machine: time is a parameter, nothing is awaited here. Not thread-safe; it belongs to one loop.
 #pragma once
 
@@ -43,7 +46,7 @@ class Breaker {
   void hurry(SteadyTime now);
   // True: the caller must send a probe and report its outcome.
   bool start_probe(SteadyTime now);
-  void probe_succeeded();
+  void probe_succeeded(SteadyTime now);
   void probe_failed(SteadyTime now);
 
  private:
@@ -56,6 +59,7 @@ class Breaker {
   int failures_ = 0;
   std::chrono::milliseconds delay_;
   SteadyTime probe_at_{};
+  std::optional<SteadyTime> closed_at_;  // by a probe
   std::uint64_t random_;
 };
 

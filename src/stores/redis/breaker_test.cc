@@ -56,7 +56,7 @@ TEST_F(BreakerTest, OneSuccessfulProbeCloses) {
   fail(3);
   now_ = *breaker_.probe_at();
   ASSERT_TRUE(breaker_.start_probe(now_));
-  breaker_.probe_succeeded();
+  breaker_.probe_succeeded(now_);
   EXPECT_TRUE(breaker_.closed());
   EXPECT_EQ(changes_, (std::vector{BreakerState::open, BreakerState::closed}));
   fail(2);
@@ -78,6 +78,24 @@ TEST_F(BreakerTest, FailedProbesComeLessAndLessOftenUpToABoundAndAreNoNews) {
   EXPECT_EQ(changes_.size(), 1U);
 }
 
+// A server that passes probes and fails calls.
+TEST_F(BreakerTest, OneThatOpensAgainSoonIsProbedLessAndLessOften) {
+  milliseconds last{0};
+  for (int i = 0; i < 8; ++i) {
+    fail(3);
+    const SteadyTime due = *breaker_.probe_at();
+    last = std::chrono::duration_cast<milliseconds>(due - now_);
+    now_ = due;
+    ASSERT_TRUE(breaker_.start_probe(now_));
+    breaker_.probe_succeeded(now_);
+  }
+  EXPECT_GT(last, milliseconds(2400));
+  EXPECT_LE(last, milliseconds(5000));
+  now_ += seconds(6);
+  fail(3);
+  EXPECT_LE(*breaker_.probe_at(), now_ + milliseconds(200)) << "one that has held for a while starts anew";
+}
+
 TEST_F(BreakerTest, NewsHurryTheProbe) {
   fail(3);
   breaker_.hurry(now_);
@@ -90,7 +108,7 @@ TEST_F(BreakerTest, LateAnswersOfEarlierCallsDoNotMoveIt) {
   EXPECT_FALSE(breaker_.closed());
   fail(5);
   EXPECT_EQ(changes_.size(), 1U);
-  breaker_.probe_succeeded();
+  breaker_.probe_succeeded(now_);
   EXPECT_FALSE(breaker_.closed()) << "no probe was started";
 }
 

@@ -45,7 +45,7 @@ Node* Cluster::find_or_add(const Address& address, std::uint16_t slot) {
   if (const auto found = nodes_.find(name); found != nodes_.end()) return found->second.get();
   if (nodes_.size() >= kMaxNodes) return nullptr;
   NodeWatcher& watcher = *this;
-  auto node = std::make_unique<Node>(context_, watcher, tag_in_slot(slot));
+  auto node = std::make_unique<Node>(context_, watcher, slot);
   node->open(address);
   return nodes_.emplace(name, std::move(node)).first->second.get();
 }
@@ -103,7 +103,8 @@ void Cluster::refresh() {
   asking_ = true;
   asked_host_ = node->address().host;
   CommandWriter(connection->start(), 2).word("CLUSTER").word("SLOTS");
-  connection->finish(*this, steady_clock::now() + context_.options.connect_timeout);
+  const SteadyTime now = steady_clock::now();
+  connection->finish(*this, {.now = now, .deadline = now + context_.options.connect_timeout});
 }
 
 void Cluster::on_reply(Reply reply, SteadyTime) {
@@ -149,7 +150,7 @@ void Cluster::forget_unused() {
   std::erase_if(nodes_, [this](const auto& entry) {
     Node* const node = entry.second.get();
     const auto& seeds = context_.options.seeds;
-    return node->waiting() == 0 && std::find(slots_.begin(), slots_.end(), node) == slots_.end() &&
+    return !node->busy() && std::find(slots_.begin(), slots_.end(), node) == slots_.end() &&
            std::find(seeds.begin(), seeds.end(), node->address()) == seeds.end();
   });
 }

@@ -9,12 +9,45 @@ namespace weir::redis {
 
 using std::chrono::steady_clock;
 
+namespace {
+
+// What an error in answer to a command of the greeting means.
+Trouble greeting_trouble(Greeting::Step step, const ReplyItem& error, std::string_view secret) {
+  using Step = Greeting::Step;
+  Trouble trouble = trouble_of(error);
+  if (step == Step::log_in) {
+    // A server that is starting answers AUTH like everything else; that does not make the password wrong.
+    if (trouble.cause == Cause::permission || trouble.cause == Cause::other) trouble.cause = Cause::auth;
+    trouble.said = shown_without(error.text, secret);
+  } else if (step == Step::select && trouble.cause == Cause::other) {
+    trouble.cause = Cause::database;
+  }
+  return trouble;
+}
+
+}  // namespace
+
+void greet(Greeting& greeting, const std::string& user, const std::string& password, int database) {
+  if (!password.empty() || !user.empty()) {
+    CommandWriter auth(greeting.commands, user.empty() ? 2 : 3);
+    auth.word("AUTH");
+    if (!user.empty()) auth.word(user);
+    auth.word(password);
+    greeting.steps.push_back(Greeting::Step::log_in);
+    greeting.secret = password;
+  }
+  if (database != 0) {
+    CommandWriter(greeting.commands, 2).word("SELECT").number(database);
+    greeting.steps.push_back(Greeting::Step::select);
+  }
+}
+
 Connection::Connection(boost::asio::io_context& loop, std::shared_ptr<TlsSetup> tls, const Greeting& greeting,
-                       std::chrono::milliseconds connect_timeout, std::uint64_t seed, ConnectionOwner& owner)
+                       Timeouts timeouts, std::uint64_t seed, ConnectionOwner& owner)
     : loop_(loop),
       tls_(std::move(tls)),
       greeting_(greeting),
-      connect_timeout_(connect_timeout),
+      timeouts_(timeouts),
       owner_(owner),
       random_(seed),
       timer_(loop, [this] { on_timer(); }),
@@ -42,6 +75,7 @@ void Connection::drop_wire() {
   if (wire_) wire_->close();
   wire_.reset();
   writing_ = false;
+  greeting_sent_ = false;
   greeted_ = 0;
   queued_.clear();
   reader_.clear();
@@ -50,7 +84,7 @@ void Connection::drop_wire() {
 void Connection::connect() {
   drop_wire();
   state_ = State::opening;
-  give_up_at_ = steady_clock::now() + connect_timeout_;
+  give_up_at_ = steady_clock::now() + timeouts_.connect;
   watch(give_up_at_);
   wire_ = Wire::make(loop_, tls_, *this);
   wire_->open(address_);
@@ -58,19 +92,24 @@ void Connection::connect() {
 
 void Connection::on_open() {
   wire_->start_reading();
+  greeting_sent_ = true;
   std::string hello = greeting_.commands;
   if (!hello.empty()) writing_ = !wire_->write(hello);
-  if (greeting_.replies.empty()) {
-    state_ = State::ready;
-    retry_delay_ = kFirstRetry;
-    flush();
-    owner_.on_ready();
-  }
+  if (greeting_.steps.empty()) become_ready();
 }
 
-void Connection::finish(ReplyHandler& handler, SteadyTime deadline, std::uint8_t skipped) {
-  pending_.push_back({&handler, deadline, skipped});
-  watch(deadline);
+void Connection::become_ready() {
+  state_ = State::ready;
+  ready_since_ = steady_clock::now();
+  flush();
+  owner_.on_ready();
+}
+
+void Connection::finish(ReplyHandler& handler, const Sending& sending) {
+  // What waits for the connection first measures the connecting and not the server.
+  const std::uint32_t place = ready() ? sending.place : 0;
+  pending_.push_back({&handler, sending.now, sending.deadline, place, sending.skipped});
+  watch(sending.deadline);
   if (!ready() || writing_) return;
   if (queued_.size() >= kEagerBytes) return flush();
   turn_.ask();
@@ -90,10 +129,13 @@ void Connection::on_read(std::string_view bytes) {
   reader_.add(bytes);
   const SteadyTime now = steady_clock::now();
   const Wire* const wire = wire_.get();
+  last_read_ = now;
   while (true) {
     const ReplyReader::Progress progress = reader_.next();
-    if (progress == ReplyReader::Progress::incomplete) return;
-    if (progress == ReplyReader::Progress::broken) return break_off(FailureKind::lost, "not RESP");
+    if (progress == ReplyReader::Progress::incomplete) return owner_.on_caught_up(now);
+    if (progress == ReplyReader::Progress::broken) {
+      return break_off(FailureKind::lost, {Cause::protocol, "what the server sends is not the Redis protocol"});
+    }
     if (state_ == State::opening) {
       if (!take_greeting(reader_.reply())) return;
     } else {
@@ -105,37 +147,38 @@ void Connection::on_read(std::string_view bytes) {
 }
 
 bool Connection::take_greeting(Reply reply) {
-  using Expect = Greeting::Expect;
-  const Expect expected = greeting_.replies[greeted_];
-  if (expected == Expect::success && reply[0].kind == ReplyKind::error) {
-    break_off(FailureKind::connect, std::string(reply[0].text));
+  using Step = Greeting::Step;
+  const Step step = greeting_.steps[greeted_];
+  if (step != Step::anything && reply[0].kind == ReplyKind::error) {
+    break_off(FailureKind::connect, greeting_trouble(step, reply[0], greeting_.secret));
     return false;
   }
-  if (expected == Expect::role_master && (reply.size() < 2 || reply[1].text != "master")) {
-    break_off(FailureKind::connect, "the server is not a master");
+  if (step == Step::role && (reply.size() < 2 || reply[1].text != "master")) {
+    const std::string role = reply.size() < 2 ? "unknown" : shown(reply[1].text);
+    break_off(FailureKind::connect, {Cause::not_master, "the server is not a master, its role is " + role});
     return false;
   }
-  if (++greeted_ < greeting_.replies.size()) return true;
-  state_ = State::ready;
-  retry_delay_ = kFirstRetry;
-  flush();
-  owner_.on_ready();
+  if (++greeted_ == greeting_.steps.size()) become_ready();
   return true;
 }
 
 void Connection::take_reply(Reply reply, SteadyTime now) {
   if (pending_.empty()) {
-    if (!owner_.on_message(reply)) break_off(FailureKind::lost, "an answer to no question");
+    if (!owner_.on_message(reply)) {
+      break_off(FailureKind::lost, {Cause::protocol, "an answer that answers no command"});
+    }
     return;
   }
-  Pending& first = pending_.front();
-  if (first.skipped > 0) {
-    --first.skipped;
+  if (pending_.front().skipped > 0) {
+    --pending_.front().skipped;
     return;
   }
-  ReplyHandler* const handler = first.handler;
+  const Pending first = pending_.front();
   pending_.pop_front();
-  handler->on_reply(reply, now);
+  if (first.place > 0) {
+    owner_.on_answered(first.place, std::chrono::duration_cast<std::chrono::microseconds>(now - first.sent));
+  }
+  if (first.handler != nullptr) first.handler->on_reply(reply, now);
 }
 
 void Connection::watch(SteadyTime deadline) {
@@ -147,46 +190,85 @@ void Connection::watch(SteadyTime deadline) {
 void Connection::on_timer() {
   if (state_ == State::waiting) return connect();
   const SteadyTime now = steady_clock::now();
-  if (state_ == State::opening && now >= give_up_at_)
-    return break_off(FailureKind::connect, "connecting took too long");
-  if (pending_.empty()) {
-    if (state_ == State::opening) watch(give_up_at_);
-    return;
+  if (state_ == State::ready) return look_for_late(now);
+  if (now >= give_up_at_) {
+    return break_off(FailureKind::connect,
+                     greeting_sent_ ? Trouble{Cause::no_reply, "connected, but no reply in time"} : wire_->stuck());
   }
-  const auto earliest = std::min_element(pending_.begin(), pending_.end(),
-                                         [](const Pending& a, const Pending& b) { return a.deadline < b.deadline; });
-  if (earliest->deadline > now) {
-    watch(state_ == State::opening ? std::min(give_up_at_, earliest->deadline) : earliest->deadline);
-  } else if (state_ == State::opening) {
+  watch(give_up_at_);
+  const auto overdue = [now](const Pending& each) { return each.deadline <= now; };
+  if (std::any_of(pending_.begin(), pending_.end(), overdue)) {
     // Nothing was sent, so the connection may live; what waited for it is dropped together.
-    watch(give_up_at_);
     queued_.clear();
-    fail_waiting(FailureKind::connect);
-  } else {
-    break_off(FailureKind::timeout, "no answer before the deadline");
+    return fail_waiting(FailureKind::connect);
   }
+  for (const Pending& each : pending_) watch(each.deadline);
 }
 
-void Connection::on_broken(std::string_view why) { break_off(FailureKind::lost, why); }
+void Connection::look_for_late(SteadyTime now) {
+  if (pending_.empty()) return;
+  bool overdue = false;
+  SteadyTime next = SteadyTime::max();
+  for (const Pending& each : pending_) {
+    if (each.handler == nullptr || each.deadline <= now) {
+      overdue = true;
+    } else {
+      next = std::min(next, each.deadline);
+    }
+  }
+  if (!overdue) return watch(next);
+  // A busy loop finds its timer before bytes that have long arrived; they come first.
+  if (wire_->readable() && ++reads_first_ < kMostReadsFirst) return watch(now);
+  reads_first_ = 0;
+  const SteadyTime silent_at = std::max(last_read_, pending_.front().sent) + timeouts_.silence;
+  if (now >= silent_at && !wire_->readable()) {
+    return break_off(FailureKind::timeout,
+                     {Cause::no_reply, "no reply for " + std::to_string(timeouts_.silence.count()) + " ms"});
+  }
+  watch(std::max(std::min(next, silent_at), now + kLateTick));
+  // Marked before any of them is told: what a handler begins is queued here.
+  std::vector<ReplyHandler*> late;
+  for (Pending& each : pending_) {
+    if (each.handler != nullptr && each.deadline <= now) late.push_back(std::exchange(each.handler, nullptr));
+  }
+  for (ReplyHandler* const handler : late) handler->on_lost(FailureKind::late, now);
+}
 
-void Connection::break_off(FailureKind kind, std::string_view why) {
-  const std::string reason(why);  // may point into the reader
-  if (state_ == State::opening) kind = FailureKind::connect;
-  drop_wire();
-  state_ = State::waiting;
+void Connection::on_broken(const Trouble& trouble) { break_off(FailureKind::lost, trouble); }
+
+void Connection::break_off(FailureKind kind, const Trouble& trouble) {
+  const bool was_ready = ready();
+  if (!was_ready) kind = FailureKind::connect;
+  std::deque<Pending> failed;
+  failed.swap(pending_);
   timer_.cancel();
-  timer_.arm_after(jittered(retry_delay_, random_));
-  retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
-  fail_waiting(kind);
-  owner_.on_down(reason);
+  if (was_ready) retry_delay_ = kFirstRetry;
+  // One that has served for a while is replaced at once, before anyone asks; one that breaks soon must wait.
+  if (was_ready && steady_clock::now() - ready_since_ >= kLongestRetry) {
+    connect();
+  } else {
+    drop_wire();
+    state_ = State::waiting;
+    timer_.arm_after(jittered(retry_delay_, random_));
+    retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+  }
+  owner_.on_trouble(trouble, was_ready);
+  fail(failed, kind);
+  owner_.on_down();
 }
 
 void Connection::fail_waiting(FailureKind kind) {
-  if (pending_.empty()) return;
-  const SteadyTime now = steady_clock::now();
   std::deque<Pending> failed;
   failed.swap(pending_);
-  for (const Pending& each : failed) each.handler->on_lost(kind, now);
+  fail(failed, kind);
+}
+
+void Connection::fail(const std::deque<Pending>& failed, FailureKind kind) {
+  if (failed.empty()) return;
+  const SteadyTime now = steady_clock::now();
+  for (const Pending& each : failed) {
+    if (each.handler != nullptr) each.handler->on_lost(kind, now);
+  }
 }
 
 }  // namespace weir::redis

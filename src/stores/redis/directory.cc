@@ -8,7 +8,7 @@ namespace {
 
 class Standalone final : public Directory, private NodeWatcher {
  public:
-  explicit Standalone(NodeContext& context) : address_(context.options.seeds.front()), node_(context, *this, "probe") {}
+  explicit Standalone(NodeContext& context) : address_(context.options.seeds.front()), node_(context, *this, 0) {}
 
   void open() override { node_.open(address_); }
   Node* node_for(std::uint16_t) override { return &node_; }

@@ -5,16 +5,9 @@
 namespace weir::redis {
 namespace {
 
-Code code_of(FailureKind kind) { return kind == FailureKind::timeout ? Code::deadline_exceeded : Code::unavailable; }
-
-FailureKind kind_of(const ReplyItem& error) {
-  if (is_error(error, "LOADING") || is_error(error, "MASTERDOWN") || is_error(error, "BUSY"))
-    return FailureKind::loading;
-  // A master that has lost its replicas (min-replicas-to-write) may have lost its office too.
-  if (is_error(error, "READONLY") || is_error(error, "NOREPLICAS")) return FailureKind::read_only;
-  if (is_error(error, "OOM")) return FailureKind::memory;
-  if (is_error(error, "CLUSTERDOWN")) return FailureKind::cluster;
-  return FailureKind::other;
+Code code_of(FailureKind kind) {
+  const bool overdue = kind == FailureKind::timeout || kind == FailureKind::late;
+  return overdue ? Code::deadline_exceeded : Code::unavailable;
 }
 
 // "MOVED 3999 10.0.0.1:6381" and the same with ASK; an empty host means the host that was asked.
@@ -46,7 +39,8 @@ void Part::send(const Route& route, SteadyTime now) {
   node = route.node != nullptr ? route.node : host.directory().node_for(slot);
   Connection* const connection = node != nullptr && host.alive() ? node->pick() : nullptr;
   if (connection == nullptr || ++attempts_ > kMaxAttempts) {
-    return fail(connection == nullptr ? FailureKind::connect : FailureKind::cluster, now);
+    if (connection == nullptr) return fail(FailureKind::connect, now);
+    return fail(FailureKind::cluster, now, "redirected too often");
   }
   std::string& out = connection->start();
   if (route.asking) CommandWriter(out, 1).word("ASKING");
@@ -57,13 +51,20 @@ void Part::send(const Route& route, SteadyTime now) {
                      .charges = operation_.call_->charges,
                      .which = {which.data(), which.size()}});
   StoreStats::add(host.counters().script_calls);
-  connection->finish(*this, operation_.deadline_, route.asking ? 1 : 0);
+  const auto place = static_cast<std::uint32_t>(node->under_way() + 1);
+  connection->finish(*this, {.now = now,
+                             .deadline = operation_.deadline_,
+                             .skipped = static_cast<std::uint8_t>(route.asking ? 1 : 0),
+                             .place = place});
 }
 
 void Part::on_reply(Reply reply, SteadyTime now) {
   if (undoing_) return end(now);
   if (reply[0].kind == ReplyKind::error) return take_error(reply[0], now);
-  if (!take_answer(reply)) return fail(FailureKind::other, now);
+  if (const Charge* const bad = take_answer(reply)) {
+    operation_.host_.bad_bucket(*bad, "the script's answer is not one that it can give", now);
+    return fail(FailureKind::bucket, now);
+  }
   node->call_succeeded();
   answered_ = true;
   end(now);
@@ -86,7 +87,9 @@ void Part::take_error(const ReplyItem& error, SteadyTime now) {
   if (is_error(error, "TRYAGAIN")) return host.retry_later(*this);
   const FailureKind kind = kind_of(error);
   Node* const asked = node;
-  fail(kind, now);
+  // Which of several it was about, Redis does not say.
+  if (kind == FailureKind::bucket) host.bad_bucket(operation_.call_->charges[which[0]], error.text, now);
+  fail(kind, now, error.text);
   // Last, because it may end other operations that wait on this node.
   if (host.alive() && (kind == FailureKind::read_only || kind == FailureKind::cluster)) host.directory().doubt(*asked);
 }
@@ -96,40 +99,33 @@ void Part::follow(const ReplyItem& error, bool asking, SteadyTime now) {
   std::uint16_t moved_slot = 0;
   Address address;
   if (!host.alive() || !read_redirection(error.text, *node, moved_slot, address))
-    return fail(FailureKind::cluster, now);
+    return fail(FailureKind::cluster, now, error.text);
   StoreStats::add(host.counters().redirects);
   if (!asking) host.directory().moved(moved_slot, address);
   Node* const target = host.directory().node_at(address);
-  if (target == nullptr) return fail(FailureKind::cluster, now);
+  if (target == nullptr) return fail(FailureKind::cluster, now, error.text);
   // The script may be unknown there; its body costs little and saves a round trip after a resharding.
   send({.node = target, .by_body = reloaded_, .asking = asking}, now);
 }
 
-bool Part::take_answer(Reply reply) {
+const Charge* Part::take_answer(Reply reply) {
   StoreCall& call = *operation_.call_;
   const bool share = operation_.action() == ScriptAction::share;
-  const std::size_t width = share ? 8 : 5;
-  if (reply[0].kind != ReplyKind::array || reply.size() != which.size() * width + 1) return false;
-  for (const ReplyItem& item : reply.subspan(1)) {
-    if (item.kind != ReplyKind::integer) return false;
-  }
-  charged_ = share;
+  const std::size_t width = share ? kSharedAnswer : kAnswer;
+  if (reply[0].kind != ReplyKind::array || reply.size() != which.size() * width + 1) return &call.charges[which[0]];
+  bool charged = share;
   for (std::size_t i = 0; i < which.size(); ++i) {
-    const ReplyItem* const item = &reply[1 + i * width];
+    const Reply numbers = reply.subspan(1 + i * width, width);
+    const Charge& charge = call.charges[which[i]];
     ChargeOutcome& outcome = call.outcomes[which[i]];
-    outcome = ChargeOutcome{};
-    outcome.admitted = item[0].number == 1;
-    outcome.too_large = item[0].number == 2;
-    outcome.remaining = item[1].number;
-    outcome.retry_after = Duration{item[2].number};
-    outcome.reset_after = Duration{item[3].number};
-    outcome.delay = Duration{item[4].number};
+    if (!read_outcome(numbers.first(kAnswer), *charge.allowance, outcome)) return &charge;
     if (!share) continue;
-    standing_.push_back({item[5].number, item[6].number, item[7].number});
+    if (!read_standing(numbers.subspan(kAnswer), *charge.allowance, standing_.append())) return &charge;
     // One binding denial, and this slot has charged nothing.
-    charged_ = charged_ && (outcome.admitted || !call.charges[which[i]].binding);
+    charged = charged && (outcome.admitted || !charge.binding);
   }
-  return true;
+  charged_ = charged;
+  return nullptr;
 }
 
 // Takes back what this part has charged and tells the outcomes so. Never waits for a retry: should it fail, too much
@@ -162,35 +158,67 @@ void Part::undo(SteadyTime now) {
   ++operation_.under_way_;
   StoreStats::add(host.counters().script_calls);
   StoreStats::add(host.counters().undone);
-  connection->finish(*this, now + host.options().deadline);
+  connection->finish(*this, {.now = now, .deadline = now + host.options().deadline});
 }
 
-void Part::fail(FailureKind kind, SteadyTime now) {
+void Part::fail(FailureKind kind, SteadyTime now, std::string_view said) {
   failure_ = kind;
-  if (node != nullptr && operation_.host_.alive()) node->call_failed(kind, now);
+  if (node != nullptr && operation_.host_.alive() && counts_against_server(kind)) node->call_failed(kind, said, now);
   operation_.host_.counters().add_failure(kind);
   end(now);
 }
 
 void Part::retry(SteadyTime now) {
-  if (!operation_.host_.alive() || now >= operation_.deadline_) return fail(FailureKind::cluster, now);
+  if (!operation_.host_.alive() || now >= operation_.deadline_) {
+    return fail(FailureKind::cluster, now, "a slot is being moved for too long");
+  }
   send({.by_body = reloaded_}, now);
 }
 
 void Part::end(SteadyTime now) { operation_.part_ended(now); }
 
-bool Operation::begin(StoreCall& call, SteadyTime now) {
+bool Operation::begin(StoreCall& call, Origin caller, SteadyTime now) {
   call_ = &call;
   call.status = Code::ok;
-  started_ = now;
+  origin = caller;
+  since = now;
   deadline_ = now + host_.options().deadline;
   divide();
   call.atomic = used_ == 1;
-  if (!can_send(now)) return false;
-  under_way_ = used_;
-  for (std::size_t i = 0; i < used_; ++i) parts_[i].send({}, now);
+  if (const auto obstacle = find_obstacle(now)) {
+    refuse(*obstacle);
+    return false;
+  }
+  if (Node* const full = find_full(/*behind_line=*/true)) {
+    full->join_line(*this);
+  } else {
+    send(now);
+  }
   return true;
 }
+
+// A node at which this has to wait: one without room, or one at which others wait and whose line it has not been in.
+Node* Operation::find_full(bool behind_line) {
+  for (std::size_t i = 0; i < used_; ++i) {
+    Node* const node = host_.directory().node_for(parts_[i].slot);
+    if (!node->has_room() || (behind_line && node->has_line())) return node;
+  }
+  return nullptr;
+}
+
+void Operation::send(SteadyTime now) {
+  under_way_ = used_;
+  for (std::size_t i = 0; i < used_; ++i) parts_[i].send({}, now);
+}
+
+void Operation::proceed(SteadyTime now) {
+  if (!host_.alive()) return refuse_later(FailureKind::lost);
+  if (const auto obstacle = find_obstacle(now)) return refuse_later(*obstacle);
+  if (Node* const full = find_full(/*behind_line=*/false)) return full->join_line(*this);
+  send(now);
+}
+
+void Operation::give_up(SteadyTime) { refuse_later(FailureKind::overload); }
 
 void Operation::divide() {
   used_ = 0;
@@ -212,26 +240,30 @@ Part& Operation::part_for(std::uint16_t slot) {
 }
 
 // Nothing is sent unless everything can be.
-bool Operation::can_send(SteadyTime now) {
+std::optional<FailureKind> Operation::find_obstacle(SteadyTime now) {
   for (std::size_t i = 0; i < used_; ++i) {
     Node* const node = host_.directory().node_for(parts_[i].slot);
-    if (node != nullptr && !node->answering()) {
-      refuse(FailureKind::refused);
-      return false;
-    }
-    if (node == nullptr || node->pick() == nullptr) {
-      if (node != nullptr) node->call_failed(FailureKind::connect, now);
-      refuse(FailureKind::connect);
-      return false;
-    }
+    if (node == nullptr) return FailureKind::connect;
+    if (!node->answering()) return FailureKind::refused;
+    if (node->pick() != nullptr) continue;
+    node->call_failed(FailureKind::connect, {}, now);
+    return FailureKind::connect;
   }
-  return true;
+  return std::nullopt;
 }
 
 void Operation::refuse(FailureKind kind) {
   call_->status = code_of(kind);
   call_ = nullptr;
   host_.counters().add_failure(kind);
+}
+
+void Operation::refuse_later(FailureKind kind) {
+  StoreCall& call = *call_;
+  const Origin caller = origin;
+  refuse(kind);
+  host_.release(*this);
+  host_.complete(call, caller);
 }
 
 void Operation::part_ended(SteadyTime now) {
@@ -258,11 +290,12 @@ void Operation::conclude(SteadyTime now) {
     }
   }
   if (call.status == Code::ok) {
-    host_.counters().add_latency(std::chrono::duration_cast<std::chrono::microseconds>(now - started_));
+    host_.counters().add_latency(std::chrono::duration_cast<std::chrono::microseconds>(now - since));
   }
   call_ = nullptr;
+  const Origin caller = origin;
   if (under_way_ == 0) host_.release(*this);
-  call.complete();
+  host_.complete(call, caller);
 }
 
 ScriptAction Operation::action() const {
@@ -279,6 +312,13 @@ ScriptAction Operation::action() const {
   return ScriptAction::peek;
 }
 
-std::int64_t Operation::now_us() const { return host_.options().time == TimeSource::node ? micros(call_->now) : -1; }
+// What nodes have in common is the wall clock: a node whose clock was set back must not go on ahead of the others. Time
+// in a bucket does not run backward, whatever it is told.
+std::int64_t Operation::now_us() const {
+  const TimeSource source = host_.options().time;
+  if (source == TimeSource::redis) return -1;
+  const bool told = source == TimeSource::gateway && call_->ingress != TimePoint{};
+  return micros(told ? call_->ingress : call_->reading().wall());
+}
 
 }  // namespace weir::redis

@@ -1,14 +1,19 @@
 // Operation: one decision on its way through Redis. It has a part for each slot that it touches; outside a cluster,
 // one.
 //
+// Nothing of it is sent unless all of it can be: where a server has as much under way as it can answer in time, the
+// operation waits in that server's line, for a bounded time.
+//
 // The store keeps operations for reuse, and uses one again only when no answer for it can arrive any more: with
 // undoing, that is after the decision itself was reported. Belongs to the store's loop.
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <vector>
+#include <optional>
+#include <string_view>
 
+#include "stores/redis/answer.h"
 #include "stores/redis/directory.h"
 #include "stores/redis/encoding.h"
 #include "stores/redis/scripts.h"
@@ -49,10 +54,12 @@ class Part final : public ReplyHandler {
   void send(const Route& route, SteadyTime now);
   void take_error(const ReplyItem& error, SteadyTime now);
   void follow(const ReplyItem& error, bool asking, SteadyTime now);
-  bool take_answer(Reply reply);
+  // Null: done. Otherwise a charge whose answer cannot be right.
+  const Charge* take_answer(Reply reply);
   void undo(SteadyTime now);
   void end(SteadyTime now);
-  void fail(FailureKind kind, SteadyTime now);
+  // `said`: what there is to say of it, if there is anything.
+  void fail(FailureKind kind, SteadyTime now, std::string_view said = {});
 
   static constexpr int kMaxAttempts = 8;
 
@@ -63,13 +70,7 @@ class Part final : public ReplyHandler {
   bool answered_ = false;
   bool charged_ = false;
   FailureKind failure_ = FailureKind::other;
-  // What undoing needs of each charge: remaining and reset_after without it, and the moment at which it was made.
-  struct Standing {
-    std::int64_t remaining = 0;
-    std::int64_t reset_after_us = 0;
-    std::int64_t charged_at_us = 0;
-  };
-  InlineVector<Standing, 8> standing_;
+  InlineVector<Standing, 8> standing_;  // of each charge, where undoing may be needed
 };
 
 // What operations need of their store.
@@ -85,27 +86,35 @@ class OperationHost {
   virtual void retry_later(Part& part) = 0;
   // The operation may be used again.
   virtual void release(Operation& operation) = 0;
+  // Completes a call of this origin: what its completion begins is the same origin's.
+  virtual void complete(StoreCall& call, Origin origin) = 0;
+  virtual void bad_bucket(const Charge& charge, std::string_view why, SteadyTime now) = 0;
 
  protected:
   ~OperationHost() = default;
 };
 
-class Operation {
+class Operation final : private QueuedCall {
  public:
   explicit Operation(OperationHost& host) : host_(host) {}
   Operation(const Operation&) = delete;
   Operation& operator=(const Operation&) = delete;
 
   // True: it is under way and will complete `call`. False: nothing was sent and `call.status` says why.
-  bool begin(StoreCall& call, SteadyTime now);
+  bool begin(StoreCall& call, Origin caller, SteadyTime now);
 
  private:
   friend class Part;
 
   void divide();
   Part& part_for(std::uint16_t slot);
-  bool can_send(SteadyTime now);
+  std::optional<FailureKind> find_obstacle(SteadyTime now);
+  Node* find_full(bool behind_line);
+  void send(SteadyTime now);
+  void proceed(SteadyTime now) override;
+  void give_up(SteadyTime now) override;
   void refuse(FailureKind kind);
+  void refuse_later(FailureKind kind);
   void part_ended(SteadyTime now);
   void conclude(SteadyTime now);
   bool denied() const;
@@ -114,7 +123,6 @@ class Operation {
 
   OperationHost& host_;
   StoreCall* call_ = nullptr;  // null once it was completed
-  SteadyTime started_{};
   SteadyTime deadline_{};
   std::deque<Part> parts_;  // the first used_ of them; a deque, because parts are borrowed by connections
   std::size_t used_ = 0;

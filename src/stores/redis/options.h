@@ -6,15 +6,19 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace weir::redis {
 
 enum class Topology : std::uint8_t { standalone, sentinel, cluster };
 
-// Whose clock decides (R43). Redis's own is the default: nodes then need not agree on the time.
-enum class TimeSource : std::uint8_t { redis, node };
+// Whose clock decides. Redis's own is the default: nodes then need not agree on the time. `gateway` is the time that
+// came with the request (StoreCall::ingress), and the node's where none did.
+enum class TimeSource : std::uint8_t { redis, node, gateway };
+std::optional<TimeSource> time_source_from_name(std::string_view name);
 
 // A TCP host and port, or with port 0 the path of a Unix socket.
 struct Address {

@@ -11,30 +11,20 @@ using std::chrono::steady_clock;
 
 // Log in, choose the database, say who we are, load the scripts; with Sentinel also make sure that it is a master.
 Greeting make_greeting(const RedisOptions& options, const ScriptSet& scripts) {
-  using Expect = Greeting::Expect;
+  using Step = Greeting::Step;
   Greeting greeting;
-  if (!options.password.empty() || !options.user.empty()) {
-    CommandWriter auth(greeting.commands, options.user.empty() ? 2 : 3);
-    auth.word("AUTH");
-    if (!options.user.empty()) auth.word(options.user);
-    auth.word(options.password);
-    greeting.replies.push_back(Expect::success);
-  }
-  if (options.database != 0) {
-    CommandWriter(greeting.commands, 2).word("SELECT").number(options.database);
-    greeting.replies.push_back(Expect::success);
-  }
+  greet(greeting, options.user, options.password, options.database);
   if (!options.client_name.empty()) {
     CommandWriter(greeting.commands, 3).word("CLIENT").word("SETNAME").word(options.client_name);
-    greeting.replies.push_back(Expect::anything);
+    greeting.steps.push_back(Step::anything);
   }
   for (const Script& script : scripts.all()) {
     CommandWriter(greeting.commands, 3).word("SCRIPT").word("LOAD").word(script.body);
-    greeting.replies.push_back(Expect::success);
+    greeting.steps.push_back(Step::script);
   }
   if (options.topology == Topology::sentinel) {
     CommandWriter(greeting.commands, 1).word("ROLE");
-    greeting.replies.push_back(Expect::role_master);
+    greeting.steps.push_back(Step::role);
   }
   return greeting;
 }
@@ -56,7 +46,7 @@ Status check(const RedisOptions& options) {
 }  // namespace
 
 Result<std::unique_ptr<RedisStore>> RedisStore::open(boost::asio::io_context& loop, RedisOptions options,
-                                                     BreakerListener listener) {
+                                                     StoreListener listener) {
   if (Status status = check(options); !status.ok()) return status.failure();
   auto tls = make_tls_setup(options.tls);
   if (!tls.ok()) return tls.failure();
@@ -67,10 +57,16 @@ Result<std::unique_ptr<RedisStore>> RedisStore::open(boost::asio::io_context& lo
 }
 
 RedisStore::RedisStore(boost::asio::io_context& loop, RedisOptions options, std::shared_ptr<TlsSetup> tls,
-                       BreakerListener listener)
+                       StoreListener listener)
     : options_(std::move(options)),
-      context_{loop,         options_, std::move(tls), make_greeting(options_, scripts_), stats_, std::move(listener),
-               random_seed()},
+      context_{.loop = loop,
+               .options = options_,
+               .scripts = scripts_,
+               .tls = std::move(tls),
+               .greeting = make_greeting(options_, scripts_),
+               .stats = stats_,
+               .listener = std::move(listener),
+               .random = random_seed()},
       retry_timer_(loop, [this] { retry_all(); }),
       directory_(make_directory(context_)) {}
 
@@ -80,19 +76,22 @@ RedisStore::~RedisStore() {
   directory_.reset();
 }
 
-bool RedisStore::begin(StoreCall& call) {
+bool RedisStore::begin(StoreCall& call, Origin origin) {
   assert(call.charges.size() <= kMaxCharges && call.outcomes.size() == call.charges.size());
   StoreStats::add(stats_.calls);
   call.status = Code::ok;
   call.atomic = true;
   if (call.charges.empty()) return true;
-  if (!alive_ || (idle_.empty() && operations_.size() >= options_.max_in_flight)) {
+  if (origin == 0) origin = completing_;
+  const std::size_t free = options_.max_in_flight - (operations_.size() - idle_.size());
+  // One that waits with more than what is left for all others has its share.
+  if (!alive_ || free == 0 || context_.queued.of(origin) > free) {
     stats_.add_failure(FailureKind::overload);
     call.status = Code::unavailable;
     return true;
   }
   Operation& operation = acquire();
-  if (operation.begin(call, steady_clock::now())) return false;
+  if (operation.begin(call, origin, steady_clock::now())) return false;
   release(operation);
   return true;
 }
@@ -109,6 +108,22 @@ Operation& RedisStore::acquire() {
 }
 
 void RedisStore::release(Operation& operation) { idle_.push_back(&operation); }
+
+void RedisStore::complete(StoreCall& call, Origin origin) {
+  const Origin outer = std::exchange(completing_, origin);
+  call.complete();
+  completing_ = outer;
+}
+
+void RedisStore::bad_bucket(const Charge& charge, std::string_view why, SteadyTime now) {
+  if (!context_.listener.on_bad_bucket) return;
+  if (bad_bucket_told_ != SteadyTime{} && now - bad_bucket_told_ < kBadBucketPause) {
+    ++bad_buckets_untold_;
+    return;
+  }
+  bad_bucket_told_ = now;
+  context_.listener.on_bad_bucket(bucket_name(charge), shown(why), std::exchange(bad_buckets_untold_, 0));
+}
 
 void RedisStore::retry_later(Part& part) {
   retrying_.push_back(&part);

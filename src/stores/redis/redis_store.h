@@ -8,6 +8,12 @@
 // `unavailable`. A call that is not answered in time ends with `deadline_exceeded`. Nothing is ever guessed: a server
 // that is loading, a replica, or one without memory is a failure, not an empty bucket.
 //
+// No more is sent to a server than it can answer in time, which is measured; what is beyond waits for a moment, and
+// each origin (a client's connection) has its turn. An origin with more calls waiting than kMaxWaiting is held back:
+// whoever reads its requests should read no further. Calls that have waited for too long, or for which there is no
+// room, end with `unavailable`. An answer that is late costs only its own call; only a server that is silent is out of
+// order.
+//
 // An answer that was lost is not asked for again, because the charge may have been made. Only errors that prove that
 // nothing happened (NOSCRIPT, MOVED, ASK, TRYAGAIN) are followed by another attempt, within the deadline.
 //
@@ -36,14 +42,20 @@ class RedisStore final : public Store, private OperationHost {
  public:
   static constexpr std::size_t kMaxCharges = 64;
   static constexpr std::chrono::milliseconds kRetryDelay{2};  // after TRYAGAIN
+  static constexpr std::size_t kMaxWaiting = 32;              // calls of one origin that wait for their turn
+  static constexpr std::chrono::seconds kBadBucketPause{1};   // between two reports of unusable buckets
 
   // Starts to connect and does not wait for it: a server that is down is not a failure here, but TLS files that cannot
   // be read are. `listener` runs on the loop.
   static Result<std::unique_ptr<RedisStore>> open(boost::asio::io_context& loop, RedisOptions options,
-                                                  BreakerListener listener = {});
+                                                  StoreListener listener = {});
   ~RedisStore() override;
 
-  bool begin(StoreCall& call) override;
+  // A call of an origin that is not known, or, inside a completion, of the completed call's origin.
+  bool begin(StoreCall& call) override { return begin(call, 0); }
+  bool begin(StoreCall& call, Origin origin);
+  // True: this origin has enough under way. Some call of it is still to be completed.
+  bool holds_back(Origin origin) const { return context_.queued.of(origin) >= kMaxWaiting; }
   bool uses_tags() const override { return true; }
   bool immediate() const override { return false; }
   std::string_view name() const override { return "redis"; }
@@ -53,7 +65,7 @@ class RedisStore final : public Store, private OperationHost {
 
  private:
   RedisStore(boost::asio::io_context& loop, RedisOptions options, std::shared_ptr<TlsSetup> tls,
-             BreakerListener listener);
+             StoreListener listener);
 
   const RedisOptions& options() const override { return options_; }
   const ScriptSet& scripts() const override { return scripts_; }
@@ -62,6 +74,8 @@ class RedisStore final : public Store, private OperationHost {
   bool alive() const override { return alive_; }
   void retry_later(Part& part) override;
   void release(Operation& operation) override;
+  void complete(StoreCall& call, Origin origin) override;
+  void bad_bucket(const Charge& charge, std::string_view why, SteadyTime now) override;
 
   Operation& acquire();
   void retry_all();
@@ -71,6 +85,9 @@ class RedisStore final : public Store, private OperationHost {
   StoreStats stats_;
   NodeContext context_;
   bool alive_ = true;
+  Origin completing_ = 0;
+  SteadyTime bad_bucket_told_{};
+  std::uint64_t bad_buckets_untold_ = 0;
   std::vector<std::unique_ptr<Operation>> operations_;  // all of them
   std::vector<Operation*> idle_;
   std::vector<Part*> retrying_;

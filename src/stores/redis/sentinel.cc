@@ -13,12 +13,12 @@ using std::chrono::steady_clock;
 Greeting sentinel_greeting(const RedisOptions& options) {
   Greeting greeting;
   if (options.sentinel_password.empty()) return greeting;
-  CommandWriter auth(greeting.commands, options.sentinel_user.empty() ? 2 : 3);
-  auth.word("AUTH");
-  if (!options.sentinel_user.empty()) auth.word(options.sentinel_user);
-  auth.word(options.sentinel_password);
-  greeting.replies.push_back(Greeting::Expect::success);
+  greet(greeting, options.sentinel_user, options.sentinel_password, /*database=*/0);
   return greeting;
+}
+
+Connection::Timeouts sentinel_timeouts(const RedisOptions& options) {
+  return {options.connect_timeout, options.connect_timeout};
 }
 
 std::optional<Address> make_address(std::string_view host, std::string_view port) {
@@ -37,27 +37,38 @@ class Sentinel::Peer final : private ConnectionOwner, private ReplyHandler {
   Peer(Sentinel& owner, const Address& address)
       : owner_(owner),
         address_(address),
-        connection_(owner.context_.loop, owner.context_.tls, owner.greeting_, owner.context_.options.connect_timeout,
+        connection_(owner.context_.loop, owner.context_.tls, owner.greeting_, sentinel_timeouts(owner.context_.options),
                     next_random(owner.context_.random), *this) {}
 
   void ask() { connection_.open(address_); }
 
  private:
   void on_ready() override {
-    const SteadyTime deadline = steady_clock::now() + owner_.context_.options.connect_timeout;
+    owner_.context_.listener.connected(address_);
+    const SteadyTime now = steady_clock::now();
+    const Connection::Sending sending{.now = now, .deadline = now + owner_.context_.options.connect_timeout};
     CommandWriter(connection_.start(), 3)
         .word("SENTINEL")
         .word("get-master-addr-by-name")
         .word(owner_.context_.options.master_name);
-    connection_.finish(*this, deadline);
+    connection_.finish(*this, sending);
     CommandWriter(connection_.start(), 2).word("SUBSCRIBE").word("+switch-master");
-    connection_.finish(*this, deadline);
+    connection_.finish(*this, sending);
   }
-  void on_down(std::string_view) override {}
+  void on_trouble(const Trouble& trouble, bool was_ready) override {
+    if (!was_ready) owner_.context_.listener.connect_failed(address_, trouble);
+  }
+  void on_down() override {}
 
+  // The master's address, or the subscription's confirmation.
   void on_reply(Reply reply, SteadyTime) override {
-    if (reply.size() != 3 || reply[0].kind != ReplyKind::array)
-      return;  // the subscription's confirmation, or no master
+    if (reply[0].kind == ReplyKind::error) {
+      owner_.context_.listener.connect_failed(address_, trouble_of(reply[0]));
+    } else if (reply[0].kind == ReplyKind::nil) {
+      owner_.context_.listener.connect_failed(
+          address_, {Cause::no_master, "the sentinel knows no master named " + owner_.context_.options.master_name});
+    }
+    if (reply.size() != 3 || reply[0].kind != ReplyKind::array) return;
     if (const auto address = make_address(reply[1].text, reply[2].text)) owner_.on_answer(*address);
   }
   void on_lost(FailureKind, SteadyTime) override {}
@@ -89,7 +100,7 @@ Sentinel::Sentinel(NodeContext& context)
                  [this] {
                    if (!node_.connected()) ask_again();
                  }),
-      node_(context, *this, "probe") {
+      node_(context, *this, 0) {
   for (const Address& address : context.options.seeds) peers_.push_back(std::make_unique<Peer>(*this, address));
 }
 

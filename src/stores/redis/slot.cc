@@ -25,11 +25,4 @@ std::uint16_t slot_of_tag(std::string_view tag) {
   return static_cast<std::uint16_t>(crc % kSlotCount);
 }
 
-std::string tag_in_slot(std::uint16_t slot) {
-  for (unsigned number = 0;; ++number) {
-    std::string tag = std::to_string(number);
-    if (slot_of_tag(tag) == slot) return tag;
-  }
-}
-
 }  // namespace weir::redis

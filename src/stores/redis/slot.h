@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace weir::redis {
@@ -11,8 +10,5 @@ inline constexpr unsigned kSlotCount = 16384;
 
 // The slot of a key whose hash tag (the part in braces) is `tag`: CRC-16/XMODEM of it.
 std::uint16_t slot_of_tag(std::string_view tag);
-
-// Some tag that lives in `slot`, found by trying. Precondition: slot < kSlotCount.
-std::string tag_in_slot(std::uint16_t slot);
 
 }  // namespace weir::redis

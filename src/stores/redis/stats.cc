@@ -12,6 +12,8 @@ const char* failure_kind_name(FailureKind kind) {
       return "connect";
     case FailureKind::timeout:
       return "timeout";
+    case FailureKind::late:
+      return "late";
     case FailureKind::lost:
       return "lost";
     case FailureKind::loading:
@@ -22,6 +24,10 @@ const char* failure_kind_name(FailureKind kind) {
       return "memory";
     case FailureKind::cluster:
       return "cluster";
+    case FailureKind::permission:
+      return "permission";
+    case FailureKind::bucket:
+      return "bucket";
     case FailureKind::other:
       return "other";
   }

@@ -17,19 +17,27 @@ namespace weir::redis {
 
 // Why a call was not answered.
 enum class FailureKind : std::uint8_t {
-  refused,    // the breaker is open
-  overload,   // too many calls in flight
-  connect,    // no connection
-  timeout,    // no answer before the deadline
-  lost,       // the connection broke while waiting
-  loading,    // LOADING, MASTERDOWN: the server is starting or out of sync
-  read_only,  // READONLY: a replica; NOREPLICAS: a master that must not write alone
-  memory,     // OOM: maxmemory
-  cluster,    // CLUSTERDOWN, TRYAGAIN or redirected too often
-  other,      // any other error
+  refused,     // the breaker is open
+  overload,    // more calls than can be answered in time
+  connect,     // no connection
+  timeout,     // no answer before the deadline, nor to any other call
+  late,        // no answer before the deadline, while others were answered
+  lost,        // the connection broke while waiting
+  loading,     // LOADING, MASTERDOWN: the server is starting or out of sync
+  read_only,   // READONLY: a replica; NOREPLICAS: a master that must not write alone
+  memory,      // OOM: maxmemory
+  cluster,     // CLUSTERDOWN, TRYAGAIN or redirected too often
+  permission,  // NOPERM, NOAUTH
+  bucket,      // an error of this bucket: a key of another type, an answer that cannot be right
+  other,       // any other error
 };
-inline constexpr std::size_t kFailureKindCount = 10;
+inline constexpr std::size_t kFailureKindCount = 13;
 const char* failure_kind_name(FailureKind kind);
+// True where the server is to blame: such failures in a row open its breaker. The others concern one call.
+constexpr bool counts_against_server(FailureKind kind) {
+  return kind != FailureKind::refused && kind != FailureKind::overload && kind != FailureKind::late &&
+         kind != FailureKind::bucket;
+}
 
 class StoreStats {
  public:

@@ -168,9 +168,9 @@ bool apply_number_or_time(std::string_view name, const std::string& value, Redis
 
 bool apply_switch(std::string_view name, const std::string& value, RedisOptions& options) {
   if (name == "time") {
-    if (value != "redis" && value != "node") return false;
-    options.time = value == "redis" ? TimeSource::redis : TimeSource::node;
-    return true;
+    const std::optional<TimeSource> source = time_source_from_name(value);
+    if (source) options.time = *source;
+    return source.has_value();
   }
   const auto on = parse_switch(value);
   if (on) (name == "tls" ? options.tls.enabled : options.tls.verify) = *on;
@@ -219,6 +219,13 @@ Status parse_query(std::string_view query, RedisOptions& options) {
 }
 
 }  // namespace
+
+std::optional<TimeSource> time_source_from_name(std::string_view name) {
+  if (name == "redis") return TimeSource::redis;
+  if (name == "node") return TimeSource::node;
+  if (name == "gateway") return TimeSource::gateway;
+  return std::nullopt;
+}
 
 std::string to_text(const Address& address) {
   if (address.port == 0) return address.host;

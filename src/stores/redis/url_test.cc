@@ -65,6 +65,8 @@ TEST(RedisUrl, ReadsSettings) {
   EXPECT_EQ(options.max_in_flight, 99U);
   EXPECT_EQ(options.time, TimeSource::node);
   EXPECT_EQ(options.client_name, "edge");
+  EXPECT_EQ(parsed("redis://h?time=redis").time, TimeSource::redis);
+  EXPECT_EQ(parsed("redis://h?time=gateway").time, TimeSource::gateway);
 }
 
 TEST(RedisUrl, SaysWhatIsWrong) {

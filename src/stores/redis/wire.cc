@@ -64,13 +64,26 @@ class SocketWire : public Wire, public std::enable_shared_from_this<SocketWire> 
       endpoints_.emplace_back(asio::ip::tcp::endpoint(ip, address.port));
       return connect_next();
     }
+    resolving_ = true;
     resolver_.async_resolve(address.host, std::to_string(address.port),
                             [self = shared_from_this()](const error_code& error, const auto& results) {
                               if (self->events_ == nullptr) return;
-                              if (error) return self->fail(error);
+                              if (error) return self->fail({Cause::address, error.message()});
+                              self->resolving_ = false;
                               for (const auto& entry : results) self->endpoints_.emplace_back(entry.endpoint());
                               self->connect_next();
                             });
+  }
+
+  bool readable() final {
+    error_code error;
+    return socket().available(error) > 0 && !error;
+  }
+
+  Trouble stuck() const final {
+    if (resolving_) return {Cause::address, "the look-up of the host name takes too long"};
+    if (!connected_) return {Cause::unreachable, "no connection in time"};
+    return {Cause::no_reply, "connected, but no reply to the TLS handshake in time"};
   }
 
   void close() final {
@@ -84,11 +97,16 @@ class SocketWire : public Wire, public std::enable_shared_from_this<SocketWire> 
   virtual Socket& socket() = 0;
   virtual void start_stream() = 0;
 
-  void fail(const error_code& error) {
+  void fail(const Trouble& trouble) {
     if (events_ == nullptr) return;
     WireEvents* events = events_;
     close();
-    events->on_broken(error.message());
+    events->on_broken(trouble);
+  }
+  // A stream that was open has ended.
+  void fail(const error_code& error) {
+    if (error.category() == asio::error::get_ssl_category()) return fail({Cause::tls, error.message()});
+    fail({Cause::lost, error == asio::error::eof ? "the server closed the connection" : error.message()});
   }
 
   asio::io_context& loop_;
@@ -100,7 +118,9 @@ class SocketWire : public Wire, public std::enable_shared_from_this<SocketWire> 
     try {
       endpoints_.emplace_back(asio::local::stream_protocol::endpoint(address.host));
     } catch (const boost::system::system_error& error) {  // the path is too long for the system
-      return asio::post(loop_, [self = shared_from_this(), code = error.code()] { self->fail(code); });
+      return asio::post(loop_, [self = shared_from_this(), said = error.code().message()] {
+        self->fail({Cause::address, said});
+      });
     }
     connect_next();
   }
@@ -111,7 +131,8 @@ class SocketWire : public Wire, public std::enable_shared_from_this<SocketWire> 
     socket().async_connect(endpoints_[next_endpoint_++], [self = shared_from_this()](const error_code& error) {
       if (self->events_ == nullptr) return;
       if (error && self->next_endpoint_ < self->endpoints_.size()) return self->connect_next();
-      if (error) return self->fail(error);
+      if (error) return self->fail({Cause::unreachable, error.message()});
+      self->connected_ = true;
       error_code no_tcp;  // a Unix socket has no such option
       self->socket().set_option(asio::ip::tcp::no_delay(true), no_tcp);
       self->start_stream();
@@ -121,6 +142,8 @@ class SocketWire : public Wire, public std::enable_shared_from_this<SocketWire> 
   asio::ip::tcp::resolver resolver_;
   std::vector<Endpoint> endpoints_;
   std::size_t next_endpoint_ = 0;
+  bool resolving_ = false;
+  bool connected_ = false;
 };
 
 template <typename Stream>
@@ -192,15 +215,36 @@ class TlsWire final : public StreamWire<asio::ssl::stream<Socket>> {
  private:
   Socket& socket() override { return stream_.next_layer(); }
   void start_stream() override {
-    if (setup_->verify()) stream_.set_verify_callback(asio::ssl::host_name_verification(host_));
-    error_code is_name;  // SNI carries names, never addresses
+    SSL* const session = stream_.native_handle();
+    error_code is_name;
     asio::ip::make_address(host_, is_name);
-    if (is_name) SSL_set_tlsext_host_name(stream_.native_handle(), host_.c_str());
+    if (is_name) SSL_set_tlsext_host_name(session, host_.c_str());  // SNI carries names, never addresses
+    if (setup_->verify()) {
+      // OpenSSL compares the name itself, so that it can say that the name, and not the certificate, is wrong.
+      X509_VERIFY_PARAM* const expected = SSL_get0_param(session);
+      X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+      const int set = is_name ? X509_VERIFY_PARAM_set1_host(expected, host_.c_str(), host_.size())
+                              : X509_VERIFY_PARAM_set1_ip_asc(expected, host_.c_str());
+      if (set != 1) return fail({Cause::tls, "the host name cannot be verified"});
+    }
     stream_.async_handshake(asio::ssl::stream_base::client, [self = shared_from_this(), this](const error_code& error) {
       if (events_ == nullptr) return;
-      if (error) return fail(error);
+      if (error) return fail(handshake_trouble(error));
       events_->on_open();
     });
+  }
+
+  Trouble handshake_trouble(const error_code& error) {
+    const long verified = SSL_get_verify_result(stream_.native_handle());
+    if (!setup_->verify() || verified == X509_V_OK) {
+      return {Cause::tls,
+              error == asio::error::eof ? "the server closed the connection in the TLS handshake" : error.message()};
+    }
+    const std::string said = X509_verify_cert_error_string(verified);
+    if (verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH) {
+      return {Cause::host_name, said + ": the certificate is not for " + host_};
+    }
+    return {Cause::certificate, said};
   }
 
   std::shared_ptr<TlsSetup> setup_;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "stores/redis/options.h"
+#include "stores/redis/trouble.h"
 #include "weir/result.h"
 
 namespace weir::redis {
@@ -24,7 +25,7 @@ class WireEvents {
   virtual void on_read(std::string_view bytes) = 0;
   virtual void on_written() = 0;
   // The stream has ended; no other event follows.
-  virtual void on_broken(std::string_view why) = 0;
+  virtual void on_broken(const Trouble& trouble) = 0;
 
  protected:
   ~WireEvents() = default;
@@ -42,6 +43,10 @@ class Wire {
   // Takes the text and leaves an empty one with room in its place. True: the system has all of it already. False: it is
   // under way; wait for on_written() before the next. Reports nothing before it returns.
   [[nodiscard]] virtual bool write(std::string& bytes) = 0;
+  // True when bytes have arrived that on_read() has not told of yet.
+  virtual bool readable() = 0;
+  // What it is trouble of while on_open() has not been called and does not come.
+  virtual Trouble stuck() const = 0;
   virtual void close() = 0;
 };
 

@@ -1,38 +1,44 @@
 -- Bucketed window: the arithmetic of src/algorithms/bucketed_window.cc on one string.
 --
--- KEYS[i]  the bucket. Its value: 'b', then little-endian: width of a sub-bucket in microseconds (7 bytes), number of
+-- KEYS[i]  the bucket. Its value: 'B', width of a sub-bucket in microseconds (7 bytes), number of
 --          sub-buckets (2), time of the last change (7), then each sub-bucket's units (5), that of index i = time / width
 --          at i % number.
 -- ARGV     of a charge: … cost, limit, window in microseconds, buckets
 
 -- The counters as the present rules divide the window. Those of another division count in the newest sub-bucket.
-local function load_counters(state, width, number)
-  local counts, last = {}, 0
-  if state and #state >= 17 and state:byte() == 98 then
-    local tag, old_width, old_number, time = struct.unpack('<BI7I2I7', state)
+local function load_counters(state, now, width, number)
+  local counts, last, idle_now = {}, 0
+  local old_number = state and #state >= 24 and state:byte() == 66 and struct.unpack('<I2', state, 9)
+  if old_number and #state == 24 + 5 * old_number then
+    idle_now = struct.unpack('<I7', state, #state - 6)
+  elseif state then
+    other(state, 66)
+  end
+  if idle_now and idle_now <= now then
+    idle_now = nil
+  elseif idle_now then
+    local _, old_width, _, time = struct.unpack('<BI7I2I7', state)
     last = time
-    if #state == 17 + 5 * old_number then
-      counts = { struct.unpack('<' .. string.rep('I5', old_number), state, 18) }
-      if old_width == width and old_number == number then
-        return counts, last
-      end
-      local sum = 0
-      for i = 1, old_number do
-        sum = sum + counts[i]
-      end
-      counts = {}
-      counts[math.floor(last / width) % number + 1] = math.min(sum, 1000000000000)
+    counts = { struct.unpack('<' .. string.rep('I5', old_number), state, 18) }
+    if old_width == width and old_number == number then
+      return counts, last, idle_now
     end
+    local sum = 0
+    for i = 1, old_number do
+      sum = sum + counts[i]
+    end
+    counts = {}
+    counts[math.floor(last / width) % number + 1] = math.min(sum, 1000000000000)
   end
   for i = 1, number do
     counts[i] = counts[i] or 0
   end
-  return counts, last
+  return counts, last, idle_now
 end
 
 local function bucketed_window(state, mode, now, cost, limit, window, number, charged_at)
   local width = window / number
-  local counts, last = load_counters(state, width, number)
+  local counts, last, idle_now = load_counters(state, now, width, number)
   local time = math.max(now, last)
   local newest, current = math.floor(last / width), math.floor(time / width)
   -- Sub-buckets that have begun since the last change are empty.
@@ -71,6 +77,9 @@ local function bucketed_window(state, mode, now, cost, limit, window, number, ch
       reset = (used_at + number) * width - now
     end
     if verdict ~= 1 or cost == 0 then
+      if idle_now then
+        retry, reset = math.min(retry, idle_now - now), math.min(reset, idle_now - now)
+      end
       return verdict, remaining, retry, reset, 0
     end
   elseif mode == 'd' then
@@ -101,11 +110,12 @@ local function bucketed_window(state, mode, now, cost, limit, window, number, ch
     end
   end
 
-  local after = struct.pack('<BI7I2I7' .. string.rep('I5', number), 98, width, number, time, unpack(counts))
   local idle = time
   if used_at then
     idle = (used_at + number) * width
   end
+  local after = struct.pack('<BI7I2I7' .. string.rep('I5', number), 66, width, number, time, unpack(counts))
+    .. struct.pack('<I7', idle)
   if mode == 't' then
     return verdict, remaining, retry, reset, 0, after, idle, time
   end

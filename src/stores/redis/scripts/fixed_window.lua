@@ -1,12 +1,17 @@
 -- Fixed window: the arithmetic of src/algorithms/fixed_window.cc on one string.
 --
--- KEYS[i]  the bucket. Its value: 'f', then little-endian: units taken in the window of the last change (5 bytes), time
+-- KEYS[i]  the bucket. Its value: 'F', units taken in the window of the last change (5 bytes), time
 --          of the last change in microseconds (7).
 -- ARGV     of a charge: … cost, limit, window in microseconds, 0
-local function fixed_window(state, mode, now, cost, limit, window, _, charged_at)
-  local used, last, tag = 0, 0
-  if state and #state == 13 and state:byte() == 102 then
-    tag, used, last = struct.unpack('<BI5I7', state)
+local function fixed_window(state, mode, now, cost, limit, window, buckets, charged_at)
+  local used, last, idle_now, _ = 0, 0
+  if state and state:byte() == 70 and #state == 20 then
+    _, used, last, idle_now = struct.unpack('<BI5I7I7', state)
+    if idle_now <= now then
+      used, last, idle_now = 0, 0, nil
+    end
+  elseif state then
+    other(state, 70)
   end
   local time = math.max(now, last)
   local start = time - time % window
@@ -29,6 +34,9 @@ local function fixed_window(state, mode, now, cost, limit, window, _, charged_at
       reset = start + window - now
     end
     if verdict ~= 1 or cost == 0 then
+      if idle_now then
+        retry, reset = math.min(retry, idle_now - now), math.min(reset, idle_now - now)
+      end
       return verdict, remaining, retry, reset, 0
     end
   elseif mode == 'd' then
@@ -39,11 +47,11 @@ local function fixed_window(state, mode, now, cost, limit, window, _, charged_at
     used = math.max(0, used - cost)
   end
 
-  local after = struct.pack('<BI5I7', 102, used, time)
   local idle = time
   if used > 0 then
     idle = start + window
   end
+  local after = struct.pack('<BI5I7I7', 70, used, time, idle)
   if mode == 't' then
     return verdict, remaining, retry, reset, 0, after, idle, time
   end

@@ -1,55 +1,33 @@
 -- Leaky bucket: the arithmetic of src/algorithms/leaky_bucket.cc on one string.
 --
--- KEYS[i]  the bucket. Its value: 'k', then little-endian: the moment at which the queue is empty, in whole microseconds
---          (7 bytes) and the rest of it in 1/units of a microsecond (5), time of the last change (7).
+-- KEYS[i]  the bucket. Its value: as debt.lua says, with the letter 'K'.
 -- ARGV     of a charge: … cost, queue, rate_units, rate_ticks
---
--- All products that matter stay below 2^53; redis_supports() refuses rules that could exceed that.
 local function leaky_bucket(state, mode, now, cost, queue, units, ticks)
-  local tat, rest, last, tag = 0, 0, 0
-  if state and #state == 20 and state:byte() == 107 then
-    tag, tat, rest, last = struct.unpack('<BI7I5I7', state)
+  local owed, rest, time, idle_now = debt_at(state, 75, now, units, ticks)
+  if mode ~= 't' then
+    return change_debt(75, mode, cost, owed, rest, queue + 1, units, ticks, time)
   end
-  local bound, most = queue * ticks, (2 * queue + 1) * ticks
-  local debt = 0
-  if tat >= last then
-    debt = math.min((tat - last) * units + math.min(rest, units), most)
+  local verdict, retry, delay = 1, 0, 0
+  local whole = rest > 0 and owed + 1 or owed
+  if cost > queue + 1 then
+    verdict = 2
+  elseif cost > 0 and whole > queue then
+    verdict = 0
+    retry = time - now + ticks_to_repay(owed - queue, rest, units, ticks)
+  elseif cost > 0 then
+    delay = ticks_to_repay(owed, rest, units, ticks)
+    owed, whole = owed + cost, whole + cost
   end
-  local time = math.max(now, last)
-  debt = math.max(0, debt - (time - last) * units)
-
-  local verdict, remaining, retry, reset, delay = 1, 0, 0, 0, 0
-  if mode == 't' then
-    if cost > queue + 1 then
-      verdict = 2
-    elseif cost > 0 and debt > bound then
-      verdict = 0
-      retry = time - now + math.ceil((debt - bound) / units)
-    elseif cost > 0 then
-      delay = math.ceil(debt / units)
-      debt = debt + cost * ticks
+  local left = ticks_to_repay(owed, rest, units, ticks)
+  local reset = left > 0 and time - now + left or 0
+  local remaining = math.max(0, queue + 1 - whole)
+  if verdict ~= 1 or cost == 0 then
+    if idle_now then
+      retry, reset = math.min(retry, idle_now - now), math.min(reset, idle_now - now)
     end
-    if debt <= bound then
-      remaining = math.floor((bound - debt) / ticks) + 1
-    end
-    if debt > 0 then
-      reset = time - now + math.ceil(debt / units)
-    end
-    if verdict ~= 1 or cost == 0 then
-      return verdict, remaining, retry, reset, delay
-    end
-  elseif mode == 'd' then
-    debt = math.max(debt, math.min(debt + cost * ticks, bound + ticks))
-  elseif cost == 0 or debt == 0 then
-    return
-  else
-    debt = math.max(0, debt - cost * ticks)
+    return verdict, remaining, retry, reset, delay
   end
-
-  local after = struct.pack('<BI7I5I7', 107, time + math.floor(debt / units), debt % units, time)
-  local idle = time + math.ceil(debt / units)
-  if mode == 't' then
-    return verdict, remaining, retry, reset, delay, after, idle
-  end
-  return after, idle
+  local idle = time + left
+  return verdict, remaining, retry, reset, delay, struct.pack('<BI6I7I7I7I7', 75, owed, rest, ticks, time, idle), idle,
+    time
 end

@@ -10,6 +10,10 @@
 --          charge, and the moment at which it was charged by the bucket's own time
 local action, now = ARGV[1], moment(ARGV[2])
 local states = redis.call('MGET', unpack(KEYS))
+for i = 1, #KEYS do
+  -- MGET passes over keys of another type, which must not be taken for empty buckets; GET fails on them.
+  states[i] = states[i] or redis.call('GET', KEYS[i])
+end
 local takes = action == 't' or action == 's'
 local width = action == 's' and 8 or 5
 local answer, after, idle, time, admitted = {}, {}, {}, {}, true

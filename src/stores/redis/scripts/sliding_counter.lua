@@ -1,40 +1,17 @@
 -- Sliding counter: the arithmetic of src/algorithms/sliding_counter.cc on one string.
 --
--- KEYS[i]  the bucket. Its value: 'c', then little-endian: units of the window of the last change (5 bytes), units of the
+-- KEYS[i]  the bucket. Its value: 'C', units of the window of the last change (5 bytes), units of the
 --          window before it (5), time of the last change in microseconds (7).
 -- ARGV     of a charge: … cost, limit, window in microseconds, 0
-
--- x * y / z as quotient and sign of the remainder, exact although x * y may need 89 bits: floor(x*y/z), and whether
--- anything is left over. Precondition: x <= z or y <= z; x, and z or the quotient, are below 2^40, the others below 2^49.
-local function multiply_divide(x, y, z)
-  local product = x * y
-  local quotient = math.floor(product / z)
-  if product < 9007199254740992 then
-    return quotient, product % z ~= 0
-  end
-  -- The quotient is right within one. x*y - u*v is small, so it is summed from halves without losing a bit; u is the
-  -- factor below 2^40.
-  local u, v = quotient, z
-  if quotient > z then
-    u, v = z, quotient
-  end
-  local x1, y1 = math.floor(x / 1048576), math.floor(y / 33554432)
-  local u1, v1 = math.floor(u / 1048576), math.floor(v / 33554432)
-  local x0, y0, u0, v0 = x % 1048576, y % 33554432, u % 1048576, v % 33554432
-  local rest = ((x1 * y1 - u1 * v1) * 33554432 + (x0 * y1 - u0 * v1) * 32 + (x1 * y0 - u1 * v0)) * 1048576
-    + (x0 * y0 - u0 * v0)
-  if rest < 0 then
-    return quotient - 1, true
-  elseif rest >= z then
-    return quotient + 1, rest > z
-  end
-  return quotient, rest > 0
-end
-
-local function sliding_counter(state, mode, now, cost, limit, window, _, charged_at)
-  local current, previous, last, tag = 0, 0, 0
-  if state and #state == 18 and state:byte() == 99 then
-    tag, current, previous, last = struct.unpack('<BI5I5I7', state)
+local function sliding_counter(state, mode, now, cost, limit, window, buckets, charged_at)
+  local current, previous, last, idle_now, _ = 0, 0, 0
+  if state and state:byte() == 67 and #state == 25 then
+    _, current, previous, last, idle_now = struct.unpack('<BI5I5I7I7', state)
+    if idle_now <= now then
+      current, previous, last, idle_now = 0, 0, 0, nil
+    end
+  elseif state then
+    other(state, 67)
   end
   local time = math.max(now, last)
   local start = time - time % window
@@ -45,7 +22,7 @@ local function sliding_counter(state, mode, now, cost, limit, window, _, charged
   end
   local finish = start + window
   local weighted, more = multiply_divide(previous, finish - time, window)
-  if more then
+  if more > 0 then
     weighted = weighted + 1
   end
   local room = limit - current - weighted
@@ -60,9 +37,9 @@ local function sliding_counter(state, mode, now, cost, limit, window, _, charged
       verdict = 0
       local free = limit - current - cost
       if free >= 0 then
-        retry = finish - multiply_divide(free, window, previous) - now
+        retry = finish - (multiply_divide(free, window, previous)) - now
       else
-        retry = finish + window - multiply_divide(limit - cost, window, current) - now
+        retry = finish + window - (multiply_divide(limit - cost, window, current)) - now
       end
     end
   elseif mode == 'd' then
@@ -82,15 +59,18 @@ local function sliding_counter(state, mode, now, cost, limit, window, _, charged
     idle = finish
   end
   if mode ~= 't' then
-    return struct.pack('<BI5I5I7', 99, current, previous, time), idle
+    return struct.pack('<BI5I5I7I7', 67, current, previous, time, idle), idle
   end
   local reset = 0
   if current > 0 or previous > 0 then
     reset = idle - now
   end
   if verdict ~= 1 or cost == 0 then
+    if idle_now then
+      retry, reset = math.min(retry, idle_now - now), math.min(reset, idle_now - now)
+    end
     return verdict, math.max(0, room), retry, reset, 0
   end
-  local after = struct.pack('<BI5I5I7', 99, current, previous, time)
+  local after = struct.pack('<BI5I5I7I7', 67, current, previous, time, idle)
   return verdict, math.max(0, room), retry, reset, 0, after, idle, time
 end

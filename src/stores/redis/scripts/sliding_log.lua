@@ -1,18 +1,23 @@
 -- Sliding log: the arithmetic of src/algorithms/sliding_log.cc on one string.
 --
--- KEYS[i]  the bucket. Its value: 'l', then little-endian: time of the last change in microseconds (7 bytes), sum of all
+-- KEYS[i]  the bucket. Its value: 'L', time of the last change in microseconds (7 bytes), sum of all
 --          units (5); then entries in order of time: time (7), units (3). Units taken in one microsecond share an entry.
 --          Only entries at the ends are ever read, so a long log costs little more than its copying.
 -- ARGV     of a charge: … cost, limit, window in microseconds, 0
-local function sliding_log(state, mode, now, cost, limit, window, _, charged_at)
-  local last, sum, tag = 0, 0
-  if state and #state >= 13 and state:byte() == 108 and #state % 10 == 3 then
-    tag, last, sum = struct.unpack('<BI7I5', state)
-  else
-    state = '             '
+local function sliding_log(state, mode, now, cost, limit, window, buckets, charged_at)
+  local last, sum, idle_now, _ = 0, 0
+  if state and state:byte() == 76 and #state >= 20 and #state % 10 == 0 then
+    idle_now = struct.unpack('<I7', state, #state - 6)
+  elseif state then
+    other(state, 76)
   end
-  -- Entries live at first, first + 10, … before stop.
-  local first, stop = 14, #state + 1
+  if idle_now and idle_now > now then
+    _, last, sum = struct.unpack('<BI7I5', state)
+  else
+    state, idle_now = '                    '
+  end
+  -- Entries live at first, first + 10, … before stop, where the moment of being idle begins.
+  local first, stop = 14, #state - 6
   local time = math.max(now, last)
   while first < stop do
     local at, units = struct.unpack('<I7I3', state, first)
@@ -56,28 +61,14 @@ local function sliding_log(state, mode, now, cost, limit, window, _, charged_at)
       reset = math.max(0, leaves - now)
     end
     if added == 0 then
+      if idle_now then
+        retry, reset = math.min(retry, idle_now - now), math.min(reset, idle_now - now)
+      end
       return verdict, remaining, retry, reset, 0
     end
   elseif mode == 'd' then
-    -- The oldest units make way for this attempt's.
-    added = math.min(cost, limit)
-    local excess = sum + cost - limit
-    while excess > 0 and first < stop do
-      local at, units = struct.unpack('<I7I3', state, first)
-      local out = math.min(units, excess)
-      sum, excess = sum - out, excess - out
-      if out < units then
-        state = state:sub(1, first - 1) .. struct.pack('<I7I3', at, units - out) .. state:sub(first + 10)
-        if first == stop - 10 then
-          newest_units = units - out
-        end
-      else
-        first = first + 10
-      end
-    end
-    if first == stop then
-      newest, sum = nil, 0
-    end
+    -- What is left of the limit, which may be nothing.
+    added = math.min(cost, math.max(0, limit - sum))
   elseif cost == 0 or first == stop then
     return
   else
@@ -114,11 +105,12 @@ local function sliding_log(state, mode, now, cost, limit, window, _, charged_at)
     ending = struct.pack('<I7I3', time, added)
     newest = time
   end
-  local after = struct.pack('<BI7I5', 108, time, math.max(0, sum + added)) .. state:sub(first, stop - 1) .. ending
   local idle = time
   if newest then
     idle = math.max(time, newest + window)
   end
+  local after = struct.pack('<BI7I5', 76, time, math.max(0, sum + added)) .. state:sub(first, stop - 1) .. ending
+    .. struct.pack('<I7', idle)
   if mode == 't' then
     return verdict, remaining, retry, reset, 0, after, idle, time
   end

@@ -1,0 +1,44 @@
+// BucketGenerations: what the prefilters of one node's loops share, so that a refund or reset through one loop is seen
+// by all of them.
+//
+// A number for each stripe of buckets grows whenever a bucket of the stripe may admit earlier than a denial has said.
+// A denial is believed only while the number is what it was before the store was asked; so a denial that was on its
+// way while another loop refunded is not believed either. Two buckets that share a stripe cost each other one call to
+// the store, nothing else.
+//
+// Thread-safe and lock-free: reading is one load from a line that only refunds write to. A fixed 64 KiB.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "weir/store.h"
+
+namespace weir::engine {
+
+class BucketGenerations {
+ public:
+  static constexpr std::size_t kStripes = 16'384;  // a power of two
+
+  // 32 bits: nothing is believed for long enough that they could come round.
+  std::uint32_t of(const BucketKey& key) const { return stripe(key).load(std::memory_order_acquire); }
+
+  // To be called before the change is answered.
+  void advance(const BucketKey& key) { stripes_[key.low & (kStripes - 1)].fetch_add(1, std::memory_order_acq_rel); }
+
+  // The same as long as none of the charges' generations has changed.
+  std::uint64_t sum_of(std::span<const Charge> charges) const {
+    std::uint64_t sum = 0;
+    for (const Charge& charge : charges) sum += of(charge.key);
+    return sum;
+  }
+
+ private:
+  const std::atomic<std::uint32_t>& stripe(const BucketKey& key) const { return stripes_[key.low & (kStripes - 1)]; }
+
+  std::array<std::atomic<std::uint32_t>, kStripes> stripes_{};
+};
+
+}  // namespace weir::engine

@@ -1,0 +1,26 @@
+// What the settings say of the listeners: how large messages may be, how long they may take, and what becomes of logins
+// that fail. Plain functions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "frontends/http/http_message.h"
+#include "frontends/transport/limits.h"
+#include "frontends/transport/login_guard.h"
+#include "observe/log.h"
+#include "server/config.h"
+
+namespace weir::server {
+
+frontends::Limits connection_limits(const Config& config);
+http::HttpLimits message_limits(const Config& config);
+// The least that connection_memory must be, so that one message of the largest size fits.
+std::size_t least_connection_memory(const Config& config);
+// The largest frame of HAProxy's protocol.
+std::uint32_t spop_frame_bytes(const Config& config);
+
+// One for all listeners; failures are logged. The log outlives it.
+std::shared_ptr<frontends::LoginGuard> make_login_guard(std::shared_ptr<Clock> clock, observe::Log& log);
+
+}  // namespace weir::server
