@@ -216,7 +216,7 @@ int run(int rounds, const std::string& only) {
   auto ten = make_limiter(10, 0);
   auto three_of_many = make_limiter(3, 9'997);
   BareTable table(21);
-  stores::MemoryStore store({.max_bytes = std::size_t{4} << 30});
+  memory::MemoryStore store({.max_bytes = std::size_t{4} << 30});
   const Allowance allowance = make_allowance(bucket_rule("store").allowance).value();
 
   std::vector<Case> cases;

@@ -13,8 +13,8 @@
 
 namespace {
 
-using weir::frontends::Link;
-using weir::frontends::Protocol;
+using weir::transport::Link;
+using weir::transport::Protocol;
 
 // As large as a real answer with one status and its header fields.
 const std::string& constant_answer() {
@@ -95,13 +95,13 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  auto endpoint = weir::frontends::parse_endpoint(std::string("127.0.0.1:") + argv[1]);
+  auto endpoint = weir::transport::parse_endpoint(std::string("127.0.0.1:") + argv[1]);
   if (!endpoint.ok()) {
     std::cerr << endpoint.failure().message << '\n';
     return 1;
   }
-  weir::frontends::Loops loops(static_cast<std::size_t>(std::atoi(argv[2])));
-  weir::frontends::ListenOptions listen;
+  weir::transport::Loops loops(static_cast<std::size_t>(std::atoi(argv[2])));
+  weir::transport::ListenOptions listen;
   listen.endpoint = endpoint.value();
   listen.protocols = [](std::size_t) {
     return [](Link& link) -> std::unique_ptr<Protocol> { return std::make_unique<FloorProtocol>(link); };

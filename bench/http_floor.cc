@@ -27,9 +27,9 @@ std::string constant_answer() {
          body;
 }
 
-class ConstantProtocol final : public weir::frontends::Protocol {
+class ConstantProtocol final : public weir::transport::Protocol {
  public:
-  ConstantProtocol(weir::frontends::Link& link, const std::string& answer)
+  ConstantProtocol(weir::transport::Link& link, const std::string& answer)
       : link_(link), answer_(answer), parser_(weir::http::HttpLimits{}) {}
 
   std::size_t on_bytes(std::string_view bytes) override {
@@ -56,7 +56,7 @@ class ConstantProtocol final : public weir::frontends::Protocol {
   void on_drain() override { link_.close(); }
 
  private:
-  weir::frontends::Link& link_;
+  weir::transport::Link& link_;
   const std::string& answer_;
   weir::http::RequestParser parser_;
 };
@@ -75,17 +75,17 @@ int main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   const std::string answer = constant_answer();
-  const auto endpoint = weir::frontends::parse_endpoint(std::string("127.0.0.1:") + argv[1]);
+  const auto endpoint = weir::transport::parse_endpoint(std::string("127.0.0.1:") + argv[1]);
   if (!endpoint.ok()) {
     std::fprintf(stderr, "%s\n", endpoint.failure().message.c_str());
     return 2;
   }
-  weir::frontends::Loops loops(static_cast<std::size_t>(std::max(1, std::atoi(argv[2]))));
+  weir::transport::Loops loops(static_cast<std::size_t>(std::max(1, std::atoi(argv[2]))));
   const auto bound = loops.listen({.endpoint = endpoint.value(),
                                    .limits = {},
                                    .protocols =
                                        [&](std::size_t) {
-                                         return [&](weir::frontends::Link& link) {
+                                         return [&](weir::transport::Link& link) {
                                            return std::make_unique<ConstantProtocol>(link, answer);
                                          };
                                        },

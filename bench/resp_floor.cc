@@ -12,8 +12,8 @@
 
 namespace {
 
-using weir::frontends::Link;
-using weir::frontends::Protocol;
+using weir::transport::Link;
+using weir::transport::Protocol;
 
 constexpr std::string_view kReply = "*5\r\n:0\r\n:1000001\r\n:1000000\r\n:-1\r\n:1\r\n";
 
@@ -61,7 +61,7 @@ class CountingProtocol final : public Protocol {
 }  // namespace
 
 int main(int argc, char** argv) {
-  namespace frontends = weir::frontends;
+  namespace transport = weir::transport;
   if (argc != 2) return std::fprintf(stderr, "usage: %s port\n", argv[0]), 2;
   sigset_t signals;
   sigemptyset(&signals);
@@ -69,12 +69,12 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  frontends::Loops loops(1);
-  frontends::ListenOptions options;
-  options.endpoint.kind = frontends::Endpoint::Kind::tcp;
+  transport::Loops loops(1);
+  transport::ListenOptions options;
+  options.endpoint.kind = transport::Endpoint::Kind::tcp;
   options.endpoint.host = "127.0.0.1";
   options.endpoint.port = static_cast<std::uint16_t>(std::atoi(argv[1]));
-  options.protocols = [](std::size_t) -> frontends::ProtocolFactory {
+  options.protocols = [](std::size_t) -> transport::ProtocolFactory {
     return [](Link& link) { return std::make_unique<CountingProtocol>(link); };
   };
   const auto bound = loops.listen(options);

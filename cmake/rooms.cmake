@@ -1,8 +1,12 @@
-# A room is a folder of src/ with one purpose and one target, weir_<name>. Its sources are the .cc files in it that
+# A room is a folder of src/ with one purpose and one target, weir_<name>. Its sources are the .cc files below it that
 # are not tests; its tests are the *_test.cc files beside them, built into one program, <name>_tests.
+#
+# The arrows between rooms are the SEES lists in src/CMakeLists.txt, stated nowhere else. A room is compiled with an
+# include folder of its own that holds links to the rooms it sees, so an include of any other room does not compile.
+# tests/tidy.py reads the same lists and also refuses an include that only compiles because of another room's list.
 
 add_library(weir_flags INTERFACE)
-target_include_directories(weir_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(weir_flags INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(weir_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wno-sign-conversion)
 # GCC 12 sees overlapping copies inside std::string's operator+ that are not there (GCC bug 105329).
 target_compile_options(weir_flags INTERFACE $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
@@ -14,13 +18,43 @@ if(WEIR_SANITIZE)
   target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
 endif()
 
-# weir_room(name DIR folder [USES target…])
+# What tests and benchmarks are compiled with: they see every room.
+add_library(weir_all_rooms INTERFACE)
+target_link_libraries(weir_all_rooms INTERFACE weir_flags)
+target_include_directories(weir_all_rooms INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+
+# weir_room(name DIR folder [SEES room…] [USES target…]): a room sees itself, include/weir, the rooms named, and what
+# those see. `SEES everything` is for the rooms that put the program together.
 function(weir_room name)
-  cmake_parse_arguments(ROOM "" "DIR" "USES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${ROOM_DIR}/*.cc)
+  cmake_parse_arguments(ROOM "" "DIR" "SEES;USES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${ROOM_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   add_library(weir_${name} OBJECT ${sources})
   target_link_libraries(weir_${name} PUBLIC weir_flags ${ROOM_USES})
+  set_property(GLOBAL PROPERTY WEIR_ROOM_DIR_${name} ${ROOM_DIR})
+  if("${ROOM_SEES}" STREQUAL "everything")
+    target_include_directories(weir_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    return()
+  endif()
+  set(seen ${name} ${ROOM_SEES})
+  foreach(room ${ROOM_SEES})
+    get_property(further GLOBAL PROPERTY WEIR_ROOM_SEES_${room})
+    list(APPEND seen ${further})
+  endforeach()
+  list(REMOVE_DUPLICATES seen)
+  set_property(GLOBAL PROPERTY WEIR_ROOM_SEES_${name} ${seen})
+  set(links ${CMAKE_BINARY_DIR}/rooms/${name})
+  file(REMOVE_RECURSE ${links})
+  foreach(room ${seen})
+    get_property(folder GLOBAL PROPERTY WEIR_ROOM_DIR_${room})
+    if(NOT folder)
+      message(FATAL_ERROR "room ${name} sees ${room}, which is not declared above it")
+    endif()
+    get_filename_component(parent ${links}/${folder} DIRECTORY)
+    file(MAKE_DIRECTORY ${parent})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/${folder} ${links}/${folder} SYMBOLIC)
+  endforeach()
+  target_include_directories(weir_${name} PRIVATE ${links})
 endfunction()
 
 # weir_test(name SOURCES … USES target…): one gtest program; every object library it needs is named in USES.
@@ -30,15 +64,14 @@ function(weir_test name)
     return()
   endif()
   add_executable(${name} ${TEST_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} PRIVATE ${TEST_USES} weir_flags GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${TEST_USES} weir_all_rooms GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS "${TEST_LABELS}")
 endfunction()
 
 # weir_room_tests(name DIR folder USES target…): the *_test.cc files of a room.
 function(weir_room_tests name)
   cmake_parse_arguments(ROOM "" "DIR" "USES" ${ARGN})
-  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${ROOM_DIR}/*_test.cc)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${ROOM_DIR}/*_test.cc)
   if(tests)
     weir_test(${name}_tests SOURCES ${tests} USES ${ROOM_USES})
   endif()

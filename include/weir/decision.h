@@ -45,7 +45,7 @@ struct RuleOutcome {
   std::int64_t limit = 0;
   std::int64_t remaining = 0;
   std::int64_t capacity = 0;  // what `remaining` is when nothing is used: the limit, a burst, a queue and one
-  std::int64_t cost = 0;  // after the rule's cost table
+  std::int64_t cost = 0;      // after the rule's cost table
   Duration window{0};
   Duration retry_after{0};  // 0 when allowed and when no wait can help
   Duration reset_after{0};  // until the bucket is as good as new

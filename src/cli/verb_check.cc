@@ -7,7 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/http_client.h"
 #include "cli/verbs.h"
-#include "frontends/http/decision_json.h"
+#include "frontends/render/decision_json.h"
 #include "weir/limiter.h"
 
 namespace weir::cli {

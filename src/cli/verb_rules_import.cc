@@ -6,8 +6,8 @@
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "observe/json_text.h"
-#include "rules/rules_format.h"
-#include "rules/rules_text.h"
+#include "rules/read/rules_format.h"
+#include "rules/read/rules_text.h"
 
 namespace weir::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "observe/json_text.h"
-#include "rules/rule_set.h"
-#include "rules/rule_warnings.h"
-#include "rules/rules_format.h"
-#include "rules/slot_notes.h"
+#include "rules/compile/rule_set.h"
+#include "rules/compile/rule_warnings.h"
+#include "rules/compile/slot_notes.h"
+#include "rules/read/rules_format.h"
 
 namespace weir::cli {
 namespace {

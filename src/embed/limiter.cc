@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "identity/key_encoder.h"
+#include "keys/key_encoder.h"
 #include "rules/rule_book.h"
 #include "stores/memory/memory_store.h"
 
@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kFallbackBytes = std::size_t{16} << 20;
 
 std::unique_ptr<Limiter> make_limiter(std::shared_ptr<rules::RuleBook> book, LimiterOptions options) {
-  if (options.hash_key == HashKey{}) options.hash_key = identity::random_hash_key();
+  if (options.hash_key == HashKey{}) options.hash_key = keys::random_hash_key();
   if (options.clock == nullptr) options.clock = std::make_shared<ProcessClock>();
-  if (options.store == nullptr) options.store = std::make_shared<stores::MemoryStore>(options.memory);
-  auto fallback = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = kFallbackBytes});
+  if (options.store == nullptr) options.store = std::make_shared<memory::MemoryStore>(options.memory);
+  auto fallback = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = kFallbackBytes});
   return std::make_unique<engine::Engine>(std::move(book), std::move(options), std::move(fallback));
 }
 

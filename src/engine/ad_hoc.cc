@@ -8,8 +8,8 @@
 namespace weir::engine {
 namespace {
 
-using identity::KeyEncoder;
-using identity::SipHash;
+using keys::KeyEncoder;
+using keys::SipHash;
 
 class AdHocCall final : public StoreCall {
  public:

@@ -1,7 +1,7 @@
 // An ad-hoc charge (weir/limiter.h) as a charge of a store: a bucket of its own, named by space and subject.
 #pragma once
 
-#include "identity/key_encoder.h"
+#include "keys/key_encoder.h"
 #include "weir/limiter.h"
 #include "weir/store.h"
 
@@ -9,7 +9,7 @@ namespace weir::engine {
 
 // `allowance` is what the charge then refers to: a copy of from.allowance that lives until the call completes.
 // Precondition: is_within_bounds(from).
-Charge make_ad_hoc_charge(const AdHocCharge& from, const Allowance& allowance, const identity::KeyEncoder& encoder);
+Charge make_ad_hoc_charge(const AdHocCharge& from, const Allowance& allowance, const keys::KeyEncoder& encoder);
 
 bool is_within_bounds(const AdHocCharge& charge);
 

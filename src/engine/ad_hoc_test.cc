@@ -42,7 +42,7 @@ class FickleStore final : public Store {
 
  private:
   const bool immediate_;
-  stores::MemoryStore memory_{MemoryOptions{}};
+  memory::MemoryStore memory_{MemoryOptions{}};
 };
 
 class AdHoc : public ::testing::TestWithParam<bool> {
@@ -54,7 +54,7 @@ class AdHoc : public ::testing::TestWithParam<bool> {
     options.hash_key = {1, 2, 3};
     options.observer = observer_;
     engine_ = std::make_unique<Engine>(std::make_shared<rules::RuleBook>(), options,
-                                       std::make_shared<stores::MemoryStore>(MemoryOptions{}));
+                                       std::make_shared<memory::MemoryStore>(MemoryOptions{}));
   }
 
   AdHocCharge charge(Action action = Action::take) const {

@@ -6,8 +6,8 @@
 namespace weir::engine {
 namespace {
 
-using identity::KeyEncoder;
-using identity::SipHash;
+using keys::KeyEncoder;
+using keys::SipHash;
 
 // All values of a repeated name count, in the order given.
 BucketKey subject_key(const Request& request, const rules::ResolvedNames& names, const rules::CompiledRule& rule,

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "engine/rules_in_force.h"
-#include "rules/rule_set.h"
+#include "rules/compile/rule_set.h"
 #include "weir/decision.h"
 #include "weir/inline_vector.h"
 #include "weir/request.h"
@@ -22,7 +22,7 @@ class Check {
  public:
   // Fills matches and charges. Everything that is needed later is copied; the request may go away afterwards.
   // `wall` is the time of day, which says whether a temporary override applies. Precondition: within_bounds(request).
-  void plan(const Request& request, TimePoint wall, const RulesInForce& rules, const identity::KeyEncoder& encoder,
+  void plan(const Request& request, TimePoint wall, const RulesInForce& rules, const keys::KeyEncoder& encoder,
             bool with_tags);
 
   static bool within_bounds(const Request& request) {

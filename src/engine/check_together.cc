@@ -9,7 +9,7 @@
 
 #include "engine/ad_hoc.h"
 #include "engine/engine.h"
-#include "engine/verdict.h"
+#include "engine/stages/verdict.h"
 
 namespace weir::engine {
 namespace {

@@ -40,7 +40,7 @@ class OtherStore final : public Store {
   int calls = 0;
 
  private:
-  stores::MemoryStore memory_;
+  memory::MemoryStore memory_;
 };
 
 class Counts final : public Observer {
@@ -103,7 +103,7 @@ class CheckTogether : public ::testing::TestWithParam<bool> {
 
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
   std::shared_ptr<OtherStore> store_ = std::make_shared<OtherStore>();
-  std::shared_ptr<Store> fallback_ = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
+  std::shared_ptr<Store> fallback_ = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
   std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   std::shared_ptr<rules::RuleBook> book_;
   std::unique_ptr<Engine> engine_;
@@ -260,10 +260,10 @@ TEST(CheckTogetherInMemory, WithoutRoomForOneBucketEachDecidesAlone) {
   rule.on_store_failure = FailurePolicy::deny;
   ASSERT_TRUE(book->replace({.rules = {rule}}).ok());
   LimiterOptions options;
-  options.store = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20});
+  options.store = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20});
   options.clock = std::make_shared<ManualClock>();
   options.hash_key = {1};
-  Engine engine(book, options, std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20}));
+  Engine engine(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20}));
   EXPECT_TRUE(engine.check({{"user", "ann"}}).allowed);
   std::string newcomer = "0";
   for (int i = 1; engine.check({{"user", newcomer}}).allowed; ++i) newcomer = std::to_string(i);
@@ -281,10 +281,10 @@ TEST(CheckTogetherInMemory, IsAtomicAmongThreads) {
   auto book = std::make_shared<rules::RuleBook>();
   ASSERT_TRUE(book->replace({.rules = {rule_of("users", "user", 500), rule_of("paths", "path", 100'000)}}).ok());
   LimiterOptions options;
-  options.store = std::make_shared<stores::MemoryStore>(MemoryOptions{});
+  options.store = std::make_shared<memory::MemoryStore>(MemoryOptions{});
   options.clock = std::make_shared<ManualClock>();
   options.hash_key = {1};
-  const auto fallback = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20});
+  const auto fallback = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20});
   std::atomic<int> admitted = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -320,7 +320,7 @@ RC_GTEST_PROP(CheckTogetherModel, AgreesWithCountsKeptByHand, ()) {
   options.store = store;
   options.clock = std::make_shared<ManualClock>();
   options.hash_key = {1};
-  Engine engine(book, options, std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20}));
+  Engine engine(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20}));
 
   const std::vector<std::vector<Attribute>> users = {{{"user", "a"}}, {{"user", "b"}}, {{"user", "c"}}};
   std::map<std::size_t, std::int64_t> used;

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "engine/verdict.h"
+#include "engine/stages/verdict.h"
 #include "engine/waiter.h"
 
 namespace weir::engine {

@@ -8,10 +8,10 @@
 #include <memory>
 
 #include "engine/check.h"
-#include "engine/failure_policy.h"
-#include "engine/local_limit.h"
-#include "engine/prefilter.h"
 #include "engine/rules_in_force.h"
+#include "engine/stages/failure_policy.h"
+#include "engine/stages/local_limit.h"
+#include "engine/stages/prefilter.h"
 #include "rules/rule_book.h"
 #include "weir/limiter.h"
 

@@ -58,8 +58,8 @@ class EngineTest : public ::testing::Test {
   }
 
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
-  std::shared_ptr<Store> memory_ = std::make_shared<stores::MemoryStore>(MemoryOptions{});
-  std::shared_ptr<Store> fallback_ = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
+  std::shared_ptr<Store> memory_ = std::make_shared<memory::MemoryStore>(MemoryOptions{});
+  std::shared_ptr<Store> fallback_ = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
 };
 
 TEST_F(EngineTest, ARequestThatNoRuleMatchesIsAllowedAsNoRule) {
@@ -373,7 +373,7 @@ TEST_F(EngineTest, ABlockingCheckWaitsForADeferredStore) {
 }
 
 TEST_F(EngineTest, WhenTheStoreHasNoRoomTheNewcomersRuleAnswersByItsPolicy) {  // R40, fault 27
-  auto tiny = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20});
+  auto tiny = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20});
   Rule open = make_rule("open", 1, std::chrono::hours(24));
   Rule closed = make_rule("closed", 1, std::chrono::hours(24));
   closed.per = {"user"};

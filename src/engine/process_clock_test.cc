@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/fake_machine_test_support.h"
+#include "tests/support/fake_machine.h"
 #include "weir/time.h"
 
 namespace weir {

@@ -23,7 +23,7 @@ class PlainStore final : public Store {
 
  private:
   const bool immediate_;
-  stores::MemoryStore memory_;
+  memory::MemoryStore memory_;
 };
 
 Rule rule_of(std::string id, std::string per, std::int64_t limit) {
@@ -56,7 +56,7 @@ class Rotation : public ::testing::TestWithParam<bool> {
   std::shared_ptr<rules::RuleBook> book_ = std::make_shared<rules::RuleBook>();
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
   std::shared_ptr<PlainStore> store_ = std::make_shared<PlainStore>(GetParam());
-  std::shared_ptr<Store> fallback_ = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
+  std::shared_ptr<Store> fallback_ = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
   std::unique_ptr<Engine> before_ = engine(1);
   std::unique_ptr<Engine> after_ = engine(2);
   RotatingLimiter during_{*before_, *after_};

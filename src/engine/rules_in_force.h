@@ -12,17 +12,17 @@
 #include <mutex>
 #include <vector>
 
-#include "identity/key_encoder.h"
+#include "keys/key_encoder.h"
+#include "rules/compile/rule_set.h"
 #include "rules/rule_book.h"
-#include "rules/rule_set.h"
 
 namespace weir::engine {
 
 struct RulesInForce {
   std::shared_ptr<const rules::RuleSet> set;
-  std::vector<identity::SipHash> seeds;  // by the rule's place in the set
+  std::vector<keys::SipHash> seeds;  // by the rule's place in the set
 
-  const identity::SipHash& seed(const rules::CompiledRule& rule) const {
+  const keys::SipHash& seed(const rules::CompiledRule& rule) const {
     return seeds[static_cast<std::size_t>(&rule - set->rules().data())];
   }
 };
@@ -39,7 +39,7 @@ class RulesCache final : private rules::RulesUser {
   // The same, to keep.
   std::shared_ptr<const RulesInForce> current_shared();
 
-  const identity::KeyEncoder& encoder() const { return encoder_; }
+  const keys::KeyEncoder& encoder() const { return encoder_; }
   rules::RuleBook& book() { return *book_; }
 
  private:
@@ -48,7 +48,7 @@ class RulesCache final : private rules::RulesUser {
   std::shared_ptr<const RulesInForce> refresh(std::uint64_t version);
 
   const std::shared_ptr<rules::RuleBook> book_;
-  const identity::KeyEncoder encoder_;
+  const keys::KeyEncoder encoder_;
   const std::uint64_t id_;  // tells caches apart, also one built where another stood
 
   std::mutex mutex_;

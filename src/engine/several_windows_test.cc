@@ -36,7 +36,7 @@ class SeveralWindows : public ::testing::TestWithParam<Algorithm> {
     auto book = std::make_shared<rules::RuleBook>();
     EXPECT_TRUE(book->replace({.rules = {rule}}).ok());
     LimiterOptions options;
-    options.store = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
+    options.store = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
     options.clock = clock_;
     options.hash_key = {1, 2, 3};
     return std::make_unique<Engine>(book, options, fallback_);
@@ -56,7 +56,7 @@ class SeveralWindows : public ::testing::TestWithParam<Algorithm> {
   static Asking request(std::string_view method, std::int64_t cost = 1) { return {method, cost}; }
 
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
-  std::shared_ptr<Store> fallback_ = std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
+  std::shared_ptr<Store> fallback_ = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
 };
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, SeveralWindows,
@@ -167,7 +167,7 @@ TEST(EngineAtTheMemoryBound, AShadowRuleWithoutRoomDoesNotChargeTheOthersTwice) 
     std::string_view name() const override { return "memory"; }
 
    private:
-    stores::MemoryStore memory_;
+    memory::MemoryStore memory_;
   };
   Rule enforced;
   enforced.id = "enforced";
@@ -182,7 +182,7 @@ TEST(EngineAtTheMemoryBound, AShadowRuleWithoutRoomDoesNotChargeTheOthersTwice) 
   options.store = std::make_shared<NoRoomForShadows>();
   options.clock = std::make_shared<ManualClock>();
   options.hash_key = {1, 2, 3};
-  Engine engine(book, options, std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22}));
+  Engine engine(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22}));
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(engine.check({{"tenant", "acme"}}).allowed) << i;
   EXPECT_FALSE(engine.check({{"tenant", "acme"}}).allowed);
 }

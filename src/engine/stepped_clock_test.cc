@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/fake_machine_test_support.h"
 #include "stores/memory/memory_store.h"
+#include "tests/support/fake_machine.h"
 
 namespace weir::engine {
 namespace {
@@ -37,7 +37,7 @@ class SteppedLimiter {
     options.store = store_;
     options.clock = clock_;
     options.hash_key = {1, 2, 3};
-    engine_ = std::make_unique<Engine>(book, options, std::make_shared<stores::MemoryStore>(MemoryOptions{}));
+    engine_ = std::make_unique<Engine>(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{}));
     pass(30min - Duration(micros(machine_.wall()) % kWindow.count()) + kWindow);
   }
   void pass(Duration time) {
@@ -60,7 +60,7 @@ class SteppedLimiter {
  private:
   FakeMachine machine_;
   std::shared_ptr<ProcessClock> clock_;
-  std::shared_ptr<stores::MemoryStore> store_ = std::make_shared<stores::MemoryStore>(MemoryOptions{});
+  std::shared_ptr<memory::MemoryStore> store_ = std::make_shared<memory::MemoryStore>(MemoryOptions{});
   std::unique_ptr<Engine> engine_;
 };
 

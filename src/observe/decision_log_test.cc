@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "observe/log_sink_for_test.h"
+#include "tests/support/log_sink.h"
 
 namespace weir::observe {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "observe/json_text.h"
-#include "observe/log_sink_for_test.h"
+#include "tests/support/log_sink.h"
 
 namespace weir::observe {
 namespace {

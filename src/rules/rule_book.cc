@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "rules/rule_check.h"
+#include "rules/compile/rule_check.h"
 
 namespace weir::rules {
 namespace {

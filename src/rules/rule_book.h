@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "rules/rule_names.h"
-#include "rules/rule_set.h"
-#include "rules/rules_format.h"
+#include "rules/compile/rule_names.h"
+#include "rules/compile/rule_set.h"
+#include "rules/read/rules_format.h"
 #include "weir/allowance.h"
 #include "weir/result.h"
 #include "weir/rule.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "rules/temporary_folder_for_test.h"
+#include "tests/support/temporary_folder.h"
 
 namespace weir::rules {
 namespace {

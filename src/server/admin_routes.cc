@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "frontends/http/json_text.h"
+#include "frontends/render/json_text.h"
 
 namespace weir::server {
 namespace {
@@ -33,7 +33,7 @@ std::optional<std::string_view> shown_token(const http::HttpRequest& request) {
 // of its sender; it is worked out before, and nobody sees it earlier.
 class TokenGate {
  public:
-  TokenGate(std::vector<std::string> tokens, std::shared_ptr<frontends::LoginGuard> logins)
+  TokenGate(std::vector<std::string> tokens, std::shared_ptr<transport::LoginGuard> logins)
       : tokens_(std::move(tokens)), logins_(std::move(logins)) {}
 
   // Some token is needed.
@@ -67,8 +67,8 @@ class TokenGate {
   }
 
  private:
-  using LoginGuard = frontends::LoginGuard;
-  using LoginKind = frontends::LoginKind;
+  using LoginGuard = transport::LoginGuard;
+  using LoginKind = transport::LoginKind;
 
   bool is_right(std::string_view given) const {
     bool right = false;
@@ -81,7 +81,7 @@ class TokenGate {
   }
 
   const std::vector<std::string> tokens_;
-  const std::shared_ptr<frontends::LoginGuard> logins_;
+  const std::shared_ptr<transport::LoginGuard> logins_;
 };
 
 }  // namespace

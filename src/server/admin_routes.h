@@ -18,7 +18,7 @@ struct AdminOptions {
   const observe::Metrics& metrics;  // outlives the router
   std::vector<std::string> tokens;  // any of them opens /metrics; none: it is open
   std::function<http::HealthReport(bool with_details)> health;
-  std::shared_ptr<frontends::LoginGuard> logins{};  // null: a wrong token has no consequences
+  std::shared_ptr<transport::LoginGuard> logins{};  // null: a wrong token has no consequences
 };
 
 std::shared_ptr<http::Router> make_admin_router(AdminOptions options);

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "server/log_file_test_support.h"
+#include "tests/support/log_file.h"
 
 namespace weir::server {
 namespace {

@@ -59,9 +59,9 @@ Result<std::string> read_choice(const ConfigField& field, const std::string& tex
 }
 
 Result<std::string> read_address(const std::string& text, const std::filesystem::path& folder) {
-  const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(text);
+  const Result<transport::Endpoint> endpoint = transport::parse_endpoint(text);
   if (!endpoint.ok()) return endpoint.failure();
-  if (endpoint.value().kind == frontends::Endpoint::Kind::local)
+  if (endpoint.value().kind == transport::Endpoint::Kind::local)
     return "unix:" + (folder / endpoint.value().path).string();
   return text;
 }
@@ -265,8 +265,8 @@ Status check_connection_memory(const Config& config) {
 }
 
 bool is_beyond_loopback(const std::string& address) {
-  const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(address);
-  if (!endpoint.ok() || endpoint.value().kind != frontends::Endpoint::Kind::tcp) return false;
+  const Result<transport::Endpoint> endpoint = transport::parse_endpoint(address);
+  if (!endpoint.ok() || endpoint.value().kind != transport::Endpoint::Kind::tcp) return false;
   return !endpoint.value().host.starts_with("127.") && endpoint.value().host != "::1";
 }
 

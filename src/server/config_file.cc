@@ -1,12 +1,12 @@
 #include "server/config_file.h"
 
-#include "rules/bounded_file.h"
-#include "rules/yaml_document.h"
+#include "base/bounded_file.h"
+#include "base/yaml_document.h"
 
 namespace weir::server {
 namespace {
 
-using rules::YamlNode;
+using base::YamlNode;
 
 constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 
@@ -81,9 +81,9 @@ class Flattener {
 }  // namespace
 
 Result<std::vector<FileEntry>> read_config_file(const std::filesystem::path& file) {
-  const Result<std::string> text = rules::read_bounded_file(file, kMaxConfigBytes);
+  const Result<std::string> text = base::read_bounded_file(file, kMaxConfigBytes);
   if (!text.ok()) return text.failure();
-  const Result<rules::YamlDocument> document = rules::YamlDocument::parse(text.value(), file.string());
+  const Result<base::YamlDocument> document = base::YamlDocument::parse(text.value(), file.string());
   if (!document.ok()) return document.failure();
   const YamlNode& root = document.value().root();
   if (root.kind() == YamlNode::Kind::null) return std::vector<FileEntry>{};

@@ -6,8 +6,8 @@
 
 namespace weir::server {
 
-grpc::RlsOptions rls_options(const Config& config, engine::Engine& engine, engine::Engine* incoming) {
-  grpc::RlsOptions options;
+envoy::RlsOptions rls_options(const Config& config, engine::Engine& engine, engine::Engine* incoming) {
+  envoy::RlsOptions options;
   options.legacy_headers = config.http_legacy_headers;
   options.find_replaced = [&engine](std::span<const Request> requests, std::span<bool> replaced) {
     engine.find_replaced(requests, replaced);

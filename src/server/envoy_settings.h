@@ -2,12 +2,12 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "frontends/grpc/rls_decider.h"
+#include "frontends/envoy/rls_decider.h"
 #include "server/config.h"
 
 namespace weir::server {
 
 // `incoming` is the engine of the current key during a rotation, or null. Borrows both engines.
-grpc::RlsOptions rls_options(const Config& config, engine::Engine& engine, engine::Engine* incoming);
+envoy::RlsOptions rls_options(const Config& config, engine::Engine& engine, engine::Engine* incoming);
 
 }  // namespace weir::server

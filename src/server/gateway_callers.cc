@@ -5,8 +5,8 @@
 namespace weir::server {
 namespace {
 
-using frontends::spop::ClientRequest;
-using frontends::spop::MessageFault;
+using spop::ClientRequest;
+using spop::MessageFault;
 
 constexpr std::string_view kUnreadable = "the request could not be read";
 
@@ -26,7 +26,7 @@ void copy(std::span<const http::HttpField> fields, std::vector<identity::HeaderF
 
 }  // namespace
 
-std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest& request, const frontends::Peer& peer,
+std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest& request, const transport::Peer& peer,
                                                         http::Caller& caller) {
   renew_identity();
   copy(request.fields, headers_);
@@ -34,7 +34,7 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest&
   inbound.method = request.method;
   inbound.target = request.path;  // the query is ours, not the client's
   inbound.headers = headers_;
-  if (!peer.address.empty()) inbound.peer = identity::parse_ip(peer.address);
+  if (!peer.address.empty()) inbound.peer = base::parse_ip(peer.address);
   if (const http::HttpField* host = request.find("host")) inbound.host = host->value;
   if (!identity_->trusts(inbound.peer)) {
     // Without the address: it may be a client's.
@@ -62,7 +62,7 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& req
   inbound.headers = headers_;
   inbound.scheme = request.scheme;
   inbound.gateway_fields = gateway_fields_;
-  inbound.peer = identity::parse_ip(request.src);
+  inbound.peer = base::parse_ip(request.src);
   // Without an address a peer would be a local one, and trusted.
   if (!inbound.peer) return refused(malformed("src"));
   const identity::Field host = identity::find_header(headers_, "host");

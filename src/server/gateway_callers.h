@@ -11,7 +11,7 @@
 
 #include "frontends/http/forward_auth.h"
 #include "frontends/spop/client_reader.h"
-#include "identity/caller/identity.h"
+#include "identity/identity.h"
 #include "observe/log.h"
 #include "server/gateway_time.h"
 #include "server/identity_keeper.h"
@@ -19,18 +19,18 @@
 
 namespace weir::server {
 
-class GatewayCallers final : public http::CallerReader, public frontends::spop::ClientReader {
+class GatewayCallers final : public http::CallerReader, public spop::ClientReader {
  public:
   // `times` may be null: then gateways tell no time.
   GatewayCallers(IdentityKeeper& keeper, Clock& clock, observe::Log& log, std::shared_ptr<GatewayTime> times = {})
       : keeper_(keeper), clock_(clock), log_(log), times_(std::move(times)) {}
 
   // A gateway's request about another one: believed as far as the gateway is a trusted proxy.
-  std::optional<http::CallerRefusal> read(const http::HttpRequest& request, const frontends::Peer& peer,
+  std::optional<http::CallerRefusal> read(const http::HttpRequest& request, const transport::Peer& peer,
                                           http::Caller& caller) override;
   // The request itself, from a HAProxy that is believed because it reached our listener. Its client is the peer.
-  std::optional<http::CallerRefusal> read(const frontends::spop::ClientRequest& request, http::Caller& caller) override;
-  void note(const frontends::spop::MessageFault& fault) override;
+  std::optional<http::CallerRefusal> read(const spop::ClientRequest& request, http::Caller& caller) override;
+  void note(const spop::MessageFault& fault) override;
 
  private:
   void renew_identity();

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "identity/caller/scratch_file.h"
-#include "server/log_file_test_support.h"
+#include "tests/support/log_file.h"
+#include "tests/support/scratch_file.h"
 
 namespace weir::server {
 namespace {
@@ -35,13 +35,13 @@ class GatewayCallersTest : public testing::Test {
     request.path = "/v1/forward-auth";
     request.fields = fields;
     http::Caller caller;
-    frontends::Peer peer;
+    transport::Peer peer;
     peer.address = "127.0.0.1";
     const auto refusal = callers_.read(request, peer, caller);
     return refusal ? refusal->status : 200;
   }
   int spop(std::string_view src, std::vector<http::HttpField> headers = {}) {
-    frontends::spop::ClientRequest request;
+    spop::ClientRequest request;
     request.src = src;
     request.method = "GET";
     request.uri = "/";

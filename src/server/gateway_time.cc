@@ -77,7 +77,7 @@ std::vector<observe::GatewayTimeCount> gateway_time_facts(bool enabled, const Ga
   return facts;
 }
 
-TimePoint GatewayTime::read(std::size_t count, std::string_view value, const frontends::Peer& peer) {
+TimePoint GatewayTime::read(std::size_t count, std::string_view value, const transport::Peer& peer) {
   if (count > 0 && !trusts(peer)) return refuse(Result::untrusted, clock_.read());
   return read_trusted(count, value);
 }
@@ -93,11 +93,11 @@ TimePoint GatewayTime::read_trusted(std::size_t count, std::string_view value) {
   return *time;
 }
 
-bool GatewayTime::trusts(const frontends::Peer& peer) {
+bool GatewayTime::trusts(const transport::Peer& peer) {
   const std::uint64_t version = keeper_.version();
   if (version == version_ && peer.address == last_peer_) return last_trusted_;
-  std::optional<identity::IpAddress> address;
-  if (!peer.address.empty()) address = identity::parse_ip(peer.address);
+  std::optional<base::IpAddress> address;
+  if (!peer.address.empty()) address = base::parse_ip(peer.address);
   last_trusted_ = keeper_.current()->trusts(address);
   last_peer_ = peer.address;
   version_ = version;

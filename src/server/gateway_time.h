@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "frontends/transport/ingress_time.h"
-#include "identity/caller/identity.h"
+#include "identity/identity.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/config.h"
@@ -58,19 +58,19 @@ GatewayTimeOptions gateway_time_options(const Config& config);
 // Empty unless gateways are to tell the time.
 std::vector<observe::GatewayTimeCount> gateway_time_facts(bool enabled, const GatewayTimeCounts& counts);
 
-class GatewayTime final : public frontends::IngressTime {
+class GatewayTime final : public transport::IngressTime {
  public:
   GatewayTime(GatewayTimeOptions options, IdentityKeeper& keeper, Clock& clock, observe::Log& log,
               GatewayTimeCounts& counts)
       : options_(std::move(options)), keeper_(keeper), clock_(clock), log_(log), counts_(counts) {}
 
   std::string_view field_name() const override { return options_.field; }
-  TimePoint read(std::size_t count, std::string_view value, const frontends::Peer& peer) override;
+  TimePoint read(std::size_t count, std::string_view value, const transport::Peer& peer) override;
   // The same from a gateway that is believed in any case.
   TimePoint read_trusted(std::size_t count, std::string_view value);
 
  private:
-  bool trusts(const frontends::Peer& peer);
+  bool trusts(const transport::Peer& peer);
   TimePoint refuse(GatewayTimeCounts::Result result, const Reading& at);
 
   const GatewayTimeOptions options_;

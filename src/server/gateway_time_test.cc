@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "server/config.h"
-#include "server/log_file_test_support.h"
+#include "tests/support/log_file.h"
 
 namespace weir::server {
 namespace {
@@ -72,7 +72,7 @@ class GatewayTimeTest : public testing::Test {
   ManualClock clock_{from_micros(1'700'000'000'000'000)};
   LogFile log_{clock_};
   Config config_ = load_config({}).value();
-  identity::KeyRing keys_;
+  keys::KeyRing keys_;
   IdentityKeeper keeper_{config_, keys_, log_.log()};
   GatewayTimeCounts counts_;
   GatewayTime times_{{.field = "x-request-start", .bound = 5s}, keeper_, clock_, log_.log(), counts_};

@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-#include "identity/key_encoder.h"
+#include "keys/key_encoder.h"
 
 namespace weir::server {
 namespace {
@@ -27,7 +27,7 @@ Failure system_failure(const std::filesystem::path& file) {
 
 // Written beside and linked into place, so that nobody ever reads half a key.
 Status make(const std::filesystem::path& file) {
-  const std::string text = hash_key_text(identity::random_hash_key()) + "\n";
+  const std::string text = hash_key_text(keys::random_hash_key()) + "\n";
   const std::string fresh = file.string() + ".new." + std::to_string(::getpid());
   ::unlink(fresh.c_str());
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -65,11 +65,11 @@ std::optional<HashKey> parse_hash_key(std::string_view text) {
   return key;
 }
 
-Result<identity::KeyRing> load_or_make_key_ring(const std::filesystem::path& file) {
-  Result<identity::KeyRing> ring = identity::load_key_ring(file);
+Result<keys::KeyRing> load_or_make_key_ring(const std::filesystem::path& file) {
+  Result<keys::KeyRing> ring = keys::load_key_ring(file);
   if (ring.ok() || ring.failure().code != Code::not_found) return ring;
   if (Status made = make(file); !made.ok()) return made.failure();
-  return identity::load_key_ring(file);
+  return keys::load_key_ring(file);
 }
 
 }  // namespace weir::server

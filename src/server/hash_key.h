@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "identity/caller/key_ring.h"
+#include "keys/key_ring.h"
 #include "weir/limiter.h"
 #include "weir/result.h"
 
@@ -21,6 +21,6 @@ std::optional<HashKey> parse_hash_key(std::string_view text);
 
 // Reads the file, or makes it (mode 0600, from the system's random source) if there is none. Two processes that make
 // it at the same time agree on one. Failures: invalid_argument (not a key), unavailable (cannot be read or made).
-Result<identity::KeyRing> load_or_make_key_ring(const std::filesystem::path& file);
+Result<keys::KeyRing> load_or_make_key_ring(const std::filesystem::path& file);
 
 }  // namespace weir::server

@@ -25,7 +25,7 @@ class HashKeyTest : public testing::Test {
 
 TEST_F(HashKeyTest, IsMadeOnceForItsOwnerOnly) {
   const fs::path file = folder_ / "key";
-  const Result<identity::KeyRing> first = load_or_make_key_ring(file);
+  const Result<keys::KeyRing> first = load_or_make_key_ring(file);
   ASSERT_TRUE(first.ok()) << first.failure().message;
   EXPECT_NE(first.value().current, HashKey{});
   EXPECT_FALSE(first.value().previous);
@@ -41,7 +41,7 @@ TEST_F(HashKeyTest, WhatIsNoKeyIsRefusedAndLeftAlone) {
   const std::string zeros(32, '0');
   for (const std::string& text : {std::string(), std::string("short"), std::string(32, 'g'), zeros, zeros + "00"}) {
     std::ofstream(file, std::ios::trunc) << text;
-    const Result<identity::KeyRing> key = load_or_make_key_ring(file);
+    const Result<keys::KeyRing> key = load_or_make_key_ring(file);
     ASSERT_FALSE(key.ok()) << text;
     EXPECT_EQ(key.failure().code, Code::invalid_argument);
     EXPECT_EQ(fs::file_size(file), text.size());
@@ -52,7 +52,7 @@ TEST_F(HashKeyTest, WhatIsNoKeyIsRefusedAndLeftAlone) {
 TEST_F(HashKeyTest, ASecondLineIsThePreviousKey) {
   const fs::path file = folder_ / "key";
   std::ofstream(file) << std::string(32, '1') << "\n" << std::string(32, '2') << "\n";
-  const Result<identity::KeyRing> ring = load_or_make_key_ring(file);
+  const Result<keys::KeyRing> ring = load_or_make_key_ring(file);
   ASSERT_TRUE(ring.ok()) << ring.failure().message;
   EXPECT_EQ(ring.value().current[0], 0x11);
   ASSERT_TRUE(ring.value().previous);

@@ -5,7 +5,7 @@
 
 namespace weir::server {
 
-IdentityKeeper::IdentityKeeper(const Config& config, const identity::KeyRing& keys, observe::Log& log)
+IdentityKeeper::IdentityKeeper(const Config& config, const keys::KeyRing& keys, observe::Log& log)
     : config_(config), keys_(keys), log_(log) {
   for (const std::filesystem::path& file : identity_files(config)) watches_.emplace_back(file);
 }

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "identity/caller/identity.h"
+#include "identity/identity.h"
 #include "observe/log.h"
-#include "rules/file_watch.h"
+#include "rules/read/file_watch.h"
 #include "server/config.h"
 #include "server/told_refusal.h"
 #include "weir/result.h"
@@ -24,7 +24,7 @@ namespace weir::server {
 
 class IdentityKeeper {
  public:
-  IdentityKeeper(const Config& config, const identity::KeyRing& keys, observe::Log& log);
+  IdentityKeeper(const Config& config, const keys::KeyRing& keys, observe::Log& log);
 
   // A failure here is final: there is nothing good to fall back to.
   Status load();
@@ -50,7 +50,7 @@ class IdentityKeeper {
   Status put(const Result<std::shared_ptr<const identity::Identity>>& made);
 
   const Config& config_;
-  const identity::KeyRing keys_;
+  const keys::KeyRing keys_;
   observe::Log& log_;
   std::vector<rules::FileWatch> watches_;
   ToldRefusal told_;

@@ -27,8 +27,8 @@ std::optional<identity::AddressTier> read_tier(const NamedText& entry) {
   const std::string_view text = entry.text;
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return std::nullopt;
-  const auto v4 = whole_number(text.substr(0, slash), identity::kIpv4Bits);
-  const auto v6 = whole_number(text.substr(slash + 1), identity::kIpv6Bits);
+  const auto v4 = whole_number(text.substr(0, slash), base::kIpv4Bits);
+  const auto v6 = whole_number(text.substr(slash + 1), base::kIpv6Bits);
   if (!v4 || !v6) return std::nullopt;
   return identity::AddressTier{entry.name, static_cast<int>(*v4), static_cast<int>(*v6)};
 }
@@ -80,7 +80,7 @@ std::optional<identity::JwtOptions> jwt_options(const Config& config) {
 
 }  // namespace
 
-Result<identity::IdentityOptions> identity_options(const Config& config, const identity::KeyRing& keys) {
+Result<identity::IdentityOptions> identity_options(const Config& config, const keys::KeyRing& keys) {
   identity::IdentityOptions options;
   options.trusted_proxies = config.identity_trusted_proxies;
   options.forwarding_header = forwarding_header(config);
@@ -110,8 +110,8 @@ Result<identity::IdentityOptions> identity_options(const Config& config, const i
     options.routes.push_back(std::move(*route));
   }
   options.paths.case_sensitive = config.identity_case_sensitive;
-  options.paths.trailing_slash = config.identity_trailing_slash == "strict" ? identity::TrailingSlash::strict
-                                                                            : identity::TrailingSlash::ignore;
+  options.paths.trailing_slash =
+      config.identity_trailing_slash == "strict" ? identity::TrailingSlash::strict : identity::TrailingSlash::ignore;
   options.paths.encoded_slash =
       config.identity_encoded_slash == "keep" ? identity::EncodedSlash::keep : identity::EncodedSlash::refuse;
   options.internal_networks = config.identity_internal_networks;

@@ -4,14 +4,14 @@
 #include <filesystem>
 #include <vector>
 
-#include "identity/caller/identity.h"
+#include "identity/identity.h"
 #include "server/config.h"
 #include "weir/result.h"
 
 namespace weir::server {
 
 // The failure is invalid_argument, and names the setting's place.
-Result<identity::IdentityOptions> identity_options(const Config& config, const identity::KeyRing& keys);
+Result<identity::IdentityOptions> identity_options(const Config& config, const keys::KeyRing& keys);
 
 // A failure of Identity::create, which begins with the option's name, as one of this configuration.
 Failure identity_failure(const Config& config, const Failure& failure);

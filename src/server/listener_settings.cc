@@ -15,9 +15,9 @@ constexpr std::int64_t kMaxIdleBody = 64 << 10;
 constexpr std::size_t kSpareInput = http::kMaxChunkOverhead + 4096;
 
 // What was shown is a secret, or nearly one: it is not logged.
-void log_failed_login(observe::Log& log, const frontends::FailedLogin& login) {
+void log_failed_login(observe::Log& log, const transport::FailedLogin& login) {
   std::vector<observe::Field> fields = {{"listener", login.listener},
-                                        {"kind", frontends::login_kind_name(login.kind)},
+                                        {"kind", transport::login_kind_name(login.kind)},
                                         {"address", login.address.empty() ? "unix" : login.address}};
   if (!login.cause.empty()) fields.emplace_back("cause", login.cause);
   if (login.failures > 0) fields.emplace_back("failures", login.failures);
@@ -27,8 +27,8 @@ void log_failed_login(observe::Log& log, const frontends::FailedLogin& login) {
 
 }  // namespace
 
-frontends::Limits connection_limits(const Config& config) {
-  frontends::Limits limits;
+transport::Limits connection_limits(const Config& config) {
+  transport::Limits limits;
   limits.input_bytes = static_cast<std::size_t>(config.http_header_bytes + config.http_body_bytes) + kSpareInput;
   limits.connections = static_cast<std::size_t>(config.http_max_connections);
   limits.idle_timeout = config.http_idle_timeout;
@@ -47,7 +47,7 @@ http::HttpLimits message_limits(const Config& config) {
 
 // Chunks are copied, so a body may be there twice; and large messages may use three quarters.
 std::size_t least_connection_memory(const Config& config) {
-  const frontends::Limits limits = connection_limits(config);
+  const transport::Limits limits = connection_limits(config);
   const std::size_t message =
       limits.input_bytes + static_cast<std::size_t>(config.http_body_bytes) + limits.output_bytes;
   return message + message / 3 + message / 8;
@@ -55,12 +55,12 @@ std::size_t least_connection_memory(const Config& config) {
 
 // A frame carries a client's headers, so what these may have it must have room for.
 std::uint32_t spop_frame_bytes(const Config& config) {
-  return std::max(frontends::spop::kMaxFrameBytes, static_cast<std::uint32_t>(config.http_header_bytes));
+  return std::max(spop::kMaxFrameBytes, static_cast<std::uint32_t>(config.http_header_bytes));
 }
 
-std::shared_ptr<frontends::LoginGuard> make_login_guard(std::shared_ptr<Clock> clock, observe::Log& log) {
-  return std::make_shared<frontends::LoginGuard>(
-      std::move(clock), [&log](const frontends::FailedLogin& login) { log_failed_login(log, login); });
+std::shared_ptr<transport::LoginGuard> make_login_guard(std::shared_ptr<Clock> clock, observe::Log& log) {
+  return std::make_shared<transport::LoginGuard>(
+      std::move(clock), [&log](const transport::FailedLogin& login) { log_failed_login(log, login); });
 }
 
 }  // namespace weir::server

@@ -13,7 +13,7 @@
 
 namespace weir::server {
 
-frontends::Limits connection_limits(const Config& config);
+transport::Limits connection_limits(const Config& config);
 http::HttpLimits message_limits(const Config& config);
 // The least that connection_memory must be, so that one message of the largest size fits.
 std::size_t least_connection_memory(const Config& config);
@@ -21,6 +21,6 @@ std::size_t least_connection_memory(const Config& config);
 std::uint32_t spop_frame_bytes(const Config& config);
 
 // One for all listeners; failures are logged. The log outlives it.
-std::shared_ptr<frontends::LoginGuard> make_login_guard(std::shared_ptr<Clock> clock, observe::Log& log);
+std::shared_ptr<transport::LoginGuard> make_login_guard(std::shared_ptr<Clock> clock, observe::Log& log);
 
 }  // namespace weir::server

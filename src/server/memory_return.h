@@ -21,13 +21,13 @@ class MemoryReturn {
   // Less is not worth the trouble.
   static constexpr std::size_t kLeastFreed = std::size_t{8} << 20;
 
-  explicit MemoryReturn(frontends::ConnectionMemory& memory) : memory_(memory) {}
+  explicit MemoryReturn(transport::ConnectionMemory& memory) : memory_(memory) {}
 
   // True: memory was given back.
   bool poll();
 
  private:
-  frontends::ConnectionMemory& memory_;
+  transport::ConnectionMemory& memory_;
   std::size_t peak_ = 0;  // since memory was last given back
 };
 

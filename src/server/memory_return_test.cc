@@ -5,10 +5,10 @@
 namespace weir::server {
 namespace {
 
-using Use = frontends::ConnectionMemory::Use;
+using Use = transport::ConnectionMemory::Use;
 
 TEST(MemoryReturn, GivesBackOnceAfterMuchWasFreed) {
-  frontends::ConnectionMemory memory(std::size_t{1} << 30);
+  transport::ConnectionMemory memory(std::size_t{1} << 30);
   MemoryReturn give(memory);
   EXPECT_FALSE(give.poll());
   ASSERT_TRUE(memory.take(MemoryReturn::kLeastFreed + 1000, Use::large));

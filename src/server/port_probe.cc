@@ -10,8 +10,8 @@
 
 namespace weir::server {
 
-Status probe_free(const frontends::Endpoint& endpoint) {
-  if (endpoint.kind != frontends::Endpoint::Kind::tcp || endpoint.port == 0) return success();
+Status probe_free(const transport::Endpoint& endpoint) {
+  if (endpoint.kind != transport::Endpoint::Kind::tcp || endpoint.port == 0) return success();
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;

@@ -12,6 +12,6 @@ namespace weir::server {
 
 // already_exists: somebody listens there. Endpoints that are no TCP address, or have port 0, are always free; so are
 // those that cannot be taken for another reason, which the listener itself will tell.
-Status probe_free(const frontends::Endpoint& endpoint);
+Status probe_free(const transport::Endpoint& endpoint);
 
 }  // namespace weir::server

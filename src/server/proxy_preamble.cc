@@ -2,29 +2,29 @@
 
 #include <optional>
 
-#include "identity/caller/proxy_protocol.h"
+#include "identity/proxy_protocol.h"
 
 namespace weir::server {
 namespace {
 
-using State = frontends::PreambleOutcome::State;
+using State = transport::PreambleOutcome::State;
 
 // Without the address: it may be a client's.
-frontends::PreambleOutcome refused(observe::Log& log, std::string_view cause) {
+transport::PreambleOutcome refused(observe::Log& log, std::string_view cause) {
   log.warn("proxy_protocol_refused", "a connection did not begin as a trusted proxy's does", {{"cause", cause}});
   return {};
 }
 
 }  // namespace
 
-frontends::Preamble proxy_preamble(const IdentityKeeper& keeper, observe::Log& log) {
-  return [&keeper, &log](std::string_view bytes, const frontends::Peer& peer) -> frontends::PreambleOutcome {
-    std::optional<identity::IpAddress> address;
-    if (!peer.address.empty()) address = identity::parse_ip(peer.address);
+transport::Preamble proxy_preamble(const IdentityKeeper& keeper, observe::Log& log) {
+  return [&keeper, &log](std::string_view bytes, const transport::Peer& peer) -> transport::PreambleOutcome {
+    std::optional<base::IpAddress> address;
+    if (!peer.address.empty()) address = base::parse_ip(peer.address);
     if (!keeper.current()->trusts(address)) return refused(log, "untrusted");
     const identity::ProxyHeader header = identity::parse_proxy_header(bytes);
     if (header.state == identity::ProxyHeader::State::malformed) return refused(log, "malformed");
-    frontends::PreambleOutcome outcome;
+    transport::PreambleOutcome outcome;
     if (header.state == identity::ProxyHeader::State::incomplete) {
       outcome.state = State::incomplete;
       return outcome;
@@ -32,7 +32,7 @@ frontends::Preamble proxy_preamble(const IdentityKeeper& keeper, observe::Log& l
     outcome.state = State::complete;
     outcome.length = header.length;
     if (header.source) {
-      outcome.address = identity::ip_text(*header.source);
+      outcome.address = base::ip_text(*header.source);
       outcome.port = header.source_port;
     }
     return outcome;

@@ -9,6 +9,6 @@
 namespace weir::server {
 
 // Borrows both.
-frontends::Preamble proxy_preamble(const IdentityKeeper& keeper, observe::Log& log);
+transport::Preamble proxy_preamble(const IdentityKeeper& keeper, observe::Log& log);
 
 }  // namespace weir::server

@@ -24,9 +24,9 @@ std::chrono::microseconds present_spell(const redis::StoreStats& stats, steady_c
 
 // What the engine holds in place of the store, because the store must end before the engine does. It tells the store
 // whose call it is, and the loop whose requests to leave unread for now.
-class RedisStores::Door final : public Store, public frontends::Backpressure {
+class RedisStores::Door final : public Store, public transport::Backpressure {
  public:
-  Door(std::unique_ptr<redis::RedisStore> store, const frontends::Loop& loop) : store_(std::move(store)), loop_(loop) {}
+  Door(std::unique_ptr<redis::RedisStore> store, const transport::Loop& loop) : store_(std::move(store)), loop_(loop) {}
 
   bool begin(StoreCall& call) override {
     if (store_ != nullptr) [[likely]]
@@ -46,10 +46,10 @@ class RedisStores::Door final : public Store, public frontends::Backpressure {
 
  private:
   std::unique_ptr<redis::RedisStore> store_;
-  const frontends::Loop& loop_;
+  const transport::Loop& loop_;
 };
 
-Result<std::unique_ptr<RedisStores>> RedisStores::open(frontends::Loops& loops, const redis::RedisOptions& options,
+Result<std::unique_ptr<RedisStores>> RedisStores::open(transport::Loops& loops, const redis::RedisOptions& options,
                                                        observe::Log& log) {
   std::unique_ptr<RedisStores> all(new RedisStores(log));
   for (std::size_t i = 0; i < loops.size(); ++i) {

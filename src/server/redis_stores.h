@@ -28,7 +28,7 @@ namespace weir::server {
 class RedisStores {
  public:
   // A server that is down is no failure; TLS files that cannot be used are.
-  static Result<std::unique_ptr<RedisStores>> open(frontends::Loops& loops, const redis::RedisOptions& options,
+  static Result<std::unique_ptr<RedisStores>> open(transport::Loops& loops, const redis::RedisOptions& options,
                                                    observe::Log& log);
   ~RedisStores();
   RedisStores(const RedisStores&) = delete;

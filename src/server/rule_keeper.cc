@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/rules_file.h"
+#include "rules/read/rules_file.h"
 #include "server/quickstart.h"
 
 namespace weir::server {

@@ -15,7 +15,7 @@
 
 #include "observe/log.h"
 #include "observe/rule_labels.h"
-#include "rules/file_watch.h"
+#include "rules/read/file_watch.h"
 #include "rules/rule_book.h"
 #include "server/told_refusal.h"
 #include "weir/result.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "rules/bounded_file.h"
+#include "base/bounded_file.h"
 #include "server/secrets.h"
 
 namespace weir::server {
@@ -42,7 +42,7 @@ void warn_if_short(std::string_view setting, std::string_view secret, observe::L
 // Public keys are no secret; a JWKS is one if it has a symmetric key.
 bool has_symmetric_key(const std::filesystem::path& jwks) {
   if (jwks.empty()) return false;
-  const Result<std::string> text = rules::read_bounded_file(jwks, kMaxJwks);
+  const Result<std::string> text = base::read_bounded_file(jwks, kMaxJwks);
   return text.ok() && text.value().find("\"oct\"") != std::string::npos;
 }
 

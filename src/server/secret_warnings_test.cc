@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-#include "server/log_file_test_support.h"
+#include "tests/support/log_file.h"
 
 namespace weir::server {
 namespace {

@@ -1,7 +1,7 @@
 #include "server/secrets.h"
 
-#include "identity/key_encoder.h"
-#include "rules/bounded_file.h"
+#include "base/bounded_file.h"
+#include "keys/key_encoder.h"
 #include "server/hash_key.h"
 #include "server/redis_settings.h"
 #include "server/shared_hash_key.h"
@@ -15,24 +15,24 @@ constexpr Duration kHashKeyPatience = std::chrono::seconds(3);
 
 }  // namespace
 
-Result<identity::KeyRing> choose_keys(const Config& config) {
+Result<keys::KeyRing> choose_keys(const Config& config) {
   if (!config.hash_key_file.empty()) return load_or_make_key_ring(config.hash_key_file);
   if (uses_redis(config)) {
     const Result<redis::RedisOptions> options = redis_options(config);
     if (!options.ok()) return options.failure();
-    const Result<HashKey> agreed = agree_on_hash_key(options.value(), identity::random_hash_key(), kHashKeyPatience);
+    const Result<HashKey> agreed = agree_on_hash_key(options.value(), keys::random_hash_key(), kHashKeyPatience);
     if (!agreed.ok()) return agreed.failure();
-    return identity::KeyRing{.current = agreed.value(), .previous = {}};
+    return keys::KeyRing{.current = agreed.value(), .previous = {}};
   }
   // Without the key its buckets were hashed with, a snapshot would be worthless.
   if (!config.memory_snapshot.empty()) return load_or_make_key_ring(config.memory_snapshot.string() + ".key");
-  return identity::KeyRing{.current = identity::random_hash_key(), .previous = {}};
+  return keys::KeyRing{.current = keys::random_hash_key(), .previous = {}};
 }
 
 Result<std::string> read_resp_password(const Config& config) {
   const std::filesystem::path& file = config.resp_password_file;
   if (file.empty()) return std::string();
-  Result<std::string> text = rules::read_bounded_file(file, kMaxPasswordFile);
+  Result<std::string> text = base::read_bounded_file(file, kMaxPasswordFile);
   if (!text.ok()) return Failure{text.failure().code, "resp.password_file: " + text.failure().message};
   std::string password = text.value().substr(0, text.value().find_first_of("\r\n"));
   if (password.empty()) return Failure{Code::invalid_argument, "resp.password_file: " + file.string() + " is empty"};

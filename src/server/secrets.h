@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "identity/caller/key_ring.h"
+#include "keys/key_ring.h"
 #include "server/config.h"
 #include "weir/result.h"
 
@@ -12,7 +12,7 @@ namespace weir::server {
 
 // What subjects are hashed with: from hash_key_file, else from Redis (which may have to be waited for), else from
 // beside the snapshot, else a new one.
-Result<identity::KeyRing> choose_keys(const Config& config);
+Result<keys::KeyRing> choose_keys(const Config& config);
 
 // The first line of resp.password_file; no file, no password.
 Result<std::string> read_resp_password(const Config& config);

@@ -10,8 +10,8 @@
 
 #include "engine/engine.h"
 #include "engine/rotating_limiter.h"
+#include "frontends/envoy/rls_route.h"
 #include "frontends/grpc/grpc_server.h"
-#include "frontends/grpc/rls_route.h"
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
 #include "frontends/http/status_counts.h"
@@ -67,15 +67,15 @@ std::size_t loop_count(const Config& config) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
-std::shared_ptr<stores::MemoryStore> make_memory_store(std::size_t max_bytes) {
-  return std::make_shared<stores::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
+std::shared_ptr<memory::MemoryStore> make_memory_store(std::size_t max_bytes) {
+  return std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
 }
 
 }  // namespace
 
 struct Server::Parts {
   Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to,
-        const identity::KeyRing& ring);
+        const keys::KeyRing& ring);
   ~Parts();
 
   Status make_engines();
@@ -86,7 +86,7 @@ struct Server::Parts {
   std::shared_ptr<GatewayTime> gateway_time();
   Status listen();
   Status listen_on(std::string_view name, const std::string& address,
-                   std::function<frontends::ProtocolFactory(std::size_t)> protocols);
+                   std::function<transport::ProtocolFactory(std::size_t)> protocols);
   void keep_house();
   void keep_hash_key();
   http::HealthReport health(bool with_details) const;
@@ -95,7 +95,7 @@ struct Server::Parts {
   const Config config;
   const std::shared_ptr<ProcessClock> clock;
   observe::Log& log;
-  const identity::KeyRing keys;
+  const keys::KeyRing keys;
   const TimePoint started;
   RuleKeeper rules;
   IdentityKeeper identity;
@@ -103,8 +103,8 @@ struct Server::Parts {
   ClockWatch clock_watch;
   bool with_gateway_time = false;
   GatewayTimeCounts gateway_times;
-  const std::shared_ptr<stores::MemoryStore> fallback;
-  const std::shared_ptr<stores::MemoryStore> store;  // the one in this process: with Redis, the fallback
+  const std::shared_ptr<memory::MemoryStore> fallback;
+  const std::shared_ptr<memory::MemoryStore> store;  // the one in this process: with Redis, the fallback
   SnapshotKeeper snapshot;
   std::unique_ptr<observe::Log> decision_lines;                      // null: no decision is logged
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters;  // one for each loop, like the engines
@@ -117,17 +117,17 @@ struct Server::Parts {
   std::unique_ptr<observe::Metrics> metrics;
   std::atomic<bool> draining{false};
   std::vector<std::pair<std::string, std::string>> addresses;  // of the listeners, by name, in order
-  const std::shared_ptr<frontends::LoginGuard> logins;
-  const std::shared_ptr<frontends::ConnectionMemory> memory;  // of the connections of all listeners
+  const std::shared_ptr<transport::LoginGuard> logins;
+  const std::shared_ptr<transport::ConnectionMemory> memory;  // of the connections of all listeners
   MemoryReturn memory_return;
-  std::unique_ptr<frontends::resp::RespService> resp;
-  frontends::Loops loops;              // stopped before what its handlers use goes away
+  std::unique_ptr<resp::RespService> resp;
+  transport::Loops loops;              // stopped before what its handlers use goes away
   std::unique_ptr<RedisStores> redis;  // null: the memory store; it lives on the loops
   Housekeeping housekeeping;
 };
 
 Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> process_clock, observe::Log& to,
-                     const identity::KeyRing& ring)
+                     const keys::KeyRing& ring)
     : config(settings),
       clock(std::move(process_clock)),
       log(to),
@@ -141,7 +141,7 @@ Server::Parts::Parts(const Config& settings, std::shared_ptr<ProcessClock> proce
       store(uses_redis(config) ? fallback : make_memory_store(static_cast<std::size_t>(config.memory_max_bytes))),
       snapshot(*store, uses_redis(config) ? std::filesystem::path() : config.memory_snapshot, keys, log),
       logins(make_login_guard(clock, log)),
-      memory(std::make_shared<frontends::ConnectionMemory>(static_cast<std::size_t>(config.connection_memory))),
+      memory(std::make_shared<transport::ConnectionMemory>(static_cast<std::size_t>(config.connection_memory))),
       memory_return(*memory),
       loops(loop_count(config)) {}
 
@@ -220,14 +220,14 @@ std::shared_ptr<GatewayTime> Server::Parts::gateway_time() {
 }
 
 Status Server::Parts::listen_on(std::string_view name, const std::string& address,
-                                std::function<frontends::ProtocolFactory(std::size_t)> protocols) {
+                                std::function<transport::ProtocolFactory(std::size_t)> protocols) {
   const auto failed = [&](const Failure& failure) {
     return Failure{failure.code, failure.message + " (choose another with --listen-" + std::string(name) + ")"};
   };
-  const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(address);
+  const Result<transport::Endpoint> endpoint = transport::parse_endpoint(address);
   if (!endpoint.ok()) return failed(endpoint.failure());
   if (Status free = probe_free(endpoint.value()); !free.ok()) return failed(free.failure());
-  frontends::ListenOptions options;
+  transport::ListenOptions options;
   options.endpoint = endpoint.value();
   options.limits = connection_limits(config);
   options.protocols = std::move(protocols);
@@ -240,7 +240,7 @@ Status Server::Parts::listen_on(std::string_view name, const std::string& addres
   if (std::find(proxied.begin(), proxied.end(), name) != proxied.end()) {
     options.preamble = proxy_preamble(identity, log);
   }
-  const Result<frontends::Endpoint> bound = loops.listen(options);
+  const Result<transport::Endpoint> bound = loops.listen(options);
   if (!bound.ok()) return failed(bound.failure());
   addresses.emplace_back(name, bound.value().text());
   return success();
@@ -258,8 +258,8 @@ Status Server::Parts::listen() {
     api.callers = std::make_shared<GatewayCallers>(identity, *clock, log, times);
     api.times = times;
     const std::shared_ptr<http::Router> router = http::make_api_router(limiter(loop), api);
-    grpc::add_rls_route(*router, limiter(loop), rls_options(config, *engines[loop], incoming_engine(loop)),
-                        api.check_body_bytes, times);
+    envoy::add_rls_route(*router, limiter(loop), rls_options(config, *engines[loop], incoming_engine(loop)),
+                         api.check_body_bytes, times);
     return http::http_protocols(router, message_limits(config), clock, statuses[loop]);
   };
 
@@ -274,21 +274,21 @@ Status Server::Parts::listen() {
 
   const Result<std::string> password = read_resp_password(config);
   if (!password.ok()) return password.failure();
-  resp = std::make_unique<frontends::resp::RespService>(frontends::resp::RespOptions{.password = password.value(),
-                                                                                     .user = "default",
-                                                                                     .version = std::string(kVersion),
-                                                                                     .listener = "resp",
-                                                                                     .logins = logins});
-  const auto redis_protocol = [this](std::size_t loop) -> frontends::ProtocolFactory {
-    return [this, loop](frontends::Link& link) { return resp->serve(link, limiter(loop)); };
+  resp = std::make_unique<resp::RespService>(resp::RespOptions{.password = password.value(),
+                                                               .user = "default",
+                                                               .version = std::string(kVersion),
+                                                               .listener = "resp",
+                                                               .logins = logins});
+  const auto redis_protocol = [this](std::size_t loop) -> transport::ProtocolFactory {
+    return [this, loop](transport::Link& link) { return resp->serve(link, limiter(loop)); };
   };
 
-  const auto spop = [this](std::size_t loop) -> frontends::ProtocolFactory {
-    frontends::spop::SpopOptions options;
+  const auto spop = [this](std::size_t loop) -> transport::ProtocolFactory {
+    spop::SpopOptions options;
     options.clients = std::make_shared<GatewayCallers>(identity, *clock, log, gateway_time());
     options.max_frame_bytes = spop_frame_bytes(config);
-    return [this, loop, options](frontends::Link& link) {
-      return std::make_unique<frontends::spop::SpopProtocol>(link, limiter(loop), options);
+    return [this, loop, options](transport::Link& link) {
+      return std::make_unique<spop::SpopProtocol>(link, limiter(loop), options);
     };
   };
   const auto admin = [this](std::size_t) {
@@ -383,7 +383,7 @@ observe::Facts Server::Parts::facts() const {
   facts.rules_last_success = rules.book()->last_success();
   facts.rules_current = rules.book()->last_error().empty();
   facts.rules_loaded = rules.book()->current()->rules().size();
-  const stores::MemoryStats stats = store->stats();
+  const memory::MemoryStats stats = store->stats();
   facts.store_name = redis == nullptr ? store->name() : "fallback";
   facts.store_keys = stats.keys;
   facts.store_bytes = stats.bytes;
@@ -415,10 +415,10 @@ observe::Facts Server::Parts::facts() const {
                            {"unauthenticated", identity.refused(Kind::unauthenticated)},
                            {"revoked_key", identity.refused(Kind::blocked)}};
   facts.identity_current = identity.last_error().empty();
-  for (const frontends::LoginGuard::Count& each : logins->counts()) {
+  for (const transport::LoginGuard::Count& each : logins->counts()) {
     facts.failed_logins.push_back({each.listener, each.kind, each.count});
   }
-  const frontends::Counters connections = loops.total();
+  const transport::Counters connections = loops.total();
   facts.connections_open = connections.open;
   facts.connections_accepted = connections.accepted;
   facts.connections_refused = connections.refused;
@@ -439,7 +439,7 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_ptr<ProcessClock> clock,
                                               observe::Log& log) {
-  const Result<identity::KeyRing> keys = choose_keys(config);
+  const Result<keys::KeyRing> keys = choose_keys(config);
   if (!keys.ok()) return keys.failure();
   auto parts = std::make_unique<Parts>(config, std::move(clock), log, keys.value());
   if (Status made = parts->make_engines(); !made.ok()) return made.failure();

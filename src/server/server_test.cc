@@ -12,8 +12,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "server/log_file_test_support.h"
 #include "server/version.h"
+#include "tests/support/log_file.h"
 
 namespace weir::server {
 namespace {

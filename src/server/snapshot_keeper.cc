@@ -3,16 +3,16 @@
 #include <cstring>
 #include <utility>
 
-#include "identity/key_encoder.h"
+#include "keys/key_encoder.h"
 
 namespace weir::server {
 namespace {
 
 constexpr Duration kUsualDifference = std::chrono::seconds(1);
 
-stores::SnapshotKeyId key_id_of(const HashKey& key) {
-  const BucketKey fingerprint = identity::KeyEncoder(key).fingerprint();
-  stores::SnapshotKeyId id{};
+memory::SnapshotKeyId key_id_of(const HashKey& key) {
+  const BucketKey fingerprint = keys::KeyEncoder(key).fingerprint();
+  memory::SnapshotKeyId id{};
   static_assert(sizeof fingerprint.high + sizeof fingerprint.low == sizeof id);
   std::memcpy(id.data(), &fingerprint.high, sizeof fingerprint.high);
   std::memcpy(id.data() + sizeof fingerprint.high, &fingerprint.low, sizeof fingerprint.low);
@@ -21,7 +21,7 @@ stores::SnapshotKeyId key_id_of(const HashKey& key) {
 
 }  // namespace
 
-SnapshotKeeper::SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const identity::KeyRing& keys,
+SnapshotKeeper::SnapshotKeeper(memory::MemoryStore& store, std::filesystem::path path, const keys::KeyRing& keys,
                                observe::Log& log)
     : store_(store),
       path_(std::move(path)),
@@ -31,9 +31,9 @@ SnapshotKeeper::SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path
 
 Status SnapshotKeeper::load(TimePoint now) {
   if (path_.empty()) return success();
-  Result<stores::LoadReport> report = stores::load_snapshot(store_, path_, key_id_, now);
+  Result<memory::LoadReport> report = memory::load_snapshot(store_, path_, key_id_, now);
   if (!report.ok() && report.failure().code == Code::failed_precondition && previous_key_id_) {
-    report = stores::load_snapshot(store_, path_, *previous_key_id_, now);
+    report = memory::load_snapshot(store_, path_, *previous_key_id_, now);
   }
   if (!report.ok() && report.failure().code == Code::invalid_argument) {
     return Failure{Code::invalid_argument, "memory.snapshot: " + report.failure().message};
@@ -54,7 +54,7 @@ Status SnapshotKeeper::load(TimePoint now) {
 }
 
 // Restarts on a clock that is a little behind are usual: it may just have been set.
-void SnapshotKeeper::tell_if_ahead(const stores::LoadReport& report) {
+void SnapshotKeeper::tell_if_ahead(const memory::LoadReport& report) {
   if (report.farthest_ahead < kUsualDifference) return;
   log_.warn(
       "snapshot_from_future",
@@ -66,7 +66,7 @@ void SnapshotKeeper::tell_if_ahead(const stores::LoadReport& report) {
 
 void SnapshotKeeper::save() {
   if (path_.empty()) return;
-  const Status status = stores::save_snapshot(store_, path_, key_id_);
+  const Status status = memory::save_snapshot(store_, path_, key_id_);
   if (status.ok()) {
     saved_.fetch_add(1, std::memory_order_relaxed);
     log_.debug("snapshot_saved", "buckets saved", {{"path", path_.string()}});

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "identity/caller/key_ring.h"
+#include "keys/key_ring.h"
 #include "observe/log.h"
 #include "stores/memory/snapshot.h"
 #include "weir/limiter.h"
@@ -20,8 +20,7 @@ class SnapshotKeeper {
  public:
   // An empty path: nothing is kept, and load() and save() do nothing.
   // A snapshot written under the previous key is loaded too; what is saved is the current one's.
-  SnapshotKeeper(stores::MemoryStore& store, std::filesystem::path path, const identity::KeyRing& keys,
-                 observe::Log& log);
+  SnapshotKeeper(memory::MemoryStore& store, std::filesystem::path path, const keys::KeyRing& keys, observe::Log& log);
 
   // Before the store is in use. What was written under a clock ahead of `now` is moved back, and the log warns.
   // Failure: the path names something that a snapshot can neither be read from nor saved to.
@@ -32,12 +31,12 @@ class SnapshotKeeper {
   std::uint64_t failed() const { return failed_.load(std::memory_order_relaxed); }
 
  private:
-  void tell_if_ahead(const stores::LoadReport& report);
+  void tell_if_ahead(const memory::LoadReport& report);
 
-  stores::MemoryStore& store_;
+  memory::MemoryStore& store_;
   const std::filesystem::path path_;
-  const stores::SnapshotKeyId key_id_;
-  const std::optional<stores::SnapshotKeyId> previous_key_id_;
+  const memory::SnapshotKeyId key_id_;
+  const std::optional<memory::SnapshotKeyId> previous_key_id_;
   observe::Log& log_;
   std::atomic<std::uint64_t> saved_{0};
   std::atomic<std::uint64_t> failed_{0};

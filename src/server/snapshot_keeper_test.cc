@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "server/log_file_test_support.h"
 #include "tests/contract/calls.h"
+#include "tests/support/log_file.h"
 
 namespace weir::server {
 namespace {
@@ -30,7 +30,7 @@ class SnapshotKeeperTest : public testing::Test {
 
   // Three buckets of one window, used at `when`, saved, and loaded now.
   void restart_after_use_at(TimePoint when) {
-    stores::MemoryStore before;
+    memory::MemoryStore before;
     for (std::uint64_t i = 0; i < 3; ++i) ask(before, Action::take, when, charge_of(spread_key(i), allowance_, 5));
     SnapshotKeeper(before, folder_ / "snapshot", keys_, log_.log()).save();
     SnapshotKeeper after(store_, folder_ / "snapshot", keys_, log_.log());
@@ -38,10 +38,10 @@ class SnapshotKeeperTest : public testing::Test {
   }
 
   const Allowance allowance_ = allowance_of(Algorithm::sliding_log, 5, std::chrono::minutes(10));
-  const identity::KeyRing keys_;
+  const keys::KeyRing keys_;
   ManualClock clock_;
   LogFile log_{clock_};
-  stores::MemoryStore store_;
+  memory::MemoryStore store_;
   std::filesystem::path folder_;
 };
 

@@ -20,8 +20,8 @@ Status check_names(std::string_view field, const std::vector<std::string>& names
   return success();
 }
 
-frontends::TlsOptions options_for(const Config& config, std::string_view listener) {
-  frontends::TlsOptions options;
+transport::TlsOptions options_for(const Config& config, std::string_view listener) {
+  transport::TlsOptions options;
   options.certificate_chain = config.tls_cert;
   options.private_key = config.tls_key;
   if (contains(config.tls_client_listeners, listener)) options.client_ca = config.tls_client_ca;
@@ -47,14 +47,14 @@ Status check_tls_settings(const Config& config) {
 Status TlsKeeper::open(const Config& config) {
   if (config.tls_cert.empty()) return success();
   for (const std::string& listener : config.tls_listeners) {
-    Result<std::shared_ptr<frontends::TlsContext>> made = frontends::TlsContext::create(options_for(config, listener));
+    Result<std::shared_ptr<transport::TlsContext>> made = transport::TlsContext::create(options_for(config, listener));
     if (!made.ok()) return Failure{made.failure().code, "tls: " + made.failure().message};
     contexts_[listener] = std::move(made).value();
   }
   return success();
 }
 
-std::shared_ptr<const frontends::TlsContext> TlsKeeper::context_for(std::string_view listener) const {
+std::shared_ptr<const transport::TlsContext> TlsKeeper::context_for(std::string_view listener) const {
   const auto found = contexts_.find(listener);
   return found == contexts_.end() ? nullptr : found->second;
 }

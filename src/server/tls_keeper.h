@@ -23,12 +23,12 @@ class TlsKeeper {
   // Without tls.cert no listener speaks TLS.
   Status open(const Config& config);
   // Null: plain. gRPC's offers HTTP/2 only, the others' no ALPN.
-  std::shared_ptr<const frontends::TlsContext> context_for(std::string_view listener) const;
+  std::shared_ptr<const transport::TlsContext> context_for(std::string_view listener) const;
   Status reload();
 
  private:
   observe::Log& log_;
-  std::map<std::string, std::shared_ptr<frontends::TlsContext>, std::less<>> contexts_;  // by listener
+  std::map<std::string, std::shared_ptr<transport::TlsContext>, std::less<>> contexts_;  // by listener
 };
 
 // What is wrong with the tls settings themselves, as "tls.key: …".

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "rules/bounded_file.h"
+#include "base/bounded_file.h"
 
 namespace weir::server {
 namespace {
@@ -31,7 +31,7 @@ std::uint64_t hash_of_contents(std::span<const std::filesystem::path> files) {
   constexpr std::uint64_t kSpread = 0x9E3779B97F4A7C15;
   std::uint64_t sum = files.size();
   for (const std::filesystem::path& file : files) {
-    const Result<std::string> text = rules::read_bounded_file(file, kMaxHashedBytes);
+    const Result<std::string> text = base::read_bounded_file(file, kMaxHashedBytes);
     const std::string_view seen = text.ok() ? std::string_view(text.value()) : text.failure().message;
     sum = (sum ^ std::hash<std::string_view>{}(seen)) * kSpread;
   }

@@ -9,7 +9,7 @@ class RunningMemoryStore final : public RunningStore {
   void answer(StoreCall& call) override { ASSERT_TRUE(store_.begin(call)); }
 
  private:
-  stores::MemoryStore store_;
+  memory::MemoryStore store_;
 };
 
 const StoreFactory kMemory{"memory", [] { return std::make_unique<RunningMemoryStore>(); }};

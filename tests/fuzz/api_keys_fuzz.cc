@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "identity/caller/api_keys.h"
-#include "identity/caller/key_ring.h"
-#include "identity/caller/text_file.h"
+#include "base/text_file.h"
+#include "identity/api_keys.h"
+#include "keys/key_ring.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/memory_file.h"
 
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ring.previous.emplace().fill(1);
   const Result<ApiKeys> keys = ApiKeys::load(ring, file.path());
   if (!keys.ok()) return 0;
-  for (const std::string_view line : content_lines(text)) fuzz::expect(keys.value().is_revoked(line));
+  for (const std::string_view line : base::content_lines(text)) fuzz::expect(keys.value().is_revoked(line));
   fuzz::expect(!keys.value().is_revoked("a key that the fuzzer would have to guess \x01\x02 5d41402abc4b2a76"));
   return 0;
 }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "identity/caller/identity.h"
-#include "identity/caller/server_models_test_support.h"
+#include "identity/identity.h"
 #include "tests/fuzz/expect.h"
+#include "tests/support/server_models.h"
 
 namespace {
 
@@ -29,7 +29,7 @@ const Identity& identity() {
 std::optional<std::string> ask(const std::vector<HeaderField>& headers, std::string_view target,
                                const char* attribute) {
   CallerAttributes caller;
-  const Inbound inbound{"GET", target, headers, parse_ip("203.0.113.9")};
+  const Inbound inbound{"GET", target, headers, base::parse_ip("203.0.113.9")};
   if (identity().identify(inbound, weir::TimePoint{}, caller)) {
     weir::fuzz::expect(caller.attributes().empty());
     return std::nullopt;
@@ -78,7 +78,7 @@ void read_header(const std::string& text) {
   if (!client) return;
   for (const HeaderField& header : headers) {
     const bool is_it = lowered(header.name) == "x-client" || lowered(header.name) == "x_client";
-    weir::fuzz::expect(!is_it || trimmed(header.value) == *client);
+    weir::fuzz::expect(!is_it || base::trimmed(header.value) == *client);
   }
 }
 

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "rules/rule_names.h"
-#include "rules/rule_set.h"
-#include "rules/rules_file.h"
-#include "rules/rules_format.h"
-#include "rules/rules_text.h"
+#include "rules/compile/rule_names.h"
+#include "rules/compile/rule_set.h"
+#include "rules/read/rules_file.h"
+#include "rules/read/rules_format.h"
+#include "rules/read/rules_text.h"
 #include "tests/fuzz/expect.h"
 #include "tests/fuzz/memory_file.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "identity/caller/client_address.h"
-#include "identity/caller/route_path.h"
+#include "identity/client_address.h"
+#include "identity/route_path.h"
 
 namespace {
 
@@ -15,8 +15,8 @@ using namespace weir::identity;
 const std::vector<std::string> kTrusted = {"10.0.0.0/8"};
 
 void check(ForwardingHeader header, const std::string& bytes, const std::string& appended) {
-  static const IpAddress proxy = parse_ip("10.0.0.1").value();
-  static const IpAddress stranger = parse_ip("203.0.113.9").value();
+  static const base::IpAddress proxy = base::parse_ip("10.0.0.1").value();
+  static const base::IpAddress stranger = base::parse_ip("203.0.113.9").value();
   const ClientAddress addresses = ClientAddress::create(kTrusted, header).value();
   const std::vector<std::string_view> lines = {bytes};
   if (addresses.resolve(stranger, lines) != stranger) std::abort();

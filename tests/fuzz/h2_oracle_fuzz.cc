@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "frontends/http2/session_script.h"
 #include "tests/fuzz/expect.h"
+#include "tests/support/session_script.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "frontends/grpc/grpc_server.h"
-#include "frontends/grpc/toy_link.h"
+#include "tests/support/toy_link.h"
 
 namespace {
 

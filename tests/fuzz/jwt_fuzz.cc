@@ -9,8 +9,8 @@
 #include <fstream>
 #include <string>
 
-#include "identity/caller/jwt.h"
-#include "identity/caller/jwt_keys.h"
+#include "identity/jwt.h"
+#include "identity/jwt_keys.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "identity/caller/proxy_protocol.h"
+#include "identity/proxy_protocol.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weir::identity;

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "frontends/resp/resp_protocol.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/recording_link.h"
 
 namespace {
 
-using namespace weir::frontends;
+using namespace weir::transport;
 
 std::string run(weir::Limiter& limiter, const resp::RespOptions& options, std::string_view bytes, std::size_t step) {
   RecordingLink link;

@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <string_view>
 
-#include "frontends/grpc/rls.h"
-#include "frontends/grpc/rls_json.h"
+#include "frontends/envoy/rls.h"
+#include "frontends/envoy/rls_json.h"
 #include "tests/fuzz/expect.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  static weir::grpc::RlsJsonReader reader;  // reused, as a loop does
-  static weir::grpc::RlsRequest request;
+  static weir::envoy::RlsJsonReader reader;  // reused, as a loop does
+  static weir::envoy::RlsRequest request;
   const weir::Status read = reader.read(text, request);
   if (!read.ok()) {
     weir::fuzz::expect(!read.failure().message.empty());

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "identity/caller/ascii.h"
-#include "identity/caller/route_path.h"
-#include "identity/caller/route_table.h"
+#include "base/ascii.h"
+#include "identity/route_path.h"
+#include "identity/route_table.h"
 #include "tests/fuzz/expect.h"
 
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "rules/rule_names.h"
-#include "rules/rule_set.h"
-#include "rules/rules_file.h"
+#include "rules/compile/rule_names.h"
+#include "rules/compile/rule_set.h"
+#include "rules/read/rules_file.h"
 #include "tests/fuzz/expect.h"
 
 namespace {

@@ -18,7 +18,7 @@
 namespace {
 
 using namespace weir;
-using namespace weir::stores;
+using namespace weir::memory;
 using fuzz::expect;
 
 constexpr SnapshotKeyId kKeyId = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "frontends/spop/spop_protocol.h"
-#include "identity/caller/identity.h"
-#include "tests/resp/recording_link.h"
+#include "identity/identity.h"
+#include "tests/support/recording_link.h"
 
 namespace {
 
-using namespace weir::frontends;
+using namespace weir::transport;
 
 std::string greeting() {
   std::string out;
@@ -45,14 +45,13 @@ class FuzzedClients final : public spop::ClientReader {
     static const auto identity = make_identity();
     const std::vector<weir::identity::HeaderField> headers = copy(request.headers);
     const std::vector<weir::identity::HeaderField> fields = copy(request.gateway_fields);
-    weir::identity::Inbound inbound{request.method, request.uri, headers, weir::identity::parse_ip(request.src)};
+    weir::identity::Inbound inbound{request.method, request.uri, headers, weir::base::parse_ip(request.src)};
     inbound.scheme = request.scheme;
     inbound.gateway_fields = fields;
     if (!inbound.peer) return weir::http::CallerRefusal{400, "src"};
     if (identity->identify(inbound, weir::TimePoint{}, attributes_)) return weir::http::CallerRefusal{400, "refused"};
     const int bits = inbound.peer->is_v4() ? 32 : 64;
-    if (attributes_.find("ip") != weir::identity::ip_text(weir::identity::network_of(*inbound.peer, bits)))
-      std::abort();
+    if (attributes_.find("ip") != weir::base::ip_text(weir::base::network_of(*inbound.peer, bits))) std::abort();
     const weir::identity::Field said = weir::identity::find_header(fields, "x-tenant");
     if (attributes_.find("tenant").value_or("") != said.value) std::abort();
     caller.attributes = attributes_.attributes();

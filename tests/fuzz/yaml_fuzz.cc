@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <string>
 
-#include "rules/utf8.h"
-#include "rules/yaml_events_test_support.h"
+#include "base/utf8.h"
 #include "tests/fuzz/expect.h"
+#include "tests/support/yaml_events.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weir;
   const std::string text(reinterpret_cast<const char*>(data), size);
-  if (rules::valid_text_prefix(text) != text.size()) return 0;  // refused before anything reads it
+  if (base::valid_text_prefix(text) != text.size()) return 0;  // refused before anything reads it
   const auto events = rules::plain_events(text);
   if (events) fuzz::expect(events == rules::yaml_cpp_events(text));
   return 0;

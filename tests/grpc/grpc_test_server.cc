@@ -18,13 +18,13 @@ int main(int argc, char** argv) {
     std::cerr << limiter.failure().message << '\n';
     return 1;
   }
-  auto endpoint = weir::frontends::parse_endpoint(std::string("127.0.0.1:") + (argc > 2 ? argv[2] : "0"));
+  auto endpoint = weir::transport::parse_endpoint(std::string("127.0.0.1:") + (argc > 2 ? argv[2] : "0"));
   if (!endpoint.ok()) {
     std::cerr << endpoint.failure().message << '\n';
     return 1;
   }
-  weir::frontends::Loops loops(1);
-  weir::frontends::ListenOptions listen;
+  weir::transport::Loops loops(1);
+  weir::transport::ListenOptions listen;
   listen.endpoint = endpoint.value();
   listen.protocols = [&](std::size_t) { return weir::grpc::grpc_protocols(*limiter.value(), {}); };
   const auto bound = loops.listen(listen);

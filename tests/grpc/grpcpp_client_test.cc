@@ -53,10 +53,10 @@ std::string text_of(const std::filesystem::path& path) {
 // Two loops, so that connections land on either.
 class Server {
  public:
-  explicit Server(weir::frontends::ListenOptions listen = {}) {
+  explicit Server(weir::transport::ListenOptions listen = {}) {
     listen.protocols = [this](std::size_t) { return weir::grpc::grpc_protocols(*limiter_, {}); };
-    if (listen.endpoint.kind == weir::frontends::Endpoint::Kind::off) {
-      listen.endpoint = weir::frontends::parse_endpoint("127.0.0.1:0").value();
+    if (listen.endpoint.kind == weir::transport::Endpoint::Kind::off) {
+      listen.endpoint = weir::transport::parse_endpoint("127.0.0.1:0").value();
     }
     const auto bound = loops_.listen(listen);
     EXPECT_TRUE(bound.ok()) << bound.failure().message;
@@ -64,11 +64,11 @@ class Server {
     loops_.start();
   }
   const std::string& address() const { return address_; }
-  weir::frontends::Loops& loops() { return loops_; }
+  weir::transport::Loops& loops() { return loops_; }
 
  private:
   std::unique_ptr<weir::Limiter> limiter_ = weir::Limiter::create(some_rules()).value();
-  weir::frontends::Loops loops_{2};
+  weir::transport::Loops loops_{2};
   std::string address_;
 };
 
@@ -117,8 +117,8 @@ TEST(GrpcppClient, CountsEveryCallOfManyThreadsOnce) {
 TEST(GrpcppClient, ReachesUnixSockets) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("weir-grpc-" + std::to_string(getpid()) + ".sock");
-  weir::frontends::ListenOptions listen;
-  listen.endpoint = weir::frontends::parse_endpoint("unix:" + path.string()).value();
+  weir::transport::ListenOptions listen;
+  listen.endpoint = weir::transport::parse_endpoint("unix:" + path.string()).value();
   Server server(listen);
   const auto stub = ::weir::v1::Limiter::NewStub(plain("unix:" + path.string()));
   ::weir::v1::CheckRequest request;
@@ -141,10 +141,10 @@ TEST(GrpcppClient, SpeaksTlsWithAlpn) {
       (folder / "key.pem").string() + " -out " + (folder / "cert.pem").string() +
       " -subj /CN=localhost -addext subjectAltName=DNS:localhost 2>/dev/null";
   ASSERT_EQ(std::system(make.c_str()), 0);
-  const auto tls = weir::frontends::TlsContext::create(
+  const auto tls = weir::transport::TlsContext::create(
       {.certificate_chain = folder / "cert.pem", .private_key = folder / "key.pem", .client_ca = {}, .alpn = {"h2"}});
   ASSERT_TRUE(tls.ok()) << tls.failure().message;
-  weir::frontends::ListenOptions listen;
+  weir::transport::ListenOptions listen;
   listen.tls = tls.value();
   Server server(listen);
   ::grpc::SslCredentialsOptions credentials;

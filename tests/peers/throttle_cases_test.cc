@@ -8,7 +8,7 @@
 
 #include "frontends/resp/resp_protocol.h"
 #include "tests/peers/peer_bucket.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/recording_link.h"
 
 namespace weir::peers {
 namespace {
@@ -19,7 +19,7 @@ class ThrottleCases : public testing::Test {
     LimiterOptions options;
     options.clock = clock_;
     limiter_ = Limiter::create({}, options).value();
-    protocol_ = std::make_unique<frontends::resp::RespProtocol>(link_, *limiter_, options_, 1);
+    protocol_ = std::make_unique<resp::RespProtocol>(link_, *limiter_, options_, 1);
   }
 
   std::string bytes(const std::string& command) {
@@ -58,9 +58,9 @@ class ThrottleCases : public testing::Test {
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
   TimePoint start_ = clock_->now();
   std::unique_ptr<Limiter> limiter_;
-  frontends::resp::RespOptions options_;
-  frontends::RecordingLink link_;
-  std::unique_ptr<frontends::resp::RespProtocol> protocol_;
+  resp::RespOptions options_;
+  transport::RecordingLink link_;
+  std::unique_ptr<resp::RespProtocol> protocol_;
 };
 
 using PeerRedisCell = ThrottleCases;

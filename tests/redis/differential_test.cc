@@ -105,7 +105,7 @@ TEST_P(Differential, MemoryAndRedisAnswerAlike) {
   for (std::uint64_t seed = first_seed; seed < first_seed + 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Dice dice(seed);
-    stores::MemoryStore memory;
+    memory::MemoryStore memory;
     const std::int64_t buckets = dice.pick({2, 3, 10, 100});
     // Limits change in the middle of a sequence; now and then the algorithm does.
     std::deque<Allowance> allowances;

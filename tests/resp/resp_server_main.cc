@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   const std::string rules = argc > 2 ? argv[2] : "";
   Result<std::unique_ptr<Limiter>> limiter = rules.empty() ? Limiter::create({}) : Limiter::open(rules);
   if (!limiter.ok()) return std::fprintf(stderr, "%s\n", limiter.failure().message.c_str()), 1;
-  const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(argv[1]);
+  const Result<transport::Endpoint> endpoint = transport::parse_endpoint(argv[1]);
   if (!endpoint.ok()) return std::fprintf(stderr, "%s\n", endpoint.failure().message.c_str()), 2;
 
   sigset_t signals;
@@ -24,17 +24,17 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  frontends::resp::RespOptions options;
+  resp::RespOptions options;
   options.password = argc > 3 ? argv[3] : "";
   options.version = "test";
-  frontends::resp::RespService service(options);
-  frontends::Loops loops(1);
-  frontends::ListenOptions listen;
+  resp::RespService service(options);
+  transport::Loops loops(1);
+  transport::ListenOptions listen;
   listen.endpoint = endpoint.value();
-  listen.protocols = [&](std::size_t) -> frontends::ProtocolFactory {
-    return [&](frontends::Link& link) { return service.serve(link, *limiter.value()); };
+  listen.protocols = [&](std::size_t) -> transport::ProtocolFactory {
+    return [&](transport::Link& link) { return service.serve(link, *limiter.value()); };
   };
-  const Result<frontends::Endpoint> bound = loops.listen(listen);
+  const Result<transport::Endpoint> bound = loops.listen(listen);
   if (!bound.ok()) return std::fprintf(stderr, "%s\n", bound.failure().message.c_str()), 1;
   loops.start();
   std::printf("%s\n", bound.value().text().c_str());

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "usage: %s address:port rules.yaml\n", argv[0]), 2;
   Result<std::unique_ptr<Limiter>> limiter = Limiter::open(argv[2]);
   if (!limiter.ok()) return std::fprintf(stderr, "%s\n", limiter.failure().message.c_str()), 1;
-  const Result<frontends::Endpoint> endpoint = frontends::parse_endpoint(argv[1]);
+  const Result<transport::Endpoint> endpoint = transport::parse_endpoint(argv[1]);
   if (!endpoint.ok()) return std::fprintf(stderr, "%s\n", endpoint.failure().message.c_str()), 2;
 
   sigset_t signals;
@@ -22,14 +22,13 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  frontends::Loops loops(1);
-  frontends::ListenOptions listen;
+  transport::Loops loops(1);
+  transport::ListenOptions listen;
   listen.endpoint = endpoint.value();
-  listen.protocols = [&](std::size_t) -> frontends::ProtocolFactory {
-    return
-        [&](frontends::Link& link) { return std::make_unique<frontends::spop::SpopProtocol>(link, *limiter.value()); };
+  listen.protocols = [&](std::size_t) -> transport::ProtocolFactory {
+    return [&](transport::Link& link) { return std::make_unique<spop::SpopProtocol>(link, *limiter.value()); };
   };
-  const Result<frontends::Endpoint> bound = loops.listen(listen);
+  const Result<transport::Endpoint> bound = loops.listen(listen);
   if (!bound.ok()) return std::fprintf(stderr, "%s\n", bound.failure().message.c_str()), 1;
   loops.start();
   std::printf("%s\n", bound.value().text().c_str());

@@ -27,7 +27,7 @@ void empty(std::string& text) {
 
 }  // namespace
 
-PendingCall::PendingCall(std::shared_ptr<frontends::Link> link, Call& call)
+PendingCall::PendingCall(std::shared_ptr<transport::Link> link, Call& call)
     : link_(std::move(link)), call_(&call), serial_(call.serial_) {}
 
 void PendingCall::complete(std::function<void(Call&)> answer) const {
@@ -122,7 +122,7 @@ void Call::send_rest() {
 }
 
 TimePoint Call::ingress() const {
-  frontends::IngressTime* const times = connection_.services_->times();
+  transport::IngressTime* const times = connection_.services_->times();
   if (times == nullptr) return {};
   return times->read(head_.ingress_count, {head_.ingress.data(), head_.ingress_size}, connection_.link_.peer());
 }

@@ -49,7 +49,7 @@ struct Method {
 // A call to be answered later, from any thread.
 class PendingCall {
  public:
-  PendingCall(std::shared_ptr<frontends::Link> link, Call& call);
+  PendingCall(std::shared_ptr<transport::Link> link, Call& call);
 
   // Runs `answer` on the call's loop, unless the call is over by then. Copies share the call.
   void complete(std::function<void(Call&)> answer) const;
@@ -57,7 +57,7 @@ class PendingCall {
  private:
   void run(const std::function<void(Call&)>& answer) const;
 
-  std::shared_ptr<frontends::Link> link_;  // keeps the connection, and so the call's memory
+  std::shared_ptr<transport::Link> link_;  // keeps the connection, and so the call's memory
   Call* call_;
   std::uint64_t serial_;
 };

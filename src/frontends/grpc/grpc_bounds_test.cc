@@ -1,10 +1,10 @@
 // What slow and hostile clients may take of a connection, over raw HTTP/2 frames (faults 21 to 23).
 #include <map>
 
-#include "frontends/grpc/grpc_connection.h"
 #include "frontends/grpc/grpc_protocol.h"
 #include "frontends/grpc/rls_service.h"
 #include "frontends/http2/framed_session.h"
+#include "tests/support/grpc_connection.h"
 
 namespace weir::grpc {
 namespace {

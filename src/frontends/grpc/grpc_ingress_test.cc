@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontends/grpc/grpc_connection.h"
 #include "frontends/grpc/rls_service.h"
-#include "frontends/transport/ingress_time_test_support.h"
+#include "tests/support/grpc_connection.h"
+#include "tests/support/ingress_time.h"
 #include "weir/v1/limiter.pb.h"
 
 namespace weir::grpc {
@@ -30,7 +30,7 @@ class GrpcIngressTest : public GrpcConnection {
     return all;
   }
 
-  std::shared_ptr<frontends::ToyIngressTime> times = std::make_shared<frontends::ToyIngressTime>();
+  std::shared_ptr<transport::ToyIngressTime> times = std::make_shared<transport::ToyIngressTime>();
 };
 
 TEST_F(GrpcIngressTest, ReachesTheLimiterFromEveryMethod) {
@@ -51,12 +51,12 @@ TEST_F(GrpcIngressTest, ReachesTheLimiterFromEveryMethod) {
 
 TEST_F(GrpcIngressTest, ReachesALimitThatCameWithTheDescriptorAndSeveralAtOnce) {
   H2Peer& peer = connect();
-  envoy::service::ratelimit::v3::RateLimitRequest request;
+  ::envoy::service::ratelimit::v3::RateLimitRequest request;
   ASSERT_TRUE(request.ParseFromString(some_request()));
   *request.add_descriptors() = request.descriptors(0);
   call(peer, 1, RlsService::kShouldRateLimit, request.SerializeAsString(), {"75"});
   request.mutable_descriptors(1)->mutable_limit()->set_requests_per_unit(5);
-  request.mutable_descriptors(1)->mutable_limit()->set_unit(envoy::type::v3::MINUTE);
+  request.mutable_descriptors(1)->mutable_limit()->set_unit(::envoy::type::v3::MINUTE);
   call(peer, 3, RlsService::kShouldRateLimit, request.SerializeAsString(), {"76"});
   EXPECT_THAT(times_asked(), ElementsAre(75, 75, 76, 76));
 }

@@ -35,7 +35,7 @@ const Method* ServiceTable::find(std::string_view path) const {
   return nullptr;
 }
 
-GrpcProtocol::GrpcProtocol(frontends::Link& link, std::shared_ptr<const ServiceTable> services)
+GrpcProtocol::GrpcProtocol(transport::Link& link, std::shared_ptr<const ServiceTable> services)
     : link_(link),
       services_(std::move(services)),
       session_(http2::make_session(*this, services_->limits().http2, http2::FloodGuard(services_->shared_clock()))) {}

@@ -36,21 +36,21 @@ class ServiceTable {
   const std::shared_ptr<Clock>& shared_clock() const { return clock_; }
   const GrpcLimits& limits() const { return limits_; }
   // Null: gateways tell no time.
-  frontends::IngressTime* times() const { return times_.get(); }
+  transport::IngressTime* times() const { return times_.get(); }
 
  protected:
   // The most used first. The service must live as long as the table.
   void add(const Method& method) { methods_.push_back(method); }
-  void set_times(std::shared_ptr<frontends::IngressTime> times) { times_ = std::move(times); }
+  void set_times(std::shared_ptr<transport::IngressTime> times) { times_ = std::move(times); }
 
  private:
   std::vector<Method> methods_;
   std::shared_ptr<Clock> clock_;
   GrpcLimits limits_;
-  std::shared_ptr<frontends::IngressTime> times_;
+  std::shared_ptr<transport::IngressTime> times_;
 };
 
-class GrpcProtocol final : public frontends::Protocol, private http2::Events {
+class GrpcProtocol final : public transport::Protocol, private http2::Events {
  public:
   // Bytes handled before answers are sent and congestion is looked at.
   static constexpr std::size_t kSlice = std::size_t{64} << 10;
@@ -67,7 +67,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   // Between "about to leave" and "have left".
   static constexpr Duration kGoAwayGrace = std::chrono::milliseconds(100);
 
-  GrpcProtocol(frontends::Link& link, std::shared_ptr<const ServiceTable> services);
+  GrpcProtocol(transport::Link& link, std::shared_ptr<const ServiceTable> services);
 
   std::size_t on_bytes(std::string_view bytes) override;
   bool idle() const override;
@@ -108,7 +108,7 @@ class GrpcProtocol final : public frontends::Protocol, private http2::Events {
   void dismiss_watchers();
   void poll();
 
-  frontends::Link& link_;
+  transport::Link& link_;
   const std::shared_ptr<const ServiceTable> services_;
   std::unique_ptr<http2::Session> session_;
   std::vector<std::unique_ptr<Call>> calls_;  // as many as were ever open at once

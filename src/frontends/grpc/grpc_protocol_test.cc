@@ -1,9 +1,9 @@
 // gRPC over raw HTTP/2 frames: what correct clients get, and wrong ones. Slow and hostile ones: grpc_bounds_test.cc.
 #include "frontends/grpc/grpc_protocol.h"
 
-#include "frontends/grpc/grpc_connection.h"
 #include "frontends/grpc/grpc_text.h"
 #include "frontends/grpc/rls_service.h"
+#include "tests/support/grpc_connection.h"
 
 namespace weir::grpc {
 namespace {

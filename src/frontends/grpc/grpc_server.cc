@@ -35,10 +35,10 @@ class Services final : public ServiceTable {
 
 }  // namespace
 
-frontends::ProtocolFactory grpc_protocols(Limiter& limiter, const GrpcOptions& options) {
+transport::ProtocolFactory grpc_protocols(Limiter& limiter, const GrpcOptions& options) {
   std::shared_ptr<Clock> clock = options.clock ? options.clock : std::make_shared<SteadyClock>();
   const auto services = std::make_shared<const Services>(limiter, options, std::move(clock));
-  return [services](frontends::Link& link) { return std::make_unique<GrpcProtocol>(link, services); };
+  return [services](transport::Link& link) { return std::make_unique<GrpcProtocol>(link, services); };
 }
 
 }  // namespace weir::grpc

@@ -10,8 +10,8 @@
 #include <functional>
 #include <memory>
 
+#include "frontends/envoy/rls_decider.h"
 #include "frontends/grpc/grpc_protocol.h"
-#include "frontends/grpc/rls_decider.h"
 #include "frontends/transport/protocol.h"
 #include "weir/limiter.h"
 #include "weir/time.h"
@@ -20,13 +20,13 @@ namespace weir::grpc {
 
 struct GrpcOptions {
   GrpcLimits limits;
-  RlsOptions rls;                                 // how Envoy is answered
+  envoy::RlsOptions rls;                          // how Envoy is answered
   std::shared_ptr<Clock> clock;                   // for deadlines and floods; none: a SteadyClock
-  std::shared_ptr<frontends::IngressTime> times;  // of this loop; none: gateways tell no time
+  std::shared_ptr<transport::IngressTime> times;  // of this loop; none: gateways tell no time
   std::function<bool()> ready;                    // what health says; called from every loop; none: always ready
 };
 
 // For one loop: its connections share buffers. The limiter outlives the factory and its protocols.
-frontends::ProtocolFactory grpc_protocols(Limiter& limiter, const GrpcOptions& options);
+transport::ProtocolFactory grpc_protocols(Limiter& limiter, const GrpcOptions& options);
 
 }  // namespace weir::grpc

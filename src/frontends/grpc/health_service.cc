@@ -2,8 +2,9 @@
 
 #include <array>
 
+#include "base/protobuf_wire.h"
+#include "base/utf8.h"
 #include "frontends/grpc/rls_service.h"
-#include "frontends/grpc/wire.h"
 
 namespace weir::grpc {
 namespace {
@@ -23,15 +24,15 @@ bool is_known(std::string_view service) {
 }
 
 bool read_request(std::string_view message, std::string_view& service) {
-  WireReader reader(message);
+  base::WireReader reader(message);
   while (reader.next()) {
-    if (reader.tag() == bytes_field(1)) service = reader.bytes();
+    if (reader.tag() == base::bytes_field(1)) service = reader.bytes();
   }
-  return !reader.failed() && is_utf8(service);
+  return !reader.failed() && base::is_utf8(service);
 }
 
 void append_status(Call& call, int status) {
-  WireWriter writer(call.begin_message());
+  base::WireWriter writer(call.begin_message());
   writer.number(1, static_cast<std::uint64_t>(status));
   call.end_message();
   call.note = status;

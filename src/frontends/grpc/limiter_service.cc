@@ -3,14 +3,14 @@
 #include <atomic>
 #include <memory>
 
-#include "frontends/grpc/wire.h"
+#include "base/protobuf_wire.h"
 
 namespace weir::grpc {
 namespace {
 
 // CheckResponse, RefundResponse and CheckBatchResponse all hold decisions in field 1.
 void send_decisions(Call& call, std::span<const Decision> decisions) {
-  WireWriter writer(call.begin_message());
+  base::WireWriter writer(call.begin_message());
   for (const Decision& decision : decisions) {
     const std::size_t message = writer.begin(1);
     write_decision(writer.out(), decision);

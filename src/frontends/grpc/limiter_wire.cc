@@ -1,6 +1,7 @@
 #include "frontends/grpc/limiter_wire.h"
 
-#include "frontends/grpc/wire.h"
+#include "base/protobuf_wire.h"
+#include "base/utf8.h"
 #include "weir/allowance.h"
 
 namespace weir::grpc {
@@ -12,12 +13,12 @@ Failure invalid(std::string message) { return {Code::invalid_argument, std::move
 Failure malformed() { return invalid("the message cannot be parsed"); }
 
 Status read_attribute(std::string_view bytes, Attribute& attribute) {
-  WireReader reader(bytes);
+  base::WireReader reader(bytes);
   while (reader.next()) {
-    if (reader.tag() == bytes_field(1)) attribute.name = reader.bytes();
-    if (reader.tag() == bytes_field(2)) attribute.value = reader.bytes();
+    if (reader.tag() == base::bytes_field(1)) attribute.name = reader.bytes();
+    if (reader.tag() == base::bytes_field(2)) attribute.value = reader.bytes();
   }
-  if (reader.failed() || !is_utf8(attribute.name) || !is_utf8(attribute.value)) return malformed();
+  if (reader.failed() || !base::is_utf8(attribute.name) || !base::is_utf8(attribute.value)) return malformed();
   if (attribute.name.empty()) return invalid("an attribute has no name");
   if (attribute.name.size() > kMaxAttributeName) return invalid("an attribute's name is longer than 128 bytes");
   if (attribute.value.size() > kMaxAttributeValue) return invalid("an attribute's value is longer than 4096 bytes");
@@ -26,7 +27,7 @@ Status read_attribute(std::string_view bytes, Attribute& attribute) {
 
 std::uint64_t number(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-void write_rule(WireWriter& writer, const RuleOutcome& rule) {
+void write_rule(base::WireWriter& writer, const RuleOutcome& rule) {
   const std::size_t message = writer.begin(15);
   writer.text(1, rule.rule);
   writer.text(2, algorithm_name(rule.algorithm));
@@ -55,9 +56,9 @@ Status CheckMessages::read_batch(std::string_view message) {
   attributes.clear();
   requests.clear();
   firsts_.clear();
-  WireReader reader(message);
+  base::WireReader reader(message);
   while (reader.next()) {
-    if (reader.tag() != bytes_field(1)) continue;
+    if (reader.tag() != base::bytes_field(1)) continue;
     if (requests.size() == kMaxBatch) return invalid("more than " + std::to_string(kMaxBatch) + " requests");
     if (Status status = read(reader.bytes()); !status.ok()) return status;
   }
@@ -69,17 +70,17 @@ Status CheckMessages::read_batch(std::string_view message) {
 Status CheckMessages::read(std::string_view message) {
   Request request;
   firsts_.push_back(attributes.size());
-  WireReader reader(message);
+  base::WireReader reader(message);
   while (reader.next()) {
     switch (reader.tag()) {
-      case bytes_field(1):
+      case base::bytes_field(1):
         if (attributes.size() - firsts_.back() == kMaxAttributes) return invalid("more than 64 attributes");
         if (Status status = read_attribute(reader.bytes(), attributes.emplace_back()); !status.ok()) return status;
         break;
-      case varint_field(2):
+      case base::varint_field(2):
         request.cost.units = static_cast<std::int64_t>(reader.number());
         break;
-      case varint_field(3):
+      case base::varint_field(3):
         request.peek = reader.number() != 0;
         break;
       default:
@@ -103,7 +104,7 @@ void CheckMessages::link() {
 }
 
 void write_decision(std::string& out, const Decision& decision) {
-  WireWriter writer(out);
+  base::WireWriter writer(out);
   writer.boolean(1, decision.allowed);
   writer.number(2, static_cast<std::uint64_t>(decision.reason) + kReasonOffset);
   const RuleOutcome* const rule = decision.decisive();

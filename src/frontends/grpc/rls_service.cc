@@ -1,12 +1,12 @@
 #include "frontends/grpc/rls_service.h"
 
-#include "frontends/grpc/rls_wire.h"
+#include "frontends/envoy/rls_wire.h"
 
 namespace weir::grpc {
 namespace {
 
-void send_answer(Call& call, const RlsAnswer& answer) {
-  write_rls_answer(call.begin_message(), answer);
+void send_answer(Call& call, const envoy::RlsAnswer& answer) {
+  envoy::write_rls_answer(call.begin_message(), answer);
   call.end_message();
   call.finish(Code::ok);
 }
@@ -14,7 +14,7 @@ void send_answer(Call& call, const RlsAnswer& answer) {
 }  // namespace
 
 void RlsService::on_message(Call& call, int, std::string_view message) {
-  if (!read_rls_request(message, request_)) return call.finish(Code::invalid_argument, "not a RateLimitRequest");
+  if (!envoy::read_rls_request(message, request_)) return call.finish(Code::invalid_argument, "not a RateLimitRequest");
   if (const Status status = request_.check(); !status.ok()) {
     return call.finish(status.failure().code, status.failure().message);
   }
@@ -24,7 +24,7 @@ void RlsService::on_message(Call& call, int, std::string_view message) {
     if (!status.ok()) return call.finish(status.failure().code, status.failure().message);
     return send_answer(call, answer_);
   }
-  decider_.decide(request_, [pending = call.defer()](const Result<RlsAnswer>& answer) {
+  decider_.decide(request_, [pending = call.defer()](const Result<envoy::RlsAnswer>& answer) {
     pending.complete([answer](Call& later) {
       if (!answer.ok()) return later.finish(answer.failure().code, answer.failure().message);
       send_answer(later, answer.value());

@@ -1,9 +1,9 @@
 // envoy.service.ratelimit.v3.RateLimitService.
 #pragma once
 
+#include "frontends/envoy/rls.h"
+#include "frontends/envoy/rls_decider.h"
 #include "frontends/grpc/call.h"
-#include "frontends/grpc/rls.h"
-#include "frontends/grpc/rls_decider.h"
 
 namespace weir::grpc {
 
@@ -13,13 +13,13 @@ class RlsService final : public Service {
   static constexpr std::string_view kName = "envoy.service.ratelimit.v3.RateLimitService";
   static constexpr std::string_view kShouldRateLimit = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-  RlsService(Limiter& limiter, const RlsOptions& options) : decider_(limiter, options) {}
+  RlsService(Limiter& limiter, const envoy::RlsOptions& options) : decider_(limiter, options) {}
   void on_message(Call& call, int method, std::string_view message) override;
 
  private:
-  RlsDecider decider_;
-  RlsRequest request_;
-  RlsAnswer answer_;
+  envoy::RlsDecider decider_;
+  envoy::RlsRequest request_;
+  envoy::RlsAnswer answer_;
 };
 
 }  // namespace weir::grpc

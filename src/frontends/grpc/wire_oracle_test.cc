@@ -11,12 +11,12 @@
 #include <random>
 #include <string>
 
+#include "base/protobuf_wire.h"
 #include "envoy/service/ratelimit/v3/rls.pb.h"
+#include "frontends/envoy/rls_json.h"
+#include "frontends/envoy/rls_wire.h"
 #include "frontends/grpc/limiter_wire.h"
-#include "frontends/grpc/rls_json.h"
-#include "frontends/grpc/rls_wire.h"
-#include "frontends/grpc/toy_link.h"
-#include "frontends/grpc/wire.h"
+#include "tests/support/toy_link.h"
 #include "weir/v1/limiter.pb.h"
 
 namespace weir::grpc {
@@ -55,11 +55,11 @@ pb::RateLimitRequest some_request() {
 }
 
 // What we read, put back into the oracle's type.
-pb::RateLimitRequest to_oracle(const RlsRequest& request) {
+pb::RateLimitRequest to_oracle(const envoy::RlsRequest& request) {
   pb::RateLimitRequest made;
   made.set_domain(std::string(request.domain));
   made.set_hits_addend(request.hits_addend);
-  for (const RlsDescriptor& read : request.descriptors) {
+  for (const envoy::RlsDescriptor& read : request.descriptors) {
     RateLimitDescriptor& descriptor = *made.add_descriptors();
     for (const Attribute& attribute : request.attributes_of(read).subspan(1)) {
       auto& entry = *descriptor.add_entries();
@@ -84,11 +84,11 @@ std::string known(pb::RateLimitRequest message) {
 
 RC_GTEST_PROP(RlsRequestOnTheWire, IsReadAsProtobufReadsIt, ()) {
   const pb::RateLimitRequest sent = some_request();
-  RlsRequest read;
+  envoy::RlsRequest read;
   const std::string bytes = sent.SerializeAsString();
-  RC_ASSERT(read_rls_request(bytes, read));
+  RC_ASSERT(envoy::read_rls_request(bytes, read));
   RC_ASSERT(to_oracle(read).SerializeAsString() == bytes);
-  for (const RlsDescriptor& descriptor : read.descriptors) {
+  for (const envoy::RlsDescriptor& descriptor : read.descriptors) {
     RC_ASSERT(read.attributes_of(descriptor)[0].name == "domain");
     RC_ASSERT(read.attributes_of(descriptor)[0].value == sent.domain());
   }
@@ -114,8 +114,8 @@ RC_GTEST_PROP(RlsRequestOnTheWire, IsRefusedExactlyWhenProtobufRefusesIt, ()) {
   }
   pb::RateLimitRequest oracle;
   const bool expected = oracle.ParseFromString(bytes);
-  RlsRequest read;
-  RC_ASSERT(read_rls_request(bytes, read) == expected);
+  envoy::RlsRequest read;
+  RC_ASSERT(envoy::read_rls_request(bytes, read) == expected);
   if (expected) RC_ASSERT(to_oracle(read).SerializeAsString() == known(oracle));
 }
 
@@ -128,9 +128,9 @@ TEST(RlsRequestOnTheWire, RandomBytesAreJudgedAsProtobufDoes) {
     // Mostly small numbers: they are tags and lengths, and lead deeper.
     for (char& c : bytes) c = static_cast<char>(random() % 4 == 0 ? random() : random() % 36);
     pb::RateLimitRequest oracle;
-    RlsRequest read;
+    envoy::RlsRequest read;
     const bool expected = oracle.ParseFromString(bytes);
-    ASSERT_EQ(read_rls_request(bytes, read), expected) << testing::PrintToString(bytes);
+    ASSERT_EQ(envoy::read_rls_request(bytes, read), expected) << testing::PrintToString(bytes);
     if (!expected) continue;
     ++accepted;
     ASSERT_EQ(to_oracle(read).SerializeAsString(), known(oracle)) << testing::PrintToString(bytes);
@@ -144,18 +144,18 @@ TEST(RlsRequestOnTheWire, GroupsNestAsDeepAsProtobufAllowsAndNoDeeper) {
     for (int i = 0; i < depth; ++i) bytes += '\x7b';
     for (int i = 0; i < depth; ++i) bytes += '\x7c';
     pb::RateLimitRequest oracle;
-    RlsRequest read;
-    EXPECT_EQ(read_rls_request(bytes, read), oracle.ParseFromString(bytes)) << depth;
+    envoy::RlsRequest read;
+    EXPECT_EQ(envoy::read_rls_request(bytes, read), oracle.ParseFromString(bytes)) << depth;
   }
 }
 
-RlsStatus some_status() {
-  RlsStatus status;
+envoy::RlsStatus some_status() {
+  envoy::RlsStatus status;
   status.over_limit = *rc::gen::arbitrary<bool>();
   status.has_limit = *rc::gen::arbitrary<bool>();
   if (status.has_limit) {
     status.limit = *rc::gen::arbitrary<std::uint32_t>();
-    status.unit = static_cast<RlsUnit>(*rc::gen::inRange(1, 8));
+    status.unit = static_cast<envoy::RlsUnit>(*rc::gen::inRange(1, 8));
     status.name = "a-rule-of-some-length";
   }
   status.remaining = *rc::gen::arbitrary<std::uint32_t>();
@@ -164,8 +164,8 @@ RlsStatus some_status() {
   return status;
 }
 
-RlsAnswer some_answer() {
-  RlsAnswer answer;
+envoy::RlsAnswer some_answer() {
+  envoy::RlsAnswer answer;
   answer.over_limit = *rc::gen::arbitrary<bool>();
   const int statuses = *rc::gen::inRange(0, 6);
   for (int i = 0; i < statuses; ++i) answer.statuses.push_back(some_status());
@@ -178,11 +178,11 @@ RlsAnswer some_answer() {
   return answer;
 }
 
-pb::RateLimitResponse to_oracle(const RlsAnswer& answer) {
+pb::RateLimitResponse to_oracle(const envoy::RlsAnswer& answer) {
   const auto code = [](bool over) { return over ? pb::RateLimitResponse::OVER_LIMIT : pb::RateLimitResponse::OK; };
   pb::RateLimitResponse made;
   made.set_overall_code(code(answer.over_limit));
-  for (const RlsStatus& status : answer.statuses) {
+  for (const envoy::RlsStatus& status : answer.statuses) {
     auto& descriptor = *made.add_statuses();
     descriptor.set_code(code(status.over_limit));
     if (status.has_limit) {
@@ -210,9 +210,9 @@ pb::RateLimitResponse to_oracle(const RlsAnswer& answer) {
 }
 
 RC_GTEST_PROP(RlsAnswerOnTheWire, IsByteForByteWhatProtobufWrites, ()) {
-  const RlsAnswer answer = some_answer();
+  const envoy::RlsAnswer answer = some_answer();
   std::string bytes;
-  write_rls_answer(bytes, answer);
+  envoy::write_rls_answer(bytes, answer);
   RC_ASSERT(bytes == to_oracle(answer).SerializeAsString());
 }
 
@@ -223,24 +223,24 @@ RC_GTEST_PROP(RlsJson, RequestsAreReadAsProtobufWritesThem, ()) {
   options.always_print_enums_as_ints = *rc::gen::arbitrary<bool>();
   std::string json;
   RC_ASSERT(google::protobuf::util::MessageToJsonString(sent, &json, options).ok());
-  RlsJsonReader reader;
-  RlsRequest read;
+  envoy::RlsJsonReader reader;
+  envoy::RlsRequest read;
   RC_ASSERT(reader.read(json, read).ok());
   RC_ASSERT(to_oracle(read).SerializeAsString() == sent.SerializeAsString());
 }
 
 RC_GTEST_PROP(RlsJson, AnswersAreReadBackByProtobuf, ()) {
-  const RlsAnswer answer = some_answer();
+  const envoy::RlsAnswer answer = some_answer();
   std::string json;
-  render_rls_json(json, answer);
+  envoy::render_rls_json(json, answer);
   pb::RateLimitResponse read;
   RC_ASSERT(google::protobuf::util::JsonStringToMessage(json, &read).ok());
   RC_ASSERT(read.SerializeAsString() == to_oracle(answer).SerializeAsString());
 }
 
 TEST(RlsJson, BadBodiesAreRefusedAndTheMemberIsNamed) {
-  RlsJsonReader reader;
-  RlsRequest read;
+  envoy::RlsJsonReader reader;
+  envoy::RlsRequest read;
   const auto message = [&](std::string_view json) {
     const Status status = reader.read(json, read);
     return status.ok() ? std::string("ok") : status.failure().message;
@@ -260,8 +260,8 @@ TEST(RlsJson, BadBodiesAreRefusedAndTheMemberIsNamed) {
 
 // As protobuf's own readers of JSON do, whatever a client's language makes of a number.
 TEST(RlsJson, WholeNumbersMayBeWrittenWithAPointOrAnExponent) {
-  RlsJsonReader reader;
-  RlsRequest read;
+  envoy::RlsJsonReader reader;
+  envoy::RlsRequest read;
   const auto hits = [&](std::string_view number) -> std::string {
     const std::string json = R"({"descriptors":[{"hitsAddend":)" + std::string(number) + "}]}";
     return reader.read(json, read).ok() ? std::to_string(read.descriptors.at(0).hits) : "refused";

@@ -29,7 +29,7 @@ struct ApiOptions {
   std::size_t batch_body_bytes = std::size_t{1} << 20;
   std::function<HealthReport()> health{};           // called from every loop; none: always ready
   std::shared_ptr<CallerReader> callers{};          // this loop's; none: no /v1/forward-auth
-  std::shared_ptr<frontends::IngressTime> times{};  // this loop's; none: gateways tell no time
+  std::shared_ptr<transport::IngressTime> times{};  // this loop's; none: gateways tell no time
 };
 
 // The limiter outlives the router.

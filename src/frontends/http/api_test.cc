@@ -8,15 +8,15 @@
 #include <future>
 
 #include "frontends/http/http_protocol.h"
-#include "frontends/http/toy_limiter.h"
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_client.h"
+#include "tests/support/toy_limiter.h"
 
 namespace weir::http {
 namespace {
 
-using frontends::eventually;
-using frontends::TestClient;
+using transport::eventually;
+using transport::TestClient;
 using namespace std::chrono_literals;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -36,8 +36,8 @@ std::string get(std::string_view path, std::string_view method = "GET") {
 
 class ApiTest : public testing::Test {
  protected:
-  void start(frontends::Limits limits = {}, ApiOptions options = {}) {
-    const auto bound = loops_.listen({.endpoint = frontends::parse_endpoint("127.0.0.1:0").value(),
+  void start(transport::Limits limits = {}, ApiOptions options = {}) {
+    const auto bound = loops_.listen({.endpoint = transport::parse_endpoint("127.0.0.1:0").value(),
                                       .limits = limits,
                                       .protocols =
                                           [&](std::size_t) {
@@ -62,10 +62,10 @@ class ApiTest : public testing::Test {
 
   ToyLimiter limiter_;
   std::shared_ptr<StatusCounts> counts_ = std::make_shared<StatusCounts>();
-  std::shared_ptr<frontends::ConnectionMemory> memory_ =
-      std::make_shared<frontends::ConnectionMemory>(std::size_t{16} << 20);
-  frontends::Loops loops_{1};
-  frontends::Endpoint endpoint_;
+  std::shared_ptr<transport::ConnectionMemory> memory_ =
+      std::make_shared<transport::ConnectionMemory>(std::size_t{16} << 20);
+  transport::Loops loops_{1};
+  transport::Endpoint endpoint_;
 };
 
 // The tenant of a request becomes the rule's name, so that answers can be told apart.
@@ -450,7 +450,7 @@ TEST_F(ApiTest, WhatStaysIdleIsClosedWhenTheGraceIsOver) {
 TEST_F(ApiTest, ALargeBodyWaitsForMemoryAndIsThenRefused) {
   start({.shortage_timeout = 20ms});
   const std::size_t taken = memory_->most_for_large() - 50'000;
-  ASSERT_TRUE(memory_->take(taken, frontends::ConnectionMemory::Use::large));
+  ASSERT_TRUE(memory_->take(taken, transport::ConnectionMemory::Use::large));
   const std::string head = "POST /v1/check/batch HTTP/1.1\r\nHost: h\r\n";
   for (const std::string& message :
        {head + "Content-Length: 500000\r\n\r\n", head + "Content-Length: 500000\r\nExpect: 100-continue\r\n\r\n",

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "frontends/http/json_text.h"
+#include "frontends/render/json_text.h"
 #include "weir/allowance.h"
 
 namespace weir::http {

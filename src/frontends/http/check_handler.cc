@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "frontends/http/decision_headers.h"
-#include "frontends/http/decision_json.h"
-#include "frontends/http/deny_status.h"
 #include "frontends/http/ingress_field.h"
-#include "frontends/http/json_text.h"
+#include "frontends/render/decision_headers.h"
+#include "frontends/render/decision_json.h"
+#include "frontends/render/deny_status.h"
+#include "frontends/render/json_text.h"
 
 namespace weir::http {
 // A batch whose decisions arrive one by one. Decisions are written on the loop only.

@@ -19,7 +19,7 @@ namespace weir::http {
 class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
  public:
   // `times` may be null.
-  CheckHandler(Limiter& limiter, bool legacy_headers, std::shared_ptr<frontends::IngressTime> times = {})
+  CheckHandler(Limiter& limiter, bool legacy_headers, std::shared_ptr<transport::IngressTime> times = {})
       : limiter_(limiter), legacy_headers_(legacy_headers), times_(std::move(times)) {}
 
   void check(const HttpRequest& request, ResponseWriter& writer);
@@ -44,7 +44,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
 
   Limiter& limiter_;
   const bool legacy_headers_;
-  const std::shared_ptr<frontends::IngressTime> times_;
+  const std::shared_ptr<transport::IngressTime> times_;
   CheckBody body_;
   std::vector<Decision> decisions_;
   std::string json_;

@@ -9,16 +9,16 @@
 
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
-#include "frontends/http/toy_limiter.h"
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_client.h"
+#include "tests/support/toy_limiter.h"
 
 namespace weir::http {
 namespace {
 
-using frontends::TestClient;
 using testing::HasSubstr;
 using testing::StartsWith;
+using transport::TestClient;
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kSecond = 1'000'000;
@@ -74,9 +74,9 @@ TEST(DateField, KeepsItsTextUntilTheSecondIsOver) {
 
 class DatedAnswersTest : public testing::Test {
  protected:
-  void start(frontends::Limits limits = {}) {
+  void start(transport::Limits limits = {}) {
     const auto bound = loops_.listen(
-        {.endpoint = frontends::parse_endpoint("127.0.0.1:0").value(),
+        {.endpoint = transport::parse_endpoint("127.0.0.1:0").value(),
          .limits = limits,
          .protocols = [&](std::size_t) { return http_protocols(make_api_router(limiter_, {}), {}, clock_); },
          .tls = nullptr});
@@ -92,8 +92,8 @@ class DatedAnswersTest : public testing::Test {
 
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>(from_micros(784'111'777 * kSecond));
   ToyLimiter limiter_;
-  frontends::Loops loops_{1};
-  frontends::Endpoint endpoint_;
+  transport::Loops loops_{1};
+  transport::Endpoint endpoint_;
 };
 
 constexpr std::string_view kDate = "\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
@@ -118,7 +118,7 @@ TEST_F(DatedAnswersTest, AnAnswerThatComesLaterHasTheDateOfItsComing) {
   start();
   TestClient client(endpoint_);
   client.send(kCheck);
-  ASSERT_TRUE(frontends::eventually([&] { return limiter_.pending() == 1; }));
+  ASSERT_TRUE(transport::eventually([&] { return limiter_.pending() == 1; }));
   clock_->advance(2s);
   limiter_.complete(0);
   EXPECT_THAT(client.read_response(), HasSubstr("\r\nDate: Sun, 06 Nov 1994 08:49:39 GMT\r\n"));

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "frontends/http/decision_headers.h"
-#include "frontends/http/decision_json.h"
-#include "frontends/http/deny_status.h"
-#include "frontends/http/json_text.h"
+#include "frontends/render/decision_headers.h"
+#include "frontends/render/decision_json.h"
+#include "frontends/render/deny_status.h"
+#include "frontends/render/json_text.h"
 
 namespace weir::http {
 namespace {

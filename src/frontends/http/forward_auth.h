@@ -19,7 +19,7 @@ namespace weir::http {
 class CallerReader {
  public:
   virtual ~CallerReader() = default;
-  virtual std::optional<CallerRefusal> read(const HttpRequest& request, const frontends::Peer& peer,
+  virtual std::optional<CallerRefusal> read(const HttpRequest& request, const transport::Peer& peer,
                                             Caller& caller) = 0;
 };
 

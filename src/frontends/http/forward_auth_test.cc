@@ -10,24 +10,24 @@
 
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
-#include "frontends/http/toy_limiter.h"
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_client.h"
+#include "tests/support/toy_limiter.h"
 
 namespace weir::http {
 namespace {
 
-using frontends::eventually;
-using frontends::TestClient;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
+using transport::eventually;
+using transport::TestClient;
 
 // The field X-Who becomes an attribute, with the peer's address; "nobody" and "garbled" are refused.
 class ToyCallers final : public CallerReader {
  public:
-  std::optional<CallerRefusal> read(const HttpRequest& request, const frontends::Peer& peer, Caller& caller) override {
+  std::optional<CallerRefusal> read(const HttpRequest& request, const transport::Peer& peer, Caller& caller) override {
     const HttpField* who = request.find("x-who");
     if (who != nullptr && who->value == "nobody") return CallerRefusal{401, "not accepted"};
     if (who != nullptr && who->value == "garbled") return CallerRefusal{400, "not readable"};
@@ -47,7 +47,7 @@ class ToyCallers final : public CallerReader {
 class ForwardAuthTest : public testing::Test {
  protected:
   void start() {
-    const auto bound = loops_.listen({.endpoint = frontends::parse_endpoint("127.0.0.1:0").value(),
+    const auto bound = loops_.listen({.endpoint = transport::parse_endpoint("127.0.0.1:0").value(),
                                       .limits = {},
                                       .protocols =
                                           [&](std::size_t) {
@@ -71,8 +71,8 @@ class ForwardAuthTest : public testing::Test {
   }
 
   ToyLimiter limiter_;
-  frontends::Loops loops_{1};
-  frontends::Endpoint endpoint_;
+  transport::Loops loops_{1};
+  transport::Endpoint endpoint_;
 };
 
 // R64

@@ -3,7 +3,7 @@
 #include <cassert>
 #include <utility>
 
-#include "frontends/http/json_text.h"
+#include "frontends/render/json_text.h"
 
 namespace weir::http {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-HttpProtocol::HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits,
+HttpProtocol::HttpProtocol(transport::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits,
                            std::shared_ptr<DateField> date, std::shared_ptr<StatusCounts> counts)
     : link_(link),
       router_(std::move(router)),
@@ -201,10 +201,10 @@ void HttpProtocol::on_drain() {
   }
 }
 
-frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits,
+transport::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits,
                                           std::shared_ptr<Clock> clock, std::shared_ptr<StatusCounts> counts) {
   const auto date = clock != nullptr ? std::make_shared<DateField>(std::move(clock)) : nullptr;
-  return [router = std::move(router), limits, date, counts = std::move(counts)](frontends::Link& link) {
+  return [router = std::move(router), limits, date, counts = std::move(counts)](transport::Link& link) {
     return std::make_unique<HttpProtocol>(link, router, limits, date, counts);
   };
 }

@@ -20,10 +20,10 @@ namespace weir::http {
 // Requests of one connection that wait for their answer. More stay unread.
 inline constexpr std::size_t kMaxInFlight = 64;
 
-class HttpProtocol final : public frontends::Protocol {
+class HttpProtocol final : public transport::Protocol {
  public:
   // `date` and `counts` are the loop's and may be null; without a date the answers carry none.
-  HttpProtocol(frontends::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits,
+  HttpProtocol(transport::Link& link, std::shared_ptr<const Router> router, const HttpLimits& limits,
                std::shared_ptr<DateField> date, std::shared_ptr<StatusCounts> counts);
 
   std::size_t on_bytes(std::string_view bytes) override;
@@ -38,7 +38,7 @@ class HttpProtocol final : public frontends::Protocol {
   void answer(const Response& response, const ResponseForm& form);
   LaterResponse defer(const ResponseForm& form);
   void finish(std::uint64_t number, const Response& response);
-  const frontends::Peer& peer() const { return link_.peer(); }
+  const transport::Peer& peer() const { return link_.peer(); }
 
  private:
   struct Waiting {
@@ -58,7 +58,7 @@ class HttpProtocol final : public frontends::Protocol {
   void look_at_clock();
   void write(std::string& out, const Response& response, const ResponseForm& form);
 
-  frontends::Link& link_;
+  transport::Link& link_;
   const std::shared_ptr<const Router> router_;
   const HttpLimits limits_;
   const std::shared_ptr<DateField> date_;
@@ -78,7 +78,7 @@ class HttpProtocol final : public frontends::Protocol {
 
 // Protocols that share `router` and live on one loop, which dates its answers by `clock` and counts them in `counts`,
 // if these are given.
-frontends::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits = {},
+transport::ProtocolFactory http_protocols(std::shared_ptr<const Router> router, const HttpLimits& limits = {},
                                           std::shared_ptr<Clock> clock = {}, std::shared_ptr<StatusCounts> counts = {});
 
 }  // namespace weir::http

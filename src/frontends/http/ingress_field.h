@@ -7,7 +7,7 @@
 namespace weir::http {
 
 // `times` may be null: then no request has such a time.
-inline TimePoint ingress_of(const HttpRequest& request, const frontends::Peer& peer, frontends::IngressTime* times) {
+inline TimePoint ingress_of(const HttpRequest& request, const transport::Peer& peer, transport::IngressTime* times) {
   if (times == nullptr) return {};
   std::size_t count = 0;
   std::string_view first;

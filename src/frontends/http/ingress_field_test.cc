@@ -6,35 +6,35 @@
 
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
-#include "frontends/http/toy_limiter.h"
-#include "frontends/transport/ingress_time_test_support.h"
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/ingress_time.h"
+#include "tests/support/test_client.h"
+#include "tests/support/toy_limiter.h"
 
 namespace weir::http {
 namespace {
 
-using frontends::TestClient;
 using testing::ElementsAre;
 using testing::StartsWith;
+using transport::TestClient;
 
 // Takes the gateway's time as any other reader of callers does.
 class TimedCallers final : public CallerReader {
  public:
-  explicit TimedCallers(frontends::IngressTime* times) : times_(times) {}
-  std::optional<CallerRefusal> read(const HttpRequest& request, const frontends::Peer& peer, Caller& caller) override {
+  explicit TimedCallers(transport::IngressTime* times) : times_(times) {}
+  std::optional<CallerRefusal> read(const HttpRequest& request, const transport::Peer& peer, Caller& caller) override {
     caller.ingress = ingress_of(request, peer, times_);
     return std::nullopt;
   }
 
  private:
-  frontends::IngressTime* const times_;
+  transport::IngressTime* const times_;
 };
 
 class IngressFieldTest : public testing::Test {
  protected:
-  void start(const std::shared_ptr<frontends::IngressTime>& times) {
-    const auto bound = loops_.listen({.endpoint = frontends::parse_endpoint("127.0.0.1:0").value(),
+  void start(const std::shared_ptr<transport::IngressTime>& times) {
+    const auto bound = loops_.listen({.endpoint = transport::parse_endpoint("127.0.0.1:0").value(),
                                       .limits = {},
                                       .protocols =
                                           [&, times](std::size_t) {
@@ -56,9 +56,9 @@ class IngressFieldTest : public testing::Test {
   }
 
   ToyLimiter limiter_;
-  std::shared_ptr<frontends::ToyIngressTime> times_ = std::make_shared<frontends::ToyIngressTime>();
-  frontends::Loops loops_{1};
-  frontends::Endpoint endpoint_;
+  std::shared_ptr<transport::ToyIngressTime> times_ = std::make_shared<transport::ToyIngressTime>();
+  transport::Loops loops_{1};
+  transport::Endpoint endpoint_;
 };
 
 TEST_F(IngressFieldTest, ReachesTheLimiterFromEveryRoute) {

@@ -1,6 +1,6 @@
 #include "frontends/http/response.h"
 
-#include "frontends/http/json_text.h"
+#include "frontends/render/json_text.h"
 
 namespace weir::http {
 
@@ -72,6 +72,16 @@ void append_response(std::string& out, const Response& response, const ResponseF
   }
   out += "\r\n";
   if (!form.head_only) out += response.body;
+}
+
+void append_problem(std::string& out, int status, std::string_view detail) {
+  out += R"({"type":"about:blank","title":)";
+  append_json_string(out, status_phrase(status));
+  out += R"(,"status":)";
+  append_number(out, status);
+  out += R"(,"detail":)";
+  append_json_string(out, detail);
+  out += '}';
 }
 
 }  // namespace weir::http

@@ -3,7 +3,7 @@
 #include <cassert>
 
 #include "frontends/http/http_protocol.h"
-#include "frontends/http/json_text.h"
+#include "frontends/render/json_text.h"
 
 namespace weir::http {
 
@@ -33,7 +33,7 @@ void ResponseWriter::send_problem(int status, std::string_view detail, std::stri
   send({.status = status, .content_type = kProblemJson, .fields = fields, .body = body});
 }
 
-const frontends::Peer& ResponseWriter::peer() const { return protocol_.peer(); }
+const transport::Peer& ResponseWriter::peer() const { return protocol_.peer(); }
 
 LaterResponse ResponseWriter::defer() {
   assert(!used_);

@@ -27,10 +27,10 @@ class HttpProtocol;
 // An answer that comes after its handler has returned. Copies stand for the same answer. Keeps the connection alive.
 class LaterResponse {
  public:
-  LaterResponse(std::shared_ptr<frontends::Link> link, HttpProtocol& protocol, std::uint64_t number)
+  LaterResponse(std::shared_ptr<transport::Link> link, HttpProtocol& protocol, std::uint64_t number)
       : link_(std::move(link)), protocol_(&protocol), number_(number) {}
 
-  frontends::Link& link() const { return *link_; }
+  transport::Link& link() const { return *link_; }
 
   // Once, on the link's loop. Does nothing if the client has left.
   void send(const Response& response) const;
@@ -40,7 +40,7 @@ class LaterResponse {
   void send_after(Duration delay, const Response& response) const;
 
  private:
-  std::shared_ptr<frontends::Link> link_;
+  std::shared_ptr<transport::Link> link_;
   HttpProtocol* protocol_;  // alive while link_ is
   std::uint64_t number_;
 };
@@ -55,7 +55,7 @@ class ResponseWriter {
   void send_problem(int status, std::string_view detail, std::string_view fields = {});
   LaterResponse defer();
 
-  const frontends::Peer& peer() const;
+  const transport::Peer& peer() const;
   bool used() const { return used_; }
 
  private:

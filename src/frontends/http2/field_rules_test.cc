@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "frontends/http2/raw_frames.h"
+#include "tests/support/raw_frames.h"
 
 namespace weir::http2 {
 namespace {

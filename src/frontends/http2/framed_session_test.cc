@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontends/http2/session_script.h"
+#include "tests/support/session_script.h"
 
 namespace weir::http2 {
 namespace {

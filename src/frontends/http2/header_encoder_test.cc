@@ -7,7 +7,7 @@
 #include <array>
 #include <random>
 
-#include "frontends/http2/raw_frames.h"
+#include "tests/support/raw_frames.h"
 
 namespace weir::http2 {
 namespace {

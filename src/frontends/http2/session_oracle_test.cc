@@ -11,7 +11,7 @@
 
 #include <random>
 
-#include "frontends/http2/session_script.h"
+#include "tests/support/session_script.h"
 
 namespace weir::http2 {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "frontends/resp/resp_protocol.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/recording_link.h"
 
 namespace {
 thread_local std::size_t allocations = 0;
@@ -21,7 +21,7 @@ void* operator new(std::size_t size) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 TEST(RespHotPath, DoesNotAllocateForACommand) {
@@ -29,7 +29,7 @@ TEST(RespHotPath, DoesNotAllocateForACommand) {
   limiter_options.clock = std::make_shared<ManualClock>();
   Result<std::unique_ptr<Limiter>> limiter = Limiter::create({}, limiter_options);
   ASSERT_TRUE(limiter.ok());
-  RecordingLink link;
+  transport::RecordingLink link;
   const RespOptions options;
   RespProtocol protocol(link, *limiter.value(), options, 1);
   std::string pipeline;
@@ -47,4 +47,4 @@ TEST(RespHotPath, DoesNotAllocateForACommand) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

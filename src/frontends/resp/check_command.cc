@@ -6,7 +6,7 @@
 #include "frontends/resp/command_table.h"
 #include "frontends/resp/throttle.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 constexpr std::size_t kAnswerFields = 9;
@@ -81,4 +81,4 @@ void CheckCommand::write(ReplyWriter& reply, const Decision& decision) {
   put(reply, "degraded", decision.degraded ? 1 : 0);
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

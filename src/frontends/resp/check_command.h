@@ -18,7 +18,7 @@
 #include "weir/request.h"
 #include "weir/result.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 // Not thread-safe. Holds the attributes of the request it has read.
 class CheckCommand {
@@ -33,4 +33,4 @@ class CheckCommand {
   std::array<Attribute, kMaxAttributes> attributes_;
 };
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -5,7 +5,7 @@
 
 #include "frontends/resp/command_table.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 constexpr std::string_view kSince = "0.1.0";
@@ -110,4 +110,4 @@ void answer_command(std::span<const std::string_view> words, ReplyWriter& reply)
   reply.error("ERR unknown subcommand; expected COMMAND [COUNT | LIST | INFO name … | DOCS name …]");
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

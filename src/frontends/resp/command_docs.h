@@ -6,9 +6,9 @@
 
 #include "frontends/resp/reply_writer.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 // COMMAND, COMMAND COUNT | LIST | INFO [name …] | DOCS [name …]. `words` is the whole command.
 void answer_command(std::span<const std::string_view> words, ReplyWriter& reply);
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

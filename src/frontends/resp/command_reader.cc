@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
@@ -153,4 +153,4 @@ bool CommandReader::unquote(std::string_view line, std::size_t& at) {
   return false;
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

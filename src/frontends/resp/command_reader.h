@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 struct ReadLimits {
   std::size_t arguments;
@@ -64,4 +64,4 @@ class CommandReader {
   std::string_view complaint_;
 };
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

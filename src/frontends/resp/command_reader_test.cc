@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 using Found = CommandReader::Found;
@@ -198,4 +198,4 @@ TEST(CommandReader, ReadsBackWhatWasEncoded) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

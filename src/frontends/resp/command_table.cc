@@ -1,6 +1,6 @@
 #include "frontends/resp/command_table.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 constexpr ArgumentSpec kThrottle[] = {{"key", "key", ""},
@@ -79,4 +79,4 @@ const CommandSpec* find_command(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

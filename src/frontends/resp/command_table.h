@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 enum class CommandId : std::uint8_t {
   throttle,
@@ -66,4 +66,4 @@ inline bool arity_fits(const CommandSpec& command, std::size_t words) {
                             : words >= static_cast<std::size_t>(-command.arity);
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "frontends/resp/resp_protocol.h"
-#include "tests/resp/late_limiter.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/late_limiter.h"
+#include "tests/support/recording_link.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 constexpr std::string_view kWrong = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
@@ -23,7 +23,7 @@ class LoginTest : public testing::Test {
   // Failures enough to make the next attempts wait, on connections of their own.
   void fail(int times) {
     for (int i = 0; i < times; ++i) {
-      guard_->failed({.listener = "resp", .kind = LoginKind::password, .address = "192.0.2.7"});
+      guard_->failed({.listener = "resp", .kind = transport::LoginKind::password, .address = "192.0.2.7"});
     }
   }
   std::string ask(const std::string& lines) {
@@ -41,13 +41,14 @@ class LoginTest : public testing::Test {
 
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
   std::vector<std::string> reported_;
-  std::shared_ptr<LoginGuard> guard_ = std::make_shared<LoginGuard>(clock_, [this](const FailedLogin& login) {
-    reported_.push_back(std::string(login.listener) + " " + std::string(login_kind_name(login.kind)) + " " +
-                        std::string(login.address));
-  });
+  std::shared_ptr<transport::LoginGuard> guard_ =
+      std::make_shared<transport::LoginGuard>(clock_, [this](const transport::FailedLogin& login) {
+        reported_.push_back(std::string(login.listener) + " " + std::string(login_kind_name(login.kind)) + " " +
+                            std::string(login.address));
+      });
   LateLimiter limiter_;
   RespOptions options_;
-  RecordingLink link_;
+  transport::RecordingLink link_;
   RespProtocol protocol_{link_, limiter_, options_, 1};
   std::string unread_;
 };
@@ -90,7 +91,7 @@ TEST_F(LoginTest, AWrongAttemptWaitsTooAndMakesTheNextWaitLonger) {
 
 TEST_F(LoginTest, TooManyWaitingAttemptsAreNotLookedAt) {
   fail(20);
-  while (!guard_->ask("resp", LoginKind::password, "192.0.2.7").refused) {
+  while (!guard_->ask("resp", transport::LoginKind::password, "192.0.2.7").refused) {
   }
   EXPECT_EQ(ask("AUTH s3cret\r\nPING"), "-ERR too many failed logins from this address; try again later\r\n");
   EXPECT_TRUE(link_.closed());
@@ -106,7 +107,7 @@ TEST_F(LoginTest, ALoginInATransactionWaitsToo) {
 }
 
 TEST_F(LoginTest, OtherCommandsAndOtherAddressesDoNotWait) {
-  guard_->failed({.listener = "resp", .kind = LoginKind::password, .address = "192.0.2.8"});
+  guard_->failed({.listener = "resp", .kind = transport::LoginKind::password, .address = "192.0.2.8"});
   EXPECT_EQ(ask("AUTH s3cret\r\nPING"), "+OK\r\n+PONG\r\n");
   fail(20);
   EXPECT_TRUE(ask("PING\r\nHELLO 2\r\nPING").ends_with("*0\r\n+PONG\r\n")) << "a HELLO without AUTH shows no password";
@@ -114,4 +115,4 @@ TEST_F(LoginTest, OtherCommandsAndOtherAddressesDoNotWait) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -11,7 +11,7 @@
 
 #include "frontends/resp/reply_writer.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 class ReplyQueue {
  public:
@@ -76,4 +76,4 @@ class ReplyQueue {
   std::size_t held_bytes_ = 0;
 };
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 enum class RespVersion : std::uint8_t { two = 2, three = 3 };
 
@@ -87,4 +87,4 @@ class ReplyWriter {
   const RespVersion version_;
 };
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 constexpr std::size_t kMaxQuoted = 128;
@@ -30,7 +30,7 @@ std::string wrong_arity(const CommandSpec& command) {
 
 }  // namespace
 
-RespProtocol::RespProtocol(Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id)
+RespProtocol::RespProtocol(transport::Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id)
     : link_(link),
       limiter_(limiter),
       immediate_(limiter.immediate()),
@@ -116,7 +116,8 @@ void RespProtocol::perform(Words words) {
 bool RespProtocol::hold_login() {
   const RespOptions& options = session_.options();
   if (options.logins == nullptr || std::exchange(login_due_, false)) return false;
-  const LoginGuard::Turn turn = options.logins->ask(options.listener, LoginKind::password, link_.peer().address);
+  const transport::LoginGuard::Turn turn =
+      options.logins->ask(options.listener, transport::LoginKind::password, link_.peer().address);
   if (turn.refused) {
     answer([](ReplyWriter& reply) { reply.error("ERR too many failed logins from this address; try again later"); });
     session_.leave();
@@ -264,4 +265,4 @@ void RespProtocol::on_drain() {
   close_when_answered();
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

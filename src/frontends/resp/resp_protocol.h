@@ -29,12 +29,12 @@
 #include "frontends/transport/protocol.h"
 #include "weir/limiter.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
-class RespProtocol final : public Protocol {
+class RespProtocol final : public transport::Protocol {
  public:
   // `limiter` and `options` outlive the connection.
-  RespProtocol(Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id);
+  RespProtocol(transport::Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id);
 
   std::size_t on_bytes(std::string_view bytes) override;
   bool idle() const override { return !partial_ && replies_.empty(); }
@@ -65,7 +65,7 @@ class RespProtocol final : public Protocol {
   void answer_later(ReplyQueue::Ticket ticket, Write&& write);
   void close_when_answered();
 
-  Link& link_;
+  transport::Link& link_;
   Limiter& limiter_;
   const bool immediate_;
   CommandReader reader_;
@@ -88,7 +88,7 @@ class RespService {
  public:
   explicit RespService(RespOptions options) : options_(std::move(options)) {}
 
-  std::unique_ptr<Protocol> serve(Link& link, Limiter& limiter) {
+  std::unique_ptr<transport::Protocol> serve(transport::Link& link, Limiter& limiter) {
     return std::make_unique<RespProtocol>(link, limiter, options_, ++last_id_);
   }
 
@@ -97,4 +97,4 @@ class RespService {
   std::atomic<std::uint64_t> last_id_{0};
 };
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

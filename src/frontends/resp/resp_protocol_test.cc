@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "tests/resp/late_limiter.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/late_limiter.h"
+#include "tests/support/recording_link.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 Rules one_rule() {
@@ -44,7 +44,7 @@ class RespProtocolTest : public testing::Test {
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
   std::unique_ptr<Limiter> limiter_;
   RespOptions options_;
-  RecordingLink link_;
+  transport::RecordingLink link_;
   std::unique_ptr<RespProtocol> protocol_;
 };
 
@@ -245,7 +245,7 @@ class LateRespTest : public testing::Test {
 
   LateLimiter limiter_;
   RespOptions options_;
-  RecordingLink link_;
+  transport::RecordingLink link_;
   RespProtocol protocol_{link_, limiter_, options_, 1};
 };
 
@@ -334,4 +334,4 @@ TEST_F(LateRespTest, PassesCostAndPeekOn) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -5,7 +5,7 @@
 
 #include "frontends/resp/command_docs.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 // Takes the same time wherever the first difference is; only the length of `given` shows.
@@ -157,11 +157,12 @@ bool Session::log_in(std::string_view user, std::string_view password, ReplyWrit
   const bool right = options_.password.empty() || same_secret(password, options_.password);
   if (known && right) {
     admitted_ = true;
-    if (options_.logins != nullptr) options_.logins->succeeded(LoginKind::password, address_);
+    if (options_.logins != nullptr) options_.logins->succeeded(transport::LoginKind::password, address_);
     return true;
   }
   if (options_.logins != nullptr) {
-    options_.logins->failed({.listener = options_.listener, .kind = LoginKind::password, .address = address_});
+    options_.logins->failed(
+        {.listener = options_.listener, .kind = transport::LoginKind::password, .address = address_});
   }
   reply.error("WRONGPASS invalid username-password pair or user is disabled.");
   if (++failed_logins_ >= kMaxFailedLogins) leave();
@@ -243,4 +244,4 @@ void Session::reset(ReplyWriter& reply) {
   reply.simple("RESET");
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -14,14 +14,15 @@
 #include "frontends/resp/reply_writer.h"
 #include "frontends/transport/login_guard.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 struct RespOptions {
-  std::string password;                  // empty: every peer is let in
-  std::string user = "default";          // the only one
-  std::string version = "unknown";       // ours, as HELLO and INFO tell it
-  std::string listener = "resp";         // as people know it
-  std::shared_ptr<LoginGuard> logins{};  // null: logins that fail have no consequences beyond their connection
+  std::string password;             // empty: every peer is let in
+  std::string user = "default";     // the only one
+  std::string version = "unknown";  // ours, as HELLO and INFO tell it
+  std::string listener = "resp";    // as people know it
+  std::shared_ptr<transport::LoginGuard>
+      logins{};  // null: logins that fail have no consequences beyond their connection
 };
 
 class Session {
@@ -75,4 +76,4 @@ class Session {
   std::string name_;
 };
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

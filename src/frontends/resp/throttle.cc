@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 constexpr std::string_view kSpace = "cl.throttle";
@@ -115,4 +115,4 @@ void Throttle::write(ReplyWriter& reply, std::int64_t limit, const ChargeOutcome
   reply.integers({outcome.admitted ? 0 : 1, limit, outcome.remaining, retry_s, seconds_of(outcome.reset_after)});
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -18,7 +18,7 @@
 #include "frontends/resp/reply_writer.h"
 #include "weir/limiter.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 class Throttle {
  public:
@@ -44,4 +44,4 @@ class Throttle {
 // An integer argument between `least` and `most`, in plain decimal notation.
 Result<std::int64_t> read_integer(std::string_view name, std::string_view text, std::int64_t least, std::int64_t most);
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

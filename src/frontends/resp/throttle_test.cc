@@ -7,10 +7,10 @@
 #include <string>
 
 #include "frontends/resp/resp_protocol.h"
-#include "tests/resp/late_limiter.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/late_limiter.h"
+#include "tests/support/recording_link.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 class ThrottleTest : public testing::Test {
@@ -40,7 +40,7 @@ class ThrottleTest : public testing::Test {
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
   std::unique_ptr<Limiter> limiter_;
   RespOptions options_;
-  RecordingLink link_;
+  transport::RecordingLink link_;
   std::unique_ptr<RespProtocol> protocol_;
 };
 
@@ -176,4 +176,4 @@ TEST_F(ThrottleTest, SaysSoWhenTheStoreDoesNotAnswer) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

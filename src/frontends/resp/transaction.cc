@@ -2,7 +2,7 @@
 
 #include <cassert>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 void Transaction::begin() {
   assert(state_ == State::none);
@@ -70,4 +70,4 @@ void Transaction::forget() {
   size_ = text_at_ = sizes_at_ = 0;
 }
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 
 class Transaction {
  public:
@@ -61,4 +61,4 @@ class Transaction {
   std::vector<std::string_view> words_;  // of the command whose turn it is
 };
 
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

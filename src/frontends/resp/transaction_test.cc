@@ -8,10 +8,10 @@
 #include <string>
 
 #include "frontends/resp/resp_protocol.h"
-#include "tests/resp/late_limiter.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/late_limiter.h"
+#include "tests/support/recording_link.h"
 
-namespace weir::frontends::resp {
+namespace weir::resp {
 namespace {
 
 using testing::ElementsAre;
@@ -46,7 +46,7 @@ class TransactionTest : public testing::Test {
 
   std::unique_ptr<Limiter> limiter_;
   RespOptions options_;
-  RecordingLink link_;
+  transport::RecordingLink link_;
   std::unique_ptr<RespProtocol> protocol_;
 };
 
@@ -172,7 +172,7 @@ TEST_F(TransactionTest, AnArrayThatHasBegunIsFinishedWhenDrained) {
 TEST(LateTransaction, KeepsTheOrderAndTheBoundsOnWhatIsUnderWay) {
   LateLimiter limiter;
   RespOptions options;
-  RecordingLink link;
+  transport::RecordingLink link;
   RespProtocol protocol(link, limiter, options, 1);
   std::string bytes = "MULTI\r\n";
   constexpr std::size_t kCommands = ReplyQueue::kMaxOwed + 500;
@@ -219,4 +219,4 @@ TEST(Transaction, GivesItsMemoryBack) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::resp
+}  // namespace weir::resp

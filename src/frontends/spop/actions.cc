@@ -3,12 +3,12 @@
 #include <optional>
 #include <string_view>
 
-#include "frontends/http/decision_headers.h"
-#include "frontends/http/decision_json.h"
+#include "frontends/render/decision_headers.h"
+#include "frontends/render/decision_json.h"
 #include "frontends/spop/frame.h"
 #include "frontends/spop/wire.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 constexpr char kSetVariable = 1;
@@ -74,4 +74,4 @@ void ActionWriter::write_refusal(std::string& out, std::uint64_t stream, std::ui
   end_frame(out, begun);
 }
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

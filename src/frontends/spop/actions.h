@@ -17,7 +17,7 @@
 
 #include "weir/decision.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 class ActionWriter {
  public:
@@ -31,4 +31,4 @@ class ActionWriter {
   std::string text_;
 };
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

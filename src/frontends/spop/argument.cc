@@ -7,7 +7,7 @@
 
 #include "weir/allowance.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 // Enough for any number and any address.
@@ -63,4 +63,4 @@ std::string_view ArgumentTexts::of(const Value& value) {
   return std::string_view(rendered_).substr(start);
 }
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

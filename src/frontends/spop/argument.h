@@ -10,7 +10,7 @@
 
 #include "frontends/spop/wire.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 // Calls take(name, value) for each argument of each message. False: the payload is malformed.
 template <typename Take>
@@ -46,4 +46,4 @@ class ArgumentTexts {
   std::string rendered_;  // grown before use, so that views into it stay good
 };
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -4,7 +4,7 @@
 
 #include "frontends/spop/notify.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 constexpr std::array<std::string_view, 5> kPartNames = {"src", "method", "uri", "scheme", kHeadersArgument};
@@ -104,4 +104,4 @@ std::optional<MessageFault> ClientMessageReader::read_headers(std::string_view b
   return std::nullopt;
 }
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -20,7 +20,7 @@
 #include "frontends/spop/client_reader.h"
 #include "weir/request.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 struct ClientMessage {
   ClientRequest request;
@@ -49,4 +49,4 @@ class ClientMessageReader {
   ArgumentTexts texts_;
 };
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "frontends/http/toy_limiter.h"
 #include "frontends/spop/spop_protocol.h"
-#include "frontends/spop/test_frames.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/recording_link.h"
+#include "tests/support/test_frames.h"
+#include "tests/support/toy_limiter.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 using testing::Contains;
@@ -102,7 +102,7 @@ class ClientMessageTest : public testing::Test {
 
   http::ToyLimiter limiter_;
   std::shared_ptr<ToyClients> clients_ = std::make_shared<ToyClients>();
-  RecordingLink link_;
+  transport::RecordingLink link_;
   SpopProtocol protocol_{link_, limiter_, {.clients = clients_}};
 };
 
@@ -193,7 +193,7 @@ TEST_F(ClientMessageTest, RefusesMoreThanItsBounds) {
 }
 
 TEST_F(ClientMessageTest, NobodyWhoKnowsIsARefusal) {
-  RecordingLink link;
+  transport::RecordingLink link;
   SpopProtocol protocol(link, limiter_);
   protocol.on_bytes(kHello);
   link.take();
@@ -202,4 +202,4 @@ TEST_F(ClientMessageTest, NobodyWhoKnowsIsARefusal) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -10,7 +10,7 @@
 #include "frontends/http/caller.h"
 #include "frontends/http/http_message.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 // A client's request as HAProxy tells it.
 struct ClientRequest {
@@ -39,4 +39,4 @@ class ClientReader {
   virtual void note(const MessageFault& fault) = 0;
 };
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 constexpr std::string_view kVersion = "2.0";
@@ -129,4 +129,4 @@ void write_disconnect(std::string& out, Farewell code) {
   end_frame(out, begun);
 }
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -12,7 +12,7 @@
 
 #include "frontends/spop/wire.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 enum class FrameType : std::uint8_t {
   unset = 0,
@@ -71,4 +71,4 @@ Farewell read_hello(const Frame& frame, std::uint32_t most, Hello& hello);
 void write_hello(std::string& out, const Hello& hello);
 void write_disconnect(std::string& out, Farewell code);
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

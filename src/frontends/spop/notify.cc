@@ -2,7 +2,7 @@
 
 #include <optional>
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 NotifyReader::Found NotifyReader::read(std::string_view payload, Request& request) {
   count_ = 0;
@@ -39,4 +39,4 @@ bool NotifyReader::take(std::string_view name, const Value& value, Request& requ
   return true;
 }
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -16,7 +16,7 @@
 #include "frontends/spop/argument.h"
 #include "weir/request.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 // Its presence counts, not its value: that of a client with too many headers has none.
 inline constexpr std::string_view kHeadersArgument = "headers";
@@ -43,4 +43,4 @@ class NotifyReader {
   ArgumentTexts texts_;
 };
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

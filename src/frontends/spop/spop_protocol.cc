@@ -2,14 +2,14 @@
 
 #include <utility>
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 constexpr int kBadRequest = 400;
 
 }  // namespace
 
-SpopProtocol::SpopProtocol(Link& link, Limiter& limiter, SpopOptions options)
+SpopProtocol::SpopProtocol(transport::Link& link, Limiter& limiter, SpopOptions options)
     : link_(link),
       limiter_(limiter),
       clients_(std::move(options.clients)),
@@ -156,4 +156,4 @@ void SpopProtocol::on_drain() {
   close_when_answered();
 }
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

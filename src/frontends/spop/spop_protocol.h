@@ -21,20 +21,20 @@
 #include "frontends/transport/protocol.h"
 #include "weir/limiter.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 struct SpopOptions {
   std::shared_ptr<ClientReader> clients{};  // this loop's; none: messages with a client's request are refused
   std::uint32_t max_frame_bytes = kMaxFrameBytes;
 };
 
-class SpopProtocol final : public Protocol {
+class SpopProtocol final : public transport::Protocol {
  public:
   // Decisions under way on one connection, beyond which nothing more is read.
   static constexpr std::size_t kMaxInFlight = 1024;
 
   // `limiter` outlives the connection.
-  SpopProtocol(Link& link, Limiter& limiter, SpopOptions options = {});
+  SpopProtocol(transport::Link& link, Limiter& limiter, SpopOptions options = {});
 
   std::size_t on_bytes(std::string_view bytes) override;
   bool idle() const override { return !partial_ && in_flight_ == 0; }
@@ -53,7 +53,7 @@ class SpopProtocol final : public Protocol {
   void say_farewell(Farewell code);
   void close_when_answered();
 
-  Link& link_;
+  transport::Link& link_;
   Limiter& limiter_;
   const std::shared_ptr<ClientReader> clients_;
   const bool immediate_;
@@ -70,4 +70,4 @@ class SpopProtocol final : public Protocol {
   bool silent_ = false;  // leaves without a farewell
 };
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

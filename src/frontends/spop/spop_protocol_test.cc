@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "frontends/spop/test_frames.h"
-#include "tests/resp/late_limiter.h"
-#include "tests/resp/recording_link.h"
+#include "tests/support/late_limiter.h"
+#include "tests/support/recording_link.h"
+#include "tests/support/test_frames.h"
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 using testing::Contains;
@@ -62,7 +62,7 @@ class SpopTest : public testing::Test {
   }
 
   std::unique_ptr<Limiter> limiter_;
-  RecordingLink link_;
+  transport::RecordingLink link_;
   std::unique_ptr<SpopProtocol> protocol_;
   bool greeted_ = false;
 };
@@ -255,7 +255,7 @@ TEST_F(SpopTest, MeansTheSameHoweverTheBytesArrive) {
       bytes[*rc::gen::inRange<std::size_t>(0, bytes.size())] = *rc::gen::arbitrary<char>();
     }
     const auto run = [&](std::size_t step) {
-      RecordingLink link;
+      transport::RecordingLink link;
       SpopProtocol protocol(link, *limiter_);
       std::size_t start = 0;
       for (std::size_t end = 0; end < bytes.size() && !link.closed();) {
@@ -276,7 +276,7 @@ class LateSpopTest : public testing::Test {
     link_.take();
   }
   LateLimiter limiter_;
-  RecordingLink link_;
+  transport::RecordingLink link_;
   SpopProtocol protocol_{link_, limiter_};
 };
 
@@ -325,4 +325,4 @@ TEST_F(LateSpopTest, AnswersWhatItOwesBeforeItsFarewell) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 constexpr std::uint8_t kTypeMask = 0x0f;
@@ -123,4 +123,4 @@ void put_int64_value(std::string& out, std::int64_t value) {
   put_varint(out, static_cast<std::uint64_t>(value));
 }
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

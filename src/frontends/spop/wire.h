@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 
 enum class ValueType : std::uint8_t {
   null = 0,
@@ -63,4 +63,4 @@ void put_text_value(std::string& out, std::string_view text);
 void put_uint32_value(std::string& out, std::uint32_t value);
 void put_int64_value(std::string& out, std::int64_t value);
 
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-namespace weir::frontends::spop {
+namespace weir::spop {
 namespace {
 
 std::string varint(std::uint64_t value) {
@@ -89,4 +89,4 @@ TEST(SpopWire, ReadsEachTypeOfValue) {
 }
 
 }  // namespace
-}  // namespace weir::frontends::spop
+}  // namespace weir::spop

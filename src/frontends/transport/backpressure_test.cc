@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_client.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 constexpr std::size_t kShare = 3;
@@ -132,4 +132,4 @@ TEST_F(BackpressureTest, APeerThatClosesItsSideStillGetsWhatWasHeldBack) {
 }
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -7,7 +7,7 @@
 #include <cassert>
 #include <utility>
 
-namespace weir::frontends {
+namespace weir::transport {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -346,4 +346,4 @@ void Connection::post(std::function<void()> task) {
   loop_->post([self = shared_from_this(), task = std::move(task)] { task(); });
 }
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -30,7 +30,7 @@
 #include "frontends/transport/protocol.h"
 #include "frontends/transport/tls.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 // What a listener gives to its connections, on all loops. Constant after construction but for `open`.
 struct Service {
@@ -165,4 +165,4 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   std::unique_ptr<Protocol> protocol_;  // null until the preamble and the TLS handshake are done
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

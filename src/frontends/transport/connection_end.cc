@@ -5,7 +5,7 @@
 
 #include "frontends/transport/connection.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -145,4 +145,4 @@ void Connection::drain_now() {
   flush();
 }
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

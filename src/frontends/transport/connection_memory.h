@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace weir::frontends {
+namespace weir::transport {
 
 class ConnectionMemory {
  public:
@@ -106,4 +106,4 @@ class MemoryCharge {
   std::size_t charged_;
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 using Use = ConnectionMemory::Use;
@@ -103,4 +103,4 @@ TEST(MemoryCharge, IsLargeBeyondWhatASmallRequestNeeds) {
 }
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 constexpr std::string_view kLocalPrefix = "unix:";
@@ -74,4 +74,4 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   return endpoint;
 }
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

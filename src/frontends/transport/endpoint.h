@@ -11,7 +11,7 @@
 
 #include "weir/result.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 struct Endpoint {
   enum class Kind : std::uint8_t { off, tcp, local };
@@ -27,4 +27,4 @@ struct Endpoint {
 // The failure's message quotes the text and says what is expected.
 Result<Endpoint> parse_endpoint(std::string_view text);
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

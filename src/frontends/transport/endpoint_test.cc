@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 using testing::HasSubstr;
@@ -39,4 +39,4 @@ TEST(Endpoint, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -8,7 +8,7 @@
 #include "frontends/transport/protocol.h"
 #include "weir/time.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 // For one loop.
 class IngressTime {
@@ -21,4 +21,4 @@ class IngressTime {
   virtual TimePoint read(std::size_t count, std::string_view value, const Peer& peer) = 0;
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -14,7 +14,7 @@
 
 #include "frontends/transport/limits.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 class InputBuffer {
  public:
@@ -89,4 +89,4 @@ class InputBuffer {
   std::size_t expected_ = 0;
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

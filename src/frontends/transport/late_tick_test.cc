@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_client.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -107,4 +107,4 @@ TEST_F(LateTickTest, IsForgivenOnlyOnceInARowSoThatSlowMessagesStillEnd) {
 }
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -8,7 +8,7 @@
 
 #include "weir/time.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 struct Limits {
   std::size_t input_bytes = std::size_t{1280} << 10;  // received and not yet consumed by the protocol
@@ -35,4 +35,4 @@ inline constexpr std::size_t kPressedOutput = std::size_t{16} << 10;
 // Buffers above this size are given back when they run empty.
 inline constexpr std::size_t kKeptBufferBytes = std::size_t{64} << 10;
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

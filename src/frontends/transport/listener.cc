@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-namespace weir::frontends {
+namespace weir::transport {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -245,4 +245,4 @@ void Listener::close() {
   if (!remove_at_close_.empty()) unlink(remove_at_close_.c_str());
 }
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

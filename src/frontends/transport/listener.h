@@ -15,7 +15,7 @@
 #include "frontends/transport/loop.h"
 #include "weir/result.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 // A descriptor that closes itself.
 class Descriptor {
@@ -70,4 +70,4 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::size_t turn_ = 0;
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

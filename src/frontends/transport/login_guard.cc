@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 constexpr std::string_view kNames[kLoginKindCount] = {"password", "token", "no_token", "client_certificate"};
@@ -112,4 +112,4 @@ std::vector<LoginGuard::Count> LoginGuard::counts() const {
   return all;
 }
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -31,7 +31,7 @@
 
 #include "weir/time.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 enum class LoginKind : std::uint8_t { password, token, no_token, client_certificate };
 inline constexpr int kLoginKindCount = 4;
@@ -105,4 +105,4 @@ class LoginGuard {
   std::map<std::pair<std::string, std::string_view>, std::uint64_t> counts_;  // guarded by mutex_
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

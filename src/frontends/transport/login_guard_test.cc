@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -154,4 +154,4 @@ TEST_F(LoginGuardTest, TakesCallsFromManyThreads) {
 }
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -9,7 +9,7 @@
 #include "frontends/transport/connection.h"
 #include "frontends/transport/listener.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 namespace asio = boost::asio;
 
@@ -164,4 +164,4 @@ Counters Loop::counters() const {
           .open = open_.load(std::memory_order_relaxed)};
 }
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -19,7 +19,7 @@
 
 #include "weir/time.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 class Connection;
 class Listener;
@@ -132,4 +132,4 @@ class Loop : public std::enable_shared_from_this<Loop> {
   std::atomic<std::uint64_t> open_{0};
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

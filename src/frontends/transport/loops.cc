@@ -8,7 +8,7 @@
 #include "frontends/transport/connection.h"
 #include "frontends/transport/listener.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 Loops::Loops(std::size_t count) {
   assert(count > 0);
@@ -114,4 +114,4 @@ Counters Loops::total() const {
   return sum;
 }
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -27,7 +27,7 @@
 #include "frontends/transport/tls.h"
 #include "weir/result.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 struct ListenOptions {
   Endpoint endpoint{};
@@ -73,4 +73,4 @@ class Loops {
   bool stopped_ = false;
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -11,9 +11,9 @@
 #include <future>
 #include <set>
 
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_client.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -475,4 +475,4 @@ TEST_F(LoopsTest, PostReachesTheLoopItNames) {
 }
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_client.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 using namespace std::chrono_literals;
@@ -167,4 +167,4 @@ INSTANTIATE_TEST_SUITE_P(Protocols, MemoryBound, testing::Bool(),
                          [](const auto& of) { return of.param ? "announcing" : "silent"; });
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

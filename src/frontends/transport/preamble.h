@@ -10,7 +10,7 @@
 
 #include "frontends/transport/protocol.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 struct PreambleOutcome {
   enum class State : std::uint8_t { incomplete, complete, refused };
@@ -25,4 +25,4 @@ struct PreambleOutcome {
 // unreasonable length refused.
 using Preamble = std::function<PreambleOutcome(std::string_view bytes, const Peer& peer)>;
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

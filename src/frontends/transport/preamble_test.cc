@@ -6,10 +6,10 @@
 #include <openssl/ssl.h>
 
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_certificate.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_certificate.h"
+#include "tests/support/test_client.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 class WhoProtocol final : public Protocol {
@@ -115,4 +115,4 @@ TEST_F(PreambleTest, ComesBeforeTls) {
 }
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

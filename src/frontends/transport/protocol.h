@@ -13,7 +13,7 @@
 
 #include "weir/time.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 
 // Who is on the other side.
 struct Peer {
@@ -104,4 +104,4 @@ class Protocol {
 
 using ProtocolFactory = std::function<std::unique_ptr<Protocol>(Link&)>;
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -9,7 +9,7 @@
 #include <climits>
 #include <new>
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 constexpr std::size_t kRecordBytes = std::size_t{16} << 10;
@@ -183,4 +183,4 @@ void TlsSession::collect(std::string& wire) {
   (void)BIO_reset(to_wire_);
 }
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

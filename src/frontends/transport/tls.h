@@ -19,7 +19,7 @@ struct ssl_ctx_st;
 struct ssl_st;
 struct bio_st;
 
-namespace weir::frontends {
+namespace weir::transport {
 
 struct TlsOptions {
   std::filesystem::path certificate_chain{};  // PEM, the server's own first
@@ -87,4 +87,4 @@ class TlsSession {
   std::string_view refused_certificate_;
 };
 
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -8,10 +8,10 @@
 #include <mutex>
 
 #include "frontends/transport/loops.h"
-#include "frontends/transport/test_certificate.h"
-#include "frontends/transport/test_client.h"
+#include "tests/support/test_certificate.h"
+#include "tests/support/test_client.h"
 
-namespace weir::frontends {
+namespace weir::transport {
 namespace {
 
 using testing::HasSubstr;
@@ -239,4 +239,4 @@ TEST_F(TlsTest, AWrongFileIsAFailureThatNamesIt) {
 }
 
 }  // namespace
-}  // namespace weir::frontends
+}  // namespace weir::transport

@@ -12,7 +12,7 @@
 #include "weir/inline_vector.h"
 #include "weir/store.h"
 
-namespace weir::stores {
+namespace weir::memory {
 
 class CalendarCall final : public StoreCall {
  public:
@@ -38,4 +38,4 @@ class CalendarCall final : public StoreCall {
   InlineVector<Charge, 8> copies_;
 };
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -12,7 +12,7 @@
 #include "stores/memory/spin_lock.h"
 #include "tests/contract/calls.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 using contract::allowance_of;
@@ -140,4 +140,4 @@ TEST(ConcurrentCalls, SweepingPrefetchingAndCopyingGoOnBesideThem) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace weir::stores {
+namespace weir::memory {
 
 constexpr std::array<std::uint64_t, 256> make_crc64_table() {
   constexpr std::uint64_t kPolynomial = 0xC96C5795D7870F42;
@@ -35,4 +35,4 @@ class Crc64 {
   std::uint64_t state_ = ~std::uint64_t{0};
 };
 
-}  // namespace weir::stores
+}  // namespace weir::memory

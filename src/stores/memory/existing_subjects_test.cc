@@ -9,7 +9,7 @@
 #include "tests/contract/calls.h"
 #include "tests/contract/model_store.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 using contract::all_algorithms;
@@ -197,4 +197,4 @@ TEST_F(AtTheBound, NewcomersAreStillRefused) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

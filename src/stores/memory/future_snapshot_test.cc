@@ -10,7 +10,7 @@
 #include "stores/memory/snapshot.h"
 #include "tests/contract/calls.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 using contract::all_algorithms;
@@ -165,4 +165,4 @@ TEST_P(FutureSnapshot, ABucketThatIsNotAheadIsLeftAsItIs) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

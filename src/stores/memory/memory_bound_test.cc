@@ -6,7 +6,7 @@
 #include "stores/memory/memory_store.h"
 #include "tests/contract/calls.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 using contract::allowance_of;
@@ -234,4 +234,4 @@ TEST(MemoryBound, ABoundTooSmallForAnythingRefusesEverything) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cstddef>
 
-namespace weir::stores {
+namespace weir::memory {
 
 // What the heap really spends on a block of `bytes`: its header, rounded to the heap's granularity, which for large
 // blocks is a page.
@@ -49,4 +49,4 @@ class MemoryBudget {
   std::atomic<std::size_t> used_{0};
 };
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -8,7 +8,7 @@
 #include "stores/memory/calendar_call.h"
 #include "stores/memory/transaction.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 // How many slots a sweep looks at before it lets others have the shard: a few microseconds.
@@ -229,4 +229,4 @@ bool MemoryStore::restore(const BucketImage& image, TimePoint now) {
   return shard.restore(image, micros(now), budget_);
 }
 
-}  // namespace weir::stores
+}  // namespace weir::memory

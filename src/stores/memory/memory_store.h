@@ -10,7 +10,7 @@
 // holds back nobody. A bucket that still restricts is never given up, and its subject is no newcomer: if its tail
 // should grow and cannot, it is charged in the room that it has and counts more coarsely (algorithms/bucket.h).
 //
-//   weir::stores::MemoryStore store({.max_bytes = 64 << 20});
+//   weir::memory::MemoryStore store({.max_bytes = 64 << 20});
 //   ... every 10 ms or so: store.sweep(clock.now(), 8'192);  // about 0.1 ms
 #pragma once
 
@@ -27,7 +27,7 @@
 #include "weir/limiter.h"
 #include "weir/store.h"
 
-namespace weir::stores {
+namespace weir::memory {
 
 struct MemoryStats {
   std::size_t keys = 0;
@@ -91,4 +91,4 @@ class MemoryStore final : public Store {
   std::atomic<std::int64_t> relieved_us_{std::numeric_limits<std::int64_t>::min() / 2};
 };
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -7,7 +7,7 @@
 #include "tests/contract/calls.h"
 #include "tests/contract/model_store.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 using contract::all_algorithms;
@@ -153,4 +153,4 @@ TEST(MemoryStore, PrefetchingTouchesNothing) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 // Up to 4/5 full a probe stays short. At the bound, where the array cannot grow, it may fill up to 9/10.
@@ -297,4 +297,4 @@ ShardCounters Shard::counters() const {
           refused_.load(std::memory_order_relaxed), coarse_.load(std::memory_order_relaxed)};
 }
 
-}  // namespace weir::stores
+}  // namespace weir::memory

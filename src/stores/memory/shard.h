@@ -34,7 +34,7 @@
 #include "stores/memory/spin_lock.h"
 #include "weir/store.h"
 
-namespace weir::stores {
+namespace weir::memory {
 
 // `state_` packs three things: bits 0–2 the algorithm plus one (0: the slot is empty, as in zeroed memory), bit 3
 // whether the words live in a block, bits 4–63 the moment from which the bucket is idle, in microseconds, saturated.
@@ -248,4 +248,4 @@ class alignas(64) Shard {
 };
 static_assert(sizeof(Shard) == 128);
 
-}  // namespace weir::stores
+}  // namespace weir::memory

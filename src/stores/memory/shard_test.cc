@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 constexpr std::int64_t kFar = std::int64_t{1} << 50;
@@ -335,13 +335,13 @@ TEST(FullShard, InALaneThatCannotGrowFillsUpAndLeaksNothing) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory
 
 // AddressSanitizer ends the program where the system would refuse, unless told otherwise.
 extern "C" const char* __asan_default_options();  // NOLINT: its name
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 TEST(FullShard, ATailThatTheSystemRefusesIsNotPaidFor) {
@@ -369,4 +369,4 @@ TEST(MemoryBudget, RefusesWhatDoesNotFitAndKeepsAPartForShrinking) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

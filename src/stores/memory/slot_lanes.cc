@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cerrno>
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
@@ -138,4 +138,4 @@ void SlotLanes::wait_until_turned() {
   if (turner_.joinable()) turner_.join();
 }
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -28,7 +28,7 @@
 
 #include "stores/memory/memory_budget.h"
 
-namespace weir::stores {
+namespace weir::memory {
 
 class SlotLanes {
  public:
@@ -89,4 +89,4 @@ class SlotLanes {
   std::thread turner_;         // guarded by mutex_
 };
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 constexpr auto kGrow = MemoryBudget::Purpose::grow;
@@ -80,4 +80,4 @@ TEST(SlotLanes, AStoreTooSmallForALayerHasNone) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -21,7 +21,7 @@
 
 #include "stores/memory/snapshot_file.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "the snapshot's words are written as they lie in memory");
@@ -242,4 +242,4 @@ Result<LoadReport> load_snapshot(MemoryStore& store, const std::filesystem::path
   return report;
 }
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -18,7 +18,7 @@
 #include "weir/result.h"
 #include "weir/time.h"
 
-namespace weir::stores {
+namespace weir::memory {
 
 // Of the file's format, which includes the algorithms' words: a snapshot of another version is refused.
 inline constexpr std::uint64_t kSnapshotVersion = 2;
@@ -48,4 +48,4 @@ Status save_snapshot(MemoryStore& store, const std::filesystem::path& path, cons
 Result<LoadReport> load_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id,
                                  TimePoint now);
 
-}  // namespace weir::stores
+}  // namespace weir::memory

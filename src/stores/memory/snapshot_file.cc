@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{64} << 10;
@@ -95,4 +95,4 @@ bool Reader::refill() {
   return got > 0;
 }
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -12,7 +12,7 @@
 #include "stores/memory/crc64.h"
 #include "weir/result.h"
 
-namespace weir::stores {
+namespace weir::memory {
 
 // "path: what: the system's reason".
 Failure system_failure(Code code, const std::filesystem::path& path, const char* what, int error);
@@ -82,4 +82,4 @@ class Reader {
   int error_ = 0;
 };
 
-}  // namespace weir::stores
+}  // namespace weir::memory

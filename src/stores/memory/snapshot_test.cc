@@ -15,7 +15,7 @@
 #include "stores/memory/crc64.h"
 #include "tests/contract/calls.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 using contract::allowance_of;
@@ -338,4 +338,4 @@ TEST_F(SnapshotTest, LoadingKeepsToTheMemoryBound) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

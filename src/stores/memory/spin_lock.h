@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-namespace weir::stores {
+namespace weir::memory {
 
 class SpinLock {
  public:
@@ -40,4 +40,4 @@ class SpinLock {
   std::atomic<bool> locked_{false};
 };
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -6,7 +6,7 @@
 
 #include "algorithms/bucket.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 constexpr std::array<std::int64_t, algorithms::kHeadWords> kFreshHead{};
@@ -269,4 +269,4 @@ void Transaction::refresh_idle(std::size_t i) {
   entry.idle_from_us = entry.slot->idle_from_us();
 }
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -13,7 +13,7 @@
 #include "stores/memory/shard.h"
 #include "weir/store.h"
 
-namespace weir::stores {
+namespace weir::memory {
 
 class Transaction {
  public:
@@ -66,4 +66,4 @@ class Transaction {
   Entry entries_[kMaxCharges];  // the first size_ of them; the rest is not even initialised
 };
 
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -8,7 +8,7 @@
 #include "stores/memory/memory_store.h"
 #include "tests/contract/calls.h"
 
-namespace weir::stores {
+namespace weir::memory {
 namespace {
 
 using contract::all_algorithms;
@@ -180,4 +180,4 @@ TEST_F(NoTails, ARefusedCallCountsNoDenial) {
 }
 
 }  // namespace
-}  // namespace weir::stores
+}  // namespace weir::memory

@@ -1,0 +1,16 @@
+// Reads a whole file that must not be larger than expected.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "weir/result.h"
+
+namespace weir::base {
+
+// The size is checked before a byte is read, and again while reading. Only regular files: a pipe or a device could
+// keep the caller waiting. The failure's message begins with the path.
+Result<std::string> read_bounded_file(const std::filesystem::path& path, std::size_t max_bytes);
+
+}  // namespace weir::base

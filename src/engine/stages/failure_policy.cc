@@ -1,0 +1,120 @@
+#include "engine/stages/failure_policy.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace weir::engine {
+namespace {
+
+// The fallback store answers at once, so nothing ever waits on this.
+class InlineCall final : public StoreCall {
+ public:
+  void complete() override { assert(false && "a fallback store answers before begin() returns"); }
+};
+
+ChargeOutcome admitted() { return {}; }
+
+ChargeOutcome denied() {
+  ChargeOutcome outcome;
+  outcome.admitted = false;
+  return outcome;
+}
+
+std::int64_t share_of(std::int64_t units, int percent) {
+  return std::max<std::int64_t>(1, units / 100 * percent + units % 100 * percent / 100);
+}
+
+// The whole rule's cap on this node: a fixed window, whatever the rule's own algorithm.
+Result<Allowance> static_allowance(const Rule& rule, const Allowance& allowance) {
+  AllowanceSpec spec;
+  spec.algorithm = Algorithm::fixed_window;
+  spec.limit = rule.static_limit;
+  spec.window = allowance.window;
+  return make_allowance(spec);
+}
+
+}  // namespace
+
+Allowance scale_allowance(const Allowance& allowance, int percent) {
+  AllowanceSpec spec;
+  spec.algorithm = allowance.algorithm;
+  spec.limit = share_of(allowance.limit, percent);
+  spec.window = allowance.window;
+  switch (allowance.algorithm) {
+    case Algorithm::token_bucket:
+    case Algorithm::gcra:
+      spec.burst = share_of(allowance.burst, percent);
+      break;
+    case Algorithm::leaky_bucket:
+      spec.queue = allowance.queue * percent / 100;
+      break;
+    case Algorithm::bucketed_window:
+      spec.buckets = allowance.buckets;
+      break;
+    default:
+      break;
+  }
+  // A smaller limit can have larger terms than the original in lowest terms; then the original's numbers stand.
+  Result<Allowance> scaled = make_allowance(spec);
+  return scaled.ok() ? scaled.value() : allowance;
+}
+
+void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action action, const Reading& at) {
+  InlineVector<Charge, 8> local;
+  InlineVector<std::uint32_t, 8> local_index;
+  InlineVector<Allowance, 8> allowances;
+  allowances.resize(check.charges().size());  // never grows below, so pointers into it stay good
+  bool denies = false;
+  for (std::size_t i = 0; i < failed.size(); ++i) {
+    if (!failed[i]) continue;
+    const Rule& rule = check.match_of(i).rule->source;
+    Charge charge = check.charges()[i];
+    if (action == Action::take) {
+      answered_[static_cast<std::size_t>(rule.on_store_failure)].fetch_add(1, std::memory_order_relaxed);
+    }
+    switch (rule.on_store_failure) {
+      case FailurePolicy::allow:
+      case FailurePolicy::degrade:
+        check.outcomes()[i] = admitted();
+        continue;
+      case FailurePolicy::deny:
+        check.outcomes()[i] = denied();
+        denies = denies || charge.binding;
+        continue;
+      case FailurePolicy::local:
+        allowances[i] = scale_allowance(*charge.allowance, rule.local_share);
+        break;
+      case FailurePolicy::static_limit: {
+        const Result<Allowance> cap = static_allowance(rule, *charge.allowance);
+        if (!cap.ok()) {
+          check.outcomes()[i] = denied();
+          denies = denies || charge.binding;
+          continue;
+        }
+        allowances[i] = cap.value();
+        charge.key = encoder_.seed(charge.rule, Algorithm::fixed_window).finish();
+        break;
+      }
+    }
+    charge.allowance = &allowances[i];
+    local.push_back(charge);
+    local_index.push_back(static_cast<std::uint32_t>(i));
+  }
+  if (local.empty()) return;
+
+  InlineVector<ChargeOutcome, 8> outcomes;
+  outcomes.resize(local.size());
+  InlineCall call;
+  call.action = denies && action == Action::take ? Action::peek : action;
+  call.set_reading(at);
+  call.charges = {local.data(), local.size()};
+  call.outcomes = {outcomes.data(), outcomes.size()};
+  const bool answered = fallback_.begin(call);
+  assert(answered);
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    const bool room = answered && outcomes[i].status == Code::ok;
+    check.outcomes()[local_index[i]] = room ? outcomes[i] : denied();
+  }
+}
+
+}  // namespace weir::engine

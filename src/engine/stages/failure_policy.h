@@ -1,0 +1,47 @@
+// FailurePolicies: what rules answer when the store does not (R50). One verdict per charge:
+//
+//   allow    admitted, nothing counted
+//   deny     denied as store_unavailable (503 over HTTP)
+//   degrade  admitted and flagged, so that the caller can serve a reduced answer
+//   local    counted in this process, against local_share percent of the allowance
+//   static   counted in this process, one bucket for the whole rule, against static_limit per window
+//
+// local and static count in a small memory store of their own, so that what the shared store holds stays untouched.
+// Thread-safe.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "engine/check.h"
+#include "weir/rule.h"
+#include "weir/store.h"
+
+namespace weir::engine {
+
+class FailurePolicies {
+ public:
+  // `fallback` must answer at once. It is only used by rules with policy local or static.
+  FailurePolicies(Store& fallback, const keys::KeyEncoder& encoder) : fallback_(fallback), encoder_(encoder) {}
+
+  // Writes outcomes for the charges marked in `failed`. Either all binding ones of them admit and local counts are
+  // taken, or nothing is taken.
+  void answer(Check& check, std::span<const bool> failed, Action action, const Reading& at);
+
+  // How often `policy` has answered a take for a rule.
+  std::uint64_t answered(FailurePolicy policy) const {
+    return answered_[static_cast<std::size_t>(policy)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  Store& fallback_;
+  const keys::KeyEncoder& encoder_;
+  std::array<std::atomic<std::uint64_t>, kFailurePolicyCount> answered_{};
+};
+
+// local_share percent of an allowance, at least one unit.
+Allowance scale_allowance(const Allowance& allowance, int percent);
+
+}  // namespace weir::engine

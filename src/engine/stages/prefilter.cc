@@ -1,0 +1,93 @@
+#include "engine/stages/prefilter.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::engine {
+namespace {
+
+// A shadow rule's denial decides nothing. One that counts must reach the store, unless there is nothing left to count:
+// what a fixed window has given out stays so until its end, where other buckets refill in between.
+bool decides_without_store(const Charge& charge, std::int64_t remaining) {
+  if (!charge.binding) return false;
+  return !charge.count_denied || (remaining == 0 && charge.allowance->algorithm == Algorithm::fixed_window);
+}
+
+// The key tells rules and algorithms apart, so these are the numbers that can differ. `buckets` can by a reload.
+bool same_numbers(const Allowance& a, const Allowance& b) {
+  return a.limit == b.limit && a.window == b.window && a.burst == b.burst && a.queue == b.queue &&
+         a.buckets == b.buckets;
+}
+
+}  // namespace
+
+Prefilter::Prefilter(std::shared_ptr<BucketGenerations> generations)
+    : generations_(std::move(generations)), entries_(kEntries) {}
+
+bool Prefilter::is_believed(const Entry& entry, const Charge& charge, TimePoint now, Duration skew) const {
+  return entry.key == charge.key && entry.cost == charge.cost && now + skew < entry.until && now < entry.trusted &&
+         same_numbers(entry.allowance, *charge.allowance) && decides_without_store(charge, entry.remaining) &&
+         entry.generation == generations_->of(charge.key);
+}
+
+std::optional<Prefilter::Hit> Prefilter::find(std::span<const Charge> charges, TimePoint now, Duration skew) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const Entry& entry = entry_of(charges[i].key);
+    if (!is_believed(entry, charges[i], now, skew)) continue;
+    ++hits_;
+    Hit hit;
+    hit.charge = i;
+    hit.outcome.admitted = false;
+    hit.outcome.remaining = entry.remaining;
+    hit.outcome.retry_after = entry.until - now - skew;
+    hit.outcome.reset_after = std::max(entry.reset_at - now - skew, hit.outcome.retry_after);
+    return hit;
+  }
+  return std::nullopt;
+}
+
+void Prefilter::remember(std::span<const Charge> charges, std::span<const ChargeOutcome> outcomes, const Stamp& asked) {
+  InlineVector<std::uint32_t, 8> generations;
+  std::uint64_t sum = 0;
+  for (const Charge& charge : charges) {
+    generations.push_back(generations_->of(charge.key));
+    sum += generations[generations.size() - 1];
+  }
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const ChargeOutcome& outcome = outcomes[i];
+    const Charge& charge = charges[i];
+    // A smaller cost was admitted: what is remembered of a larger one is still denied, but its wait has grown.
+    if (outcome.admitted && charge.cost > 0) forget_here(charge);
+    if (outcome.admitted || outcome.status != Code::ok || outcome.retry_after <= Duration::zero()) continue;
+    // Somebody refunded while the answer was on its way, and it may be older than that.
+    if (sum != asked.generations || !decides_without_store(charge, outcome.remaining)) continue;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Entry& entry = entry_of(charge.key);
+    entry.key = charge.key;
+    entry.cost = charge.cost;
+    entry.until = asked.sent + asked.skew + outcome.retry_after;
+    entry.trusted = asked.sent + kMaxHold;
+    entry.generation = generations[i];
+    entry.reset_at = asked.sent + asked.skew + outcome.reset_after;
+    entry.remaining = outcome.remaining;
+    entry.allowance = *charge.allowance;
+  }
+}
+
+void Prefilter::forget(std::span<const Charge> charges) {
+  for (const Charge& charge : charges) generations_->advance(charge.key);
+}
+
+void Prefilter::forget_here(const Charge& charge) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Entry& entry = entry_of(charge.key);
+  if (entry.key == charge.key) entry = Entry{};
+}
+
+std::uint64_t Prefilter::hits() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return hits_;
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,122 @@
+#include "engine/stages/verdict.h"
+
+#include <algorithm>
+
+namespace weir::engine {
+namespace {
+
+void describe(RuleOutcome& outcome, const rules::Match& match) {
+  outcome.rule = match.rule->name.id;
+  outcome.ordinal = match.rule->name.ordinal;
+  outcome.mode = match.rule->mode;
+  outcome.algorithm = match.rule->source.allowance.algorithm;
+  outcome.cost = match.cost;
+  outcome.unlimited = match.allowance == nullptr;
+  if (match.allowance != nullptr) {
+    outcome.limit = match.allowance->limit;
+    outcome.capacity = match.allowance->largest_cost();
+    outcome.window = match.allowance->window;
+  }
+}
+
+void add_charge(RuleOutcome& outcome, const BucketKey& subject, const ChargeOutcome& charged, bool store_failed) {
+  outcome.subject = subject;
+  outcome.allowed = charged.admitted;
+  outcome.too_large = charged.too_large;
+  outcome.store_failed = store_failed;
+  outcome.remaining = charged.remaining;
+  outcome.retry_after = charged.retry_after;
+  outcome.reset_after = charged.reset_after;
+  outcome.delay = charged.delay;
+}
+
+Reason reason_of(const RuleOutcome& denial) {
+  if (denial.too_large) return Reason::cost_too_large;
+  if (denial.store_failed && denial.retry_after == Duration::zero()) return Reason::store_unavailable;
+  return Reason::limit_exceeded;
+}
+
+// Among denials: one that no wait can mend, then the longest wait. Among admissions: the least that is left, then the
+// longest until it is whole again.
+bool more_restrictive(const RuleOutcome& a, const RuleOutcome& b) {
+  if (a.allowed != b.allowed) return !a.allowed;
+  if (!a.allowed) {
+    if (a.too_large != b.too_large) return a.too_large;
+    return a.retry_after > b.retry_after;
+  }
+  if (a.unlimited != b.unlimited) return b.unlimited;
+  if (a.remaining != b.remaining) return a.remaining < b.remaining;
+  return a.reset_after > b.reset_after;
+}
+
+}  // namespace
+
+void describe_rules(const Check& check, Decision& decision) {
+  for (const rules::Match& match : check.matches()) describe(decision.rules.append(), match);
+}
+
+void make_verdict(const Check& check, std::span<const bool> store_failed, Decision& decision) {
+  if (decision.rules.empty()) {
+    decision.cost = check.requested_cost();
+    return;
+  }
+  std::size_t charge = 0;
+  const RuleOutcome* decisive = nullptr;
+  for (RuleOutcome& outcome : decision.rules) {
+    if (!outcome.unlimited) {
+      const bool failed = !store_failed.empty() && store_failed[charge];
+      add_charge(outcome, check.subject_of(charge), check.outcomes()[charge], failed);
+      ++charge;
+    }
+    if (outcome.mode != Mode::enforce) continue;
+    decision.allowed = decision.allowed && outcome.allowed;
+    decision.delay = std::max(decision.delay, outcome.delay);
+    if (decisive == nullptr || more_restrictive(outcome, *decisive)) decisive = &outcome;
+  }
+  decision.reason = Reason::ok;
+  if (decisive == nullptr) {
+    decision.cost = check.requested_cost();
+    return;
+  }
+  decision.deciding = static_cast<std::int32_t>(decisive - decision.rules.data());
+  decision.cost = decisive->cost;
+  if (decision.allowed) return;
+  decision.reason = reason_of(*decisive);
+  decision.retry_after = decisive->retry_after;
+  decision.delay = Duration::zero();
+}
+
+void hide_rules(const Check& check, std::string_view source, Decision& decision) {
+  const auto is_hidden = [](const rules::Match& match) { return match.rule->source.hidden; };
+  if (std::none_of(check.matches().begin(), check.matches().end(), is_hidden)) return;
+  decision.rules.clear();
+  decision.deciding = -1;
+  decision.cost = check.requested_cost();
+  // A refusal by the prefilter or a local limit is a rule's own, too.
+  if (!decision.degraded) decision.source = source;
+}
+
+void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome, Decision& decision) {
+  RuleOutcome& rule = decision.rules.append();
+  describe(rule, check.match_of(charge));
+  add_charge(rule, check.subject_of(charge), outcome, false);
+  decision.allowed = false;
+  decision.deciding = 0;
+  decision.reason = reason_of(rule);
+  decision.cost = rule.cost;
+  decision.retry_after = rule.retry_after;
+}
+
+void refuse_too_many_rules(const Check& check, Decision& decision) {
+  decision.allowed = false;
+  decision.reason = Reason::store_unavailable;
+  decision.cost = check.requested_cost();
+}
+
+void refuse_out_of_bounds(const Request& request, Decision& decision) {
+  decision.allowed = false;
+  decision.reason = Reason::cost_too_large;
+  decision.cost = request.cost.units;
+}
+
+}  // namespace weir::engine

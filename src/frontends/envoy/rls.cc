@@ -1,0 +1,99 @@
+#include "frontends/envoy/rls.h"
+
+#include <array>
+
+#include "weir/allowance.h"
+
+namespace weir::envoy {
+namespace {
+
+using std::chrono::hours;
+
+struct UnitFacts {
+  std::string_view name;
+  Duration window;
+};
+
+// Indexed by RlsUnit.
+constexpr std::array<UnitFacts, 8> kUnits = {{
+    {"UNKNOWN", Duration{0}},
+    {"SECOND", std::chrono::seconds(1)},
+    {"MINUTE", std::chrono::minutes(1)},
+    {"HOUR", hours(1)},
+    {"DAY", hours(24)},
+    {"MONTH", hours(24 * 30)},
+    {"YEAR", hours(24 * 365)},
+    {"WEEK", hours(24 * 7)},
+}};
+constexpr std::int32_t kLastOverrideUnit = 6;
+
+Failure invalid(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+
+Status check_attributes(std::span<const Attribute> attributes) {
+  for (const Attribute& attribute : attributes) {
+    if (attribute.name.size() > kMaxAttributeName) return invalid("a descriptor key is longer than 128 bytes");
+    if (attribute.value.size() > kMaxAttributeValue) return invalid("a descriptor value is longer than 4096 bytes");
+  }
+  return success();
+}
+
+Status check_descriptor(const RlsDescriptor& descriptor) {
+  // An override's bucket is named by unit and domain and by keys and values one after the other.
+  const std::size_t most = descriptor.has_override ? (kMaxAttributes - 2) / 2 : kMaxAttributes - 1;
+  if (descriptor.entries > most) return invalid("a descriptor has more than " + std::to_string(most) + " entries");
+  if (descriptor.has_override && (descriptor.override_unit < 1 || descriptor.override_unit > kLastOverrideUnit)) {
+    return invalid("the unit of a limit override is not known");
+  }
+  return success();
+}
+
+}  // namespace
+
+Duration unit_window(RlsUnit unit) { return kUnits[static_cast<std::size_t>(unit)].window; }
+
+RlsUnit unit_of(Duration window) {
+  for (std::size_t i = 1; i < kUnits.size(); ++i) {
+    if (kUnits[i].window == window) return static_cast<RlsUnit>(i);
+  }
+  return RlsUnit::unknown;
+}
+
+std::string_view unit_name(RlsUnit unit) { return kUnits[static_cast<std::size_t>(unit)].name; }
+
+void RlsRequest::clear() {
+  domain = {};
+  hits_addend = 0;
+  attributes.clear();
+  descriptors.clear();
+  ingress = {};
+}
+
+void RlsRequest::spread_domain() {
+  for (const RlsDescriptor& descriptor : descriptors) attributes[descriptor.first] = {"domain", domain};
+}
+
+Status RlsRequest::check() const {
+  if (domain.empty()) return invalid("rate limit domain must not be empty");
+  if (descriptors.empty()) return invalid("rate limit descriptor list must not be empty");
+  if (descriptors.size() > kMaxDescriptors) {
+    return invalid("more than " + std::to_string(kMaxDescriptors) + " descriptors");
+  }
+  if (Status status = check_attributes(attributes); !status.ok()) return status;
+  for (const RlsDescriptor& descriptor : descriptors) {
+    if (Status status = check_descriptor(descriptor); !status.ok()) return status;
+  }
+  return success();
+}
+
+void RlsAnswer::clear() {
+  over_limit = false;
+  statuses.clear();
+  rate_limit.clear();
+  rate_limit_policy.clear();
+  retry_after.clear();
+  legacy_limit.clear();
+  legacy_remaining.clear();
+  legacy_reset.clear();
+}
+
+}  // namespace weir::envoy

@@ -1,0 +1,86 @@
+// Envoy's rate limit service, as plain data between its two notations (protobuf in rls_wire.h, proto-JSON in
+// rls_json.h) and the limiter (rls_decider.h).
+//
+// An RlsRequest only refers to the bytes it was read from. Both types are reused from call to call: clear() keeps their
+// memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/request.h"
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir::envoy {
+
+// More descriptors than any gateway sends; each costs a decision.
+inline constexpr std::size_t kMaxDescriptors = 256;
+
+// Numbered as in envoy.service.ratelimit.v3.RateLimitResponse.RateLimit.Unit.
+enum class RlsUnit : std::uint8_t { unknown, second, minute, hour, day, month, year, week };
+
+// 0 for unknown. Months have 30 days and years 365, as in envoyproxy/ratelimit.
+Duration unit_window(RlsUnit unit);
+// The unit that is exactly `window` long, or unknown.
+RlsUnit unit_of(Duration window);
+std::string_view unit_name(RlsUnit unit);
+
+struct RlsDescriptor {
+  // RlsRequest::attributes[first] is the domain; the entries are the `entries` that follow it.
+  std::size_t first = 0;
+  std::size_t entries = 0;
+  bool has_hits = false;
+  std::uint64_t hits = 0;
+  bool negative = false;
+  bool replaced = false;  // another descriptor's rule takes the place of this one's: it counts for nothing
+  bool has_override = false;
+  std::uint32_t override_limit = 0;
+  std::int32_t override_unit = 0;
+};
+
+struct RlsRequest {
+  std::string_view domain;
+  std::uint32_t hits_addend = 0;
+  std::vector<Attribute> attributes;
+  std::vector<RlsDescriptor> descriptors;
+  TimePoint ingress{};  // as in Request
+
+  void clear();
+  // Puts `domain` where each descriptor expects it. The last step of reading.
+  void spread_domain();
+  std::span<const Attribute> attributes_of(const RlsDescriptor& descriptor) const {
+    return {attributes.data() + descriptor.first, descriptor.entries + 1};
+  }
+  // What the wire format allows and the service does not.
+  Status check() const;
+};
+
+struct RlsStatus {
+  bool over_limit = false;
+  bool has_limit = false;  // limit, unit and name mean something
+  std::uint32_t limit = 0;
+  RlsUnit unit = RlsUnit::unknown;
+  std::string_view name;  // the rule's id; lives as long as the limiter
+  std::uint32_t remaining = 0;
+  bool has_reset = false;
+  std::chrono::seconds reset_after{0};  // rounded up: Envoy tells its clients the whole seconds of it
+};
+
+struct RlsAnswer {
+  bool over_limit = false;
+  std::vector<RlsStatus> statuses;  // one for each descriptor, in order
+  // Response headers to add; an empty one is left out.
+  std::string rate_limit;
+  std::string rate_limit_policy;
+  std::string retry_after;
+  std::string legacy_limit;
+  std::string legacy_remaining;
+  std::string legacy_reset;
+
+  void clear();
+};
+
+}  // namespace weir::envoy

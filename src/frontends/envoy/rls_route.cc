@@ -1,0 +1,67 @@
+#include "frontends/envoy/rls_route.h"
+
+#include <memory>
+#include <utility>
+
+#include "frontends/envoy/rls_json.h"
+#include "frontends/http/ingress_field.h"
+
+namespace weir::envoy {
+namespace {
+
+class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
+ public:
+  RlsRoute(Limiter& limiter, RlsOptions options, std::shared_ptr<transport::IngressTime> times)
+      : decider_(limiter, std::move(options)), times_(std::move(times)) {}
+
+  void handle(const http::HttpRequest& request, http::ResponseWriter& writer) {
+    Status status = reader_.read(request.body, request_);
+    if (status.ok()) status = request_.check();
+    if (!status.ok()) return writer.send_problem(400, status.failure().message);
+    request_.ingress = http::ingress_of(request, writer.peer(), times_.get());
+    if (!decider_.immediate()) return decide_later(writer.defer());
+    status = decider_.decide(request_, answer_);
+    if (!status.ok()) return writer.send_problem(503, status.failure().message);
+    writer.send(render(answer_));
+  }
+
+ private:
+  http::Response render(const RlsAnswer& answer) {
+    json_.clear();
+    render_rls_json(json_, answer);
+    return {.status = http_status(answer), .content_type = http::kJson, .fields = {}, .body = json_};
+  }
+
+  void decide_later(http::LaterResponse later) {
+    const auto send = [self = shared_from_this(), later](const Result<RlsAnswer>& answer) {
+      if (answer.ok()) return later.send(self->render(answer.value()));
+      later.send_problem(503, answer.failure().message);
+    };
+    decider_.decide(request_, [later, send](const Result<RlsAnswer>& answer) {
+      if (later.link().on_loop()) return send(answer);
+      later.link().post([send, answer] { send(answer); });
+    });
+  }
+
+  RlsDecider decider_;
+  const std::shared_ptr<transport::IngressTime> times_;
+  RlsJsonReader reader_;
+  RlsRequest request_;
+  RlsAnswer answer_;
+  std::string json_;
+};
+
+}  // namespace
+
+void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes,
+                   std::shared_ptr<transport::IngressTime> times) {
+  auto route = std::make_shared<RlsRoute>(limiter, std::move(options), std::move(times));
+  router.add({.method = "POST",
+              .path = "/json",
+              .body_bytes = body_bytes,
+              .handler = [route](const http::HttpRequest& request, http::ResponseWriter& writer) {
+                route->handle(request, writer);
+              }});
+}
+
+}  // namespace weir::envoy

@@ -1,0 +1,117 @@
+#include "frontends/render/decision_headers.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "frontends/render/json_text.h"
+#include "frontends/render/quota_time.h"
+#include "weir/time.h"
+
+namespace weir::http {
+namespace {
+
+bool told(const RuleOutcome& rule) { return rule.mode == Mode::enforce && !rule.unlimited; }
+
+// A String of RFC 9651: printable ASCII, with quote and backslash escaped.
+void append_sf_string(std::string& out, std::string_view text) {
+  out += '"';
+  const std::size_t plain = plain_prefix(text);
+  out.append(text.data(), plain);
+  for (const char c : text.substr(plain)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c >= 0x20 && c < 0x7f ? c : '?';
+  }
+  out += '"';
+}
+
+std::int64_t seconds_to_more(const RuleOutcome& rule) { return ceil_seconds(time_to_more_quota(rule)); }
+
+std::int64_t seconds_to_reset(const RuleOutcome& rule) {
+  const bool wait_helps = !rule.allowed && rule.retry_after.count() > 0;
+  return ceil_seconds(wait_helps ? rule.retry_after : rule.reset_after);
+}
+
+// Appends a field's line if there is any rule to tell about.
+template <typename AppendValue>
+void append_line(std::string& out, std::string_view name, AppendValue append_value) {
+  const std::size_t before = out.size();
+  out += name;
+  const std::size_t value = out.size();
+  append_value();
+  if (out.size() == value) {
+    out.resize(before);
+  } else {
+    out += "\r\n";
+  }
+}
+
+}  // namespace
+
+void append_rate_limit_policy(std::string& out, const Decision& decision) {
+  bool first = true;
+  for (const RuleOutcome& rule : decision.rules) {
+    if (!told(rule)) continue;
+    if (!first) out += ", ";
+    first = false;
+    append_sf_string(out, rule.rule);
+    out += ";q=";
+    append_number(out, std::max<std::int64_t>(rule.limit, 0));
+    if (rule.window.count() > 0) {
+      out += ";w=";
+      append_number(out, ceil_seconds(rule.window));
+    }
+  }
+}
+
+void append_rate_limit(std::string& out, const Decision& decision) {
+  bool first = true;
+  for (const RuleOutcome& rule : decision.rules) {
+    if (!told(rule)) continue;
+    if (!first) out += ", ";
+    first = false;
+    append_sf_string(out, rule.rule);
+    out += ";r=";
+    append_number(out, std::max<std::int64_t>(rule.remaining, 0));
+    if (const std::int64_t seconds = seconds_to_more(rule); seconds > 0) {
+      out += ";t=";
+      append_number(out, seconds);
+    }
+  }
+}
+
+std::int64_t retry_after_seconds(const Decision& decision) {
+  if (decision.allowed || decision.reason == Reason::cost_too_large) return 0;
+  std::int64_t seconds = std::max<std::int64_t>(1, ceil_seconds(decision.retry_after));
+  for (const RuleOutcome& rule : decision.rules) {
+    if (told(rule) && !rule.allowed) seconds = std::max(seconds, seconds_to_more(rule));
+  }
+  return seconds;
+}
+
+std::optional<LegacyFields> legacy_fields(const Decision& decision) {
+  const RuleOutcome* const rule = decision.decisive();
+  if (rule == nullptr || rule->unlimited) return std::nullopt;
+  return LegacyFields{rule->limit, std::max<std::int64_t>(rule->remaining, 0), seconds_to_reset(*rule)};
+}
+
+void append_decision_fields(std::string& out, const Decision& decision, bool legacy) {
+  append_line(out, "RateLimit-Policy: ", [&] { append_rate_limit_policy(out, decision); });
+  append_line(out, "RateLimit: ", [&] { append_rate_limit(out, decision); });
+  if (const std::int64_t seconds = retry_after_seconds(decision); seconds > 0) {
+    out += "Retry-After: ";
+    append_number(out, seconds);
+    out += "\r\n";
+  }
+  if (!legacy) return;
+  const std::optional<LegacyFields> fields = legacy_fields(decision);
+  if (!fields) return;
+  out += "X-RateLimit-Limit: ";
+  append_number(out, fields->limit);
+  out += "\r\nX-RateLimit-Remaining: ";
+  append_number(out, fields->remaining);
+  out += "\r\nX-RateLimit-Reset: ";
+  append_number(out, fields->reset_seconds);
+  out += "\r\n";
+}
+
+}  // namespace weir::http

@@ -1,0 +1,230 @@
+#include "frontends/render/decision_json.h"
+
+#include <string_view>
+
+#include "frontends/render/json_text.h"
+#include "weir/time.h"
+
+namespace weir::http {
+namespace {
+
+struct ProblemType {
+  std::string_view uri;
+  std::string_view title;
+};
+
+ProblemType problem_type(Reason reason) {
+  switch (reason) {
+    case Reason::blocked:
+    case Reason::penalized:
+      return {"https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "Abnormal usage detected"};
+    case Reason::shed:
+    case Reason::store_unavailable:
+      return {"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+              "Temporary reduced capacity"};
+    default:
+      return {"https://iana.org/assignments/http-problem-types#quota-exceeded", "Quota exceeded"};
+  }
+}
+
+// The ids of the rules that `wanted` picks, as an array.
+template <typename Wanted>
+void write_ids(RoomWriter& out, const Decision& decision, Wanted wanted) {
+  out.literal("[");
+  bool first = true;
+  for (const RuleOutcome& rule : decision.rules) {
+    if (!wanted(rule)) continue;
+    if (!first) out.literal(",");
+    first = false;
+    out.json_string(rule.rule);
+  }
+  out.literal("]");
+}
+
+void write_bool(RoomWriter& out, bool value) {
+  if (value) {
+    out.literal("true");
+  } else {
+    out.literal("false");
+  }
+}
+
+// An unlimited rule has no number to show, and no large one is made up for it.
+void write_limit(RoomWriter& out, const RuleOutcome& rule) {
+  if (rule.unlimited) {
+    out.literal(R"(,"limit":null,"remaining":null)");
+    return;
+  }
+  out.literal(R"(,"limit":)");
+  out.number(rule.limit);
+  out.literal(R"(,"remaining":)");
+  out.number(rule.remaining);
+}
+
+void write_rule(RoomWriter& out, const RuleOutcome& rule) {
+  out.literal(R"({"rule":)");
+  out.json_string(rule.rule);
+  out.literal(R"(,"algorithm":")");
+  out.text(algorithm_name(rule.algorithm));
+  out.literal(R"(","mode":")");
+  out.text(mode_name(rule.mode));
+  out.literal(R"(","allowed":)");
+  write_bool(out, rule.allowed);
+  write_limit(out, rule);
+  out.literal(R"(,"retry_after_ms":)");
+  out.number(ceil_ms(rule.retry_after));
+  out.literal(R"(,"reset_after_ms":)");
+  out.number(ceil_ms(rule.reset_after));
+  out.literal("}");
+}
+
+// The deciding rule's part of the members.
+void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
+  if (rule == nullptr) {
+    out.literal(R"(,"rule":null,"algorithm":null,"limit":null,"remaining":null)");
+    return;
+  }
+  out.literal(R"(,"rule":)");
+  out.json_string(rule->rule);
+  out.literal(R"(,"algorithm":")");
+  out.text(algorithm_name(rule->algorithm));
+  out.literal("\"");
+  write_limit(out, *rule);
+}
+
+// Enough for write_members(): the literals and names, then the numbers, then what users named.
+std::size_t members_room(const Decision& decision) {
+  constexpr std::size_t kWords = 512;
+  constexpr std::size_t kRuleWords = 192;
+  std::size_t room = kWords + 8 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
+  if (const RuleOutcome* rule = decision.decisive()) room += RoomWriter::json_string_room(rule->rule.size());
+  for (const RuleOutcome& rule : decision.rules) {
+    // Once as a rule, once among those that denied in shadow.
+    room += kRuleWords + 4 * RoomWriter::kNumber + 2 * RoomWriter::json_string_room(rule.rule.size());
+  }
+  return room;
+}
+
+// Everything between the braces.
+void write_members(RoomWriter& out, const Decision& decision) {
+  const RuleOutcome* rule = decision.decisive();
+  out.literal(R"("allowed":)");
+  write_bool(out, decision.allowed);
+  out.literal(R"(,"reason":")");
+  out.text(reason_name(decision.reason));
+  out.literal("\"");
+  write_decisive(out, rule);
+  out.literal(R"(,"retry_after_ms":)");
+  out.number(ceil_ms(decision.retry_after));
+  out.literal(R"(,"reset_after_ms":)");
+  out.number(rule != nullptr ? ceil_ms(rule->reset_after) : 0);
+  out.literal(R"(,"cost":)");
+  out.number(decision.cost);
+  out.literal(R"(,"delay_ms":)");
+  out.number(ceil_ms(decision.delay));
+  out.literal(R"(,"degraded":)");
+  write_bool(out, decision.degraded);
+  out.literal(R"(,"source":)");
+  out.json_string(decision.source);
+  if (!decision.atomic) out.literal(R"(,"atomic":false)");
+  out.literal(R"(,"shadow_denied":)");
+  write_ids(out, decision, [](const RuleOutcome& r) { return r.mode == Mode::shadow && !r.allowed; });
+  out.literal(R"(,"rules":[)");
+  bool first = true;
+  for (const RuleOutcome& each : decision.rules) {
+    if (!first) out.literal(",");
+    first = false;
+    write_rule(out, each);
+  }
+  out.literal("]");
+}
+
+void append_duration(std::string& out, Duration duration) {
+  const bool whole_seconds = duration.count() % 1'000'000 == 0;
+  append_number(out, whole_seconds ? ceil_seconds(duration) : ceil_ms(duration));
+  out += whole_seconds ? " s" : " ms";
+}
+
+// A sentence for people. It names the rule and its numbers, never who asked.
+std::string denial_sentence(const Decision& decision) {
+  const RuleOutcome* rule = decision.decisive();
+  std::string text;
+  switch (decision.reason) {
+    case Reason::store_unavailable:
+      text = "The limits cannot be looked up at the moment";
+      break;
+    case Reason::shed:
+      text = "The service sheds load at the moment";
+      break;
+    case Reason::blocked:
+      text = "The caller is blocked";
+      break;
+    case Reason::penalized:
+      text = "The caller is blocked for a while after repeated violations";
+      break;
+    default:
+      text = "The request is over its limit";
+      break;
+  }
+  if (rule != nullptr) {
+    text += ": rule ";
+    text += rule->rule;
+    text += " allows ";
+    append_number(text, rule->limit);
+    if (rule->window.count() > 0) {
+      text += " per ";
+      append_duration(text, rule->window);
+    }
+  }
+  if (decision.reason == Reason::cost_too_large) {
+    text += "; a cost of ";
+    append_number(text, rule != nullptr ? rule->cost : decision.cost);
+    text += " can never fit.";
+  } else if (decision.retry_after.count() > 0) {
+    text += "; try again in ";
+    append_duration(text, decision.retry_after);
+    text += '.';
+  } else {
+    text += '.';
+  }
+  return text;
+}
+
+}  // namespace
+
+void append_decision(std::string& out, const Decision& decision) {
+  RoomWriter writer(out, members_room(decision) + 2);
+  writer.literal("{");
+  write_members(writer, decision);
+  writer.literal("}");
+  writer.finish();
+}
+
+void append_denial(std::string& out, const Decision& decision, int status) {
+  const ProblemType type = problem_type(decision.reason);
+  out += R"({"type":")";
+  out += type.uri;
+  out += R"(","title":")";
+  out += type.title;
+  out += R"(","status":)";
+  append_number(out, status);
+  out += R"(,"detail":)";
+  append_json_string(out, denial_sentence(decision));
+  out += R"(,"code":")";
+  out += reason_name(decision.reason);
+  out += R"(","violated-policies":)";
+  // Twice the room for the ids: here and among the members.
+  RoomWriter writer(out, 2 * members_room(decision));
+  write_ids(writer, decision, [](const RuleOutcome& r) { return r.mode == Mode::enforce && !r.allowed; });
+  writer.literal(",");
+  write_members(writer, decision);
+  writer.literal("}");
+  writer.finish();
+}
+
+int default_status(const Decision& decision) {
+  if (decision.allowed) return 200;
+  return decision.reason == Reason::store_unavailable || decision.reason == Reason::shed ? 503 : 429;
+}
+
+}  // namespace weir::http

@@ -1,0 +1,73 @@
+// Appending JSON and numbers to a string, without streams and without temporaries.
+#pragma once
+
+#include <cassert>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace weir::http {
+
+// The length of the run at the start of `text` that needs no escape in JSON nor in a structured field: printable ASCII
+// but for quote and backslash.
+std::size_t plain_prefix(std::string_view text);
+
+// The length of the well-formed UTF-8 sequence of several bytes at the start of `text`, 0 if there is none.
+std::size_t utf8_sequence(std::string_view text);
+
+// Writes at the end of a string, into room that was made beforehand: no check and no call for each piece. `room` must
+// be enough for all that is written; finish() gives the rest back and must be called.
+class RoomWriter {
+ public:
+  // The most that one number takes, and one JSON string of `size` bytes.
+  static constexpr std::size_t kNumber = 20;
+  static constexpr std::size_t json_string_room(std::size_t size) { return 6 * size + 2; }
+
+  RoomWriter(std::string& out, std::size_t room) : out_(out) {
+    const std::size_t before = out.size();
+    out.resize(before + room);
+    at_ = out.data() + before;
+  }
+
+  template <std::size_t N>
+  void literal(const char (&text)[N]) {
+    std::memcpy(at_, text, N - 1);
+    at_ += N - 1;
+  }
+  void text(std::string_view text) {
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+  void number(std::int64_t value) {
+    if (value >= 0 && value < 10) {
+      *at_++ = static_cast<char>('0' + value);
+    } else {
+      at_ = std::to_chars(at_, at_ + kNumber, value).ptr;
+    }
+  }
+  // With quotes, as append_json_string().
+  void json_string(std::string_view text);
+
+  void finish() {
+    const auto used = static_cast<std::size_t>(at_ - out_.data());
+    assert(used <= out_.size());
+    out_.resize(used);
+  }
+
+ private:
+  std::string& out_;
+  char* at_;
+};
+
+inline void append_number(std::string& out, std::int64_t value) {
+  char digits[RoomWriter::kNumber];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+// With quotes. `text` is UTF-8; what it is not is replaced by U+FFFD, so that the answer always is JSON.
+void append_json_string(std::string& out, std::string_view text);
+
+}  // namespace weir::http

@@ -1,0 +1,161 @@
+// Identity: who is asking. Turns a request as it came in into the attributes that rules count by, or refuses it.
+//
+// Attributes made: `ip` (the client's network address: IPv4 /32 and IPv6 /64 unless set otherwise), one per address
+// tier (such as `ip_subnet`), `method`, `path`, `host`, `scheme` if it is known, `action` of the matched route,
+// `traffic` if marks are set, and the ones configured. While the hash key is being rotated, an attribute whose value is
+// hashed is followed by "name@previous": its value under the previous key.
+//
+// Verified, and so fit to be believed: `ip` and tiers (as far as the trusted proxies are), `jwt:` (a signature),
+// `gateway:` (set by a trusted proxy, or said by the gateway beside the headers), `traffic`. Not verified: `header:`,
+// `cookie:`, `query:`, `path:`, which say what the caller likes. `tenant` and `plan` decide whose allowance is used, so
+// create() refuses an unverified source for them unless `accept_unverified` names them. `traffic` is never taken from a
+// source.
+//
+// Immutable, so thread-safe. Files are read by create() and reloaded() only; a failed reload leaves the old object as
+// it was, so the caller keeps using it.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "identity/api_keys.h"
+#include "identity/client_address.h"
+#include "identity/forwarded_request.h"
+#include "identity/inbound.h"
+#include "identity/jwt.h"
+#include "identity/request_fields.h"
+#include "identity/route_table.h"
+#include "keys/key_ring.h"
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir::identity {
+
+struct AddressTier {
+  std::string attribute;  // such as ip_subnet
+  int ipv4_prefix = 24;
+  int ipv6_prefix = 48;
+};
+
+struct AttributeFrom {
+  std::string attribute;
+  std::string source;  // see request_fields.h
+};
+
+// Traffic of our own: requests from `internal_networks` with this header get `traffic` = as.
+struct TrafficMark {
+  std::string header;
+  std::string value;  // empty: any value
+  std::string as;     // "internal", "test", …
+};
+
+struct IdentityOptions {
+  std::vector<std::string> trusted_proxies;
+  ForwardingHeader forwarding_header = ForwardingHeader::x_forwarded_for;
+  bool trust_unix_sockets = true;  // whoever may open the socket counts as a trusted proxy
+  int ipv4_prefix = 32;
+  int ipv6_prefix = 64;
+  std::vector<AddressTier> tiers;
+  std::vector<AttributeFrom> attributes;
+  std::vector<std::string> accept_unverified;
+  std::vector<std::string> hashed;  // attributes whose values are hashed as those of api_key always are
+
+  keys::KeyRing keys;                       // for hashing API keys
+  std::filesystem::path revoked_keys_file;  // for the attribute api_key
+
+  std::optional<JwtOptions> jwt;
+  std::string jwt_header = "authorization";  // "Bearer <token>"; in other headers the bare token too
+  bool jwt_required = false;
+
+  std::vector<Route> routes;
+  PathOptions paths;
+  std::vector<std::string> internal_networks;
+  std::vector<TrafficMark> marks;
+};
+
+// Why a request goes no further. `text` may be shown to the caller and tells nothing; `cause` is a fixed word for
+// logs and metrics.
+struct Refusal {
+  enum class Kind : std::uint8_t { malformed, unauthenticated, blocked };
+  Kind kind = Kind::malformed;
+  std::string_view text;
+  std::string cause;
+};
+
+class Identity {
+ public:
+  static constexpr std::string_view kPreviousSuffix = "@previous";
+
+  // A failure's message begins with the option at fault: "attributes.tenant: …".
+  static Result<std::shared_ptr<const Identity>> create(const IdentityOptions& options);
+  // The same options with the files read anew; routes and lists stay.
+  Result<std::shared_ptr<const Identity>> reloaded() const { return create(options_); }
+
+  // Nothing on success; `caller` then holds the attributes and is valid as long as this Identity. What the inbound says
+  // was asked for counts: whoever fills it in is believed, and its headers are the client's.
+  std::optional<Refusal> identify(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const;
+  // The same for a request that only asks about another one, which a gateway describes (forwarded_request.h). From a
+  // peer that is not a trusted proxy the description does not count.
+  std::optional<Refusal> identify_forwarded(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const;
+
+  // Whether the peer may speak for others.
+  bool trusts(const std::optional<base::IpAddress>& peer) const;
+  // Whether an attribute is made of the gateway's field of that name.
+  bool asks_gateway_for(std::string_view name) const;
+
+  // Whether there are routes, and requests that fit none of them.
+  bool has_requests_without_route() const { return !options_.routes.empty() && !routes_.has_catch_all(); }
+
+  std::size_t revoked_count() const { return api_keys_.revoked_count(); }
+
+ private:
+  struct Source {
+    std::string attribute;
+    std::string previous;  // the attribute's name for its value under the previous key
+    FieldSource field;
+    std::size_t claim = 0;  // its place in claim_paths_
+    bool is_hashed = false;
+  };
+  // What one request has shown so far.
+  struct Seen {
+    Inbound inbound;
+    std::optional<base::IpAddress> client = {};
+    bool trusted_peer = false;
+    std::string method = {};
+    std::string path = {};  // as normal_path() gives it
+    std::string host = {};
+    std::string scheme = {};
+    const Route* route = nullptr;
+    std::vector<std::optional<std::string>> claims = {};
+  };
+
+  Identity(IdentityOptions options, ClientAddress addresses, ClientAddress internal, ApiKeys api_keys,
+           RouteTable routes);
+  Status prepare_sources();
+  static Status check_ranges(const IdentityOptions& options);
+
+  std::optional<Refusal> identify(Seen& seen, TimePoint now, CallerAttributes& caller) const;
+  void see_peer(Seen& seen) const;
+  std::optional<Refusal> see_token(Seen& seen, TimePoint now) const;
+  std::optional<Refusal> add_built_in(const Seen& seen, CallerAttributes& caller) const;
+  std::optional<Refusal> add_source(const Seen& seen, const Source& source, CallerAttributes& caller) const;
+  std::optional<Refusal> add_hashed(const Source& source, std::string_view value, CallerAttributes& caller) const;
+  Field read(const Seen& seen, const Source& source) const;
+  std::string_view traffic_of(const Seen& seen) const;
+
+  IdentityOptions options_;
+  ClientAddress addresses_;
+  ClientAddress internal_;  // only its list is used
+  ApiKeys api_keys_;
+  RouteTable routes_;
+  std::optional<JwtVerifier> jwt_;
+  std::vector<Source> sources_;
+  std::vector<std::string> claim_paths_;
+};
+
+}  // namespace weir::identity

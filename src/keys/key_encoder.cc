@@ -1,0 +1,39 @@
+#include "keys/key_encoder.h"
+
+#include <cstdlib>
+#include <random>
+
+namespace weir::keys {
+namespace {
+constexpr std::uint64_t kBucketVersion = 0x3177;         // "w1"
+constexpr std::uint64_t kTagVersion = 0x743177;          // "w1t"
+constexpr std::uint64_t kFingerprintVersion = 0x663177;  // "w1f"
+}  // namespace
+
+SipHash KeyEncoder::seed(std::string_view rule_id, Algorithm algorithm) const {
+  SipHash hash(key_);
+  hash.add_word(kBucketVersion | (static_cast<std::uint64_t>(algorithm) << 32));
+  hash.add_framed(rule_id);
+  return hash;
+}
+
+SipHash KeyEncoder::tag_seed() const {
+  SipHash hash(key_);
+  hash.add_word(kTagVersion);
+  return hash;
+}
+
+BucketKey KeyEncoder::fingerprint() const {
+  SipHash hash(key_);
+  hash.add_word(kFingerprintVersion);
+  return hash.finish();
+}
+
+HashKey random_hash_key() {
+  std::random_device source;  // getrandom(2) or rdrand
+  HashKey key;
+  for (auto& byte : key) byte = static_cast<std::uint8_t>(source());
+  return key;
+}
+
+}  // namespace weir::keys

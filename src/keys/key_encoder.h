@@ -1,0 +1,45 @@
+// KeyEncoder: the only place that turns a rule and a subject into a bucket's key.
+//
+// Format, hashed with SipHash-1-3-128 under the process's secret:
+//
+//   "w1" algorithm-number  rule-id  { value }…
+//
+// in 64-bit little-endian words. Every text carries its length (SipHash::add_framed), so no choice of values can
+// imitate another subject's (R27),
+// and only the hash leaves this file (R26). The rule's part is hashed once, when rules are put in force: seed().
+// A rule whose algorithm changes gets new buckets, because the old words would mean something else.
+//
+// Immutable, so thread-safe.
+#pragma once
+
+#include <string_view>
+
+#include "keys/siphash.h"
+#include "weir/allowance.h"
+#include "weir/limiter.h"
+#include "weir/store.h"
+
+namespace weir::keys {
+
+class KeyEncoder {
+ public:
+  explicit KeyEncoder(const HashKey& key) : key_(key) {}
+
+  // A hash that has seen the rule: copy it for each request and add the subject's values.
+  SipHash seed(std::string_view rule_id, Algorithm algorithm) const;
+  // The same for what decides the slot in a cluster: only the values count, not the rule.
+  SipHash tag_seed() const;
+
+  static void add_value(SipHash& hash, std::string_view value) { hash.add_framed(value); }
+
+  // Tells whether two processes hash alike, without telling the key.
+  BucketKey fingerprint() const;
+
+ private:
+  const HashKey key_;
+};
+
+// From the operating system's random source.
+HashKey random_hash_key();
+
+}  // namespace weir::keys

@@ -1,0 +1,23 @@
+// KeyRing: the secret under which subjects and API keys are hashed, and during a rotation also the one before it.
+//
+// The file has one or two lines of 32 hexadecimal digits: the current key, then the previous one. To rotate, put a new
+// key above the old one, restart every node, and drop the old line once the longest window has passed (R26).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "weir/limiter.h"
+#include "weir/result.h"
+
+namespace weir::keys {
+
+struct KeyRing {
+  HashKey current{};
+  std::optional<HashKey> previous;
+};
+
+// Failures name the file and line, never what stands there.
+Result<KeyRing> load_key_ring(const std::filesystem::path& file);
+
+}  // namespace weir::keys

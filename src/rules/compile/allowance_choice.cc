@@ -1,0 +1,111 @@
+#include "rules/compile/allowance_choice.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "rules/compile/rule_check.h"
+#include "rules/compile/selectivity.h"
+
+namespace weir::rules {
+
+AllowanceChoice::AllowanceChoice(const Rule& rule, NameTable& names) : own_(variant(rule, {})) {
+  add_plans(rule, names);
+  add_overrides(rule, names);
+  simple_ = plans_.empty() && exceptions_.empty();
+}
+
+AllowanceChoice::MaybeAllowance AllowanceChoice::variant(const Rule& rule, const AllowanceChange& change) {
+  if (is_unlimited(rule, change)) return std::nullopt;
+  const Result<Allowance> allowance = make_allowance(changed_spec(rule, change));
+  assert(allowance.ok());
+  return allowance.value();
+}
+
+void AllowanceChoice::add_plans(const Rule& rule, NameTable& names) {
+  if (rule.plans.empty()) return;
+  const NameId plan_name = names.add("plan");
+  std::vector<ValueIndex::Filing> filings;
+  for (const Plan& plan : rule.plans) {
+    filings.push_back({plan_name, plan.name, static_cast<std::uint32_t>(plans_.size())});
+    plans_.push_back(variant(rule, plan.change));
+  }
+  plan_index_ = ValueIndex(std::move(filings));
+}
+
+void AllowanceChoice::add_overrides(const Rule& rule, NameTable& names) {
+  std::vector<std::uint32_t> order(rule.overrides.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_partition(order.begin(), order.end(), [&](std::uint32_t i) { return rule.overrides[i].emergency; });
+
+  Selectivity selectivity;
+  for (const Override& override : rule.overrides) selectivity.count(override.when);
+  std::vector<ValueIndex::Filing> filings;
+  for (std::uint32_t rank = 0; rank < order.size(); ++rank) {
+    const Override& override = rule.overrides[order[rank]];
+    const Condition* filed = selectivity.best(override.when);
+    Exception exception;
+    exception.allowance = variant(rule, override.change);
+    exception.until = override.until.value_or(TimePoint::max());
+    exception.rank = rank;
+    exception.index = order[rank];
+    for (const Condition& condition : override.when) {
+      const NameId name = names.add(condition.attribute);
+      if (&condition == filed) {
+        for (const std::string& value : condition.patterns) filings.push_back({name, value, rank});
+      } else {
+        exception.when.push_back(CompiledCondition::compile(condition, name).value());
+      }
+    }
+    if (filed == nullptr) unindexed_.push_back(rank);
+    exceptions_.push_back(std::move(exception));
+  }
+  exception_index_ = ValueIndex(std::move(filings));
+}
+
+WindowLengths AllowanceChoice::window_lengths() const {
+  WindowLengths lengths;
+  if (own_) lengths.add(*own_);
+  for (const MaybeAllowance& plan : plans_) {
+    if (plan) lengths.add(*plan);
+  }
+  for (const Exception& exception : exceptions_) {
+    if (exception.allowance) lengths.add(*exception.allowance);
+  }
+  return lengths;
+}
+
+bool AllowanceChoice::applies(const Exception& exception, const RequestView& view, TimePoint now) {
+  return now < exception.until && std::all_of(exception.when.begin(), exception.when.end(),
+                                              [&](const CompiledCondition& when) { return when.holds(view); });
+}
+
+const AllowanceChoice::Exception* AllowanceChoice::best_exception(const RequestView& view, TimePoint now) const {
+  auto best = static_cast<std::uint32_t>(exceptions_.size());
+  // Ranks ascend in every list, so the first that applies ends it.
+  const auto look = [&](std::span<const std::uint32_t> ranks) {
+    for (const std::uint32_t rank : ranks) {
+      if (rank >= best) return;
+      if (applies(exceptions_[rank], view, now)) best = rank;
+    }
+  };
+  look(unindexed_);
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    if (exception_index_.may_mention(view.ids[i])) look(exception_index_.find(view.ids[i], view.value(i)));
+  }
+  return best < exceptions_.size() ? &exceptions_[best] : nullptr;
+}
+
+AllowanceChoice::Chosen AllowanceChoice::choose_variant(const RequestView& view, TimePoint now) const {
+  const auto pointer = [](const MaybeAllowance& allowance) { return allowance ? &*allowance : nullptr; };
+  if (const Exception* exception = best_exception(view, now)) {
+    return {pointer(exception->allowance), Chosen::Source::override, exception->index};
+  }
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    if (!plan_index_.may_mention(view.ids[i])) continue;
+    const auto found = plan_index_.find(view.ids[i], view.value(i));
+    if (!found.empty()) return {pointer(plans_[found[0]]), Chosen::Source::plan, found[0]};
+  }
+  return {pointer(own_), Chosen::Source::rule, 0};
+}
+
+}  // namespace weir::rules

@@ -1,0 +1,71 @@
+// AllowanceChoice: which allowance of a rule applies to a request: emergency override, override, plan, or the rule's
+// own; within one level the first that applies.
+//
+// Overrides are filed under their most selective equality, so ten thousand overrides by tenant cost one look-up.
+// Immutable after construction; choosing does not allocate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rules/compile/conditions.h"
+#include "rules/compile/name_table.h"
+#include "rules/compile/request_view.h"
+#include "rules/compile/value_index.h"
+#include "rules/compile/window_lengths.h"
+#include "weir/allowance.h"
+#include "weir/rule.h"
+#include "weir/time.h"
+
+namespace weir::rules {
+
+class AllowanceChoice {
+ public:
+  // Precondition: check_rule(rule) found nothing.
+  AllowanceChoice(const Rule& rule, NameTable& names);
+
+  struct Chosen {
+    enum class Source : std::uint8_t { rule, plan, override };
+    const Allowance* allowance = nullptr;  // null: unlimited
+    Source source = Source::rule;
+    std::uint32_t index = 0;  // of the plan or override, as written
+  };
+  Chosen choose(const RequestView& view, TimePoint now) const {
+    if (simple_) [[likely]]
+      return {own(), Chosen::Source::rule, 0};
+    return choose_variant(view, now);
+  }
+
+  bool simple() const { return simple_; }
+  const Allowance* own() const { return own_ ? &*own_ : nullptr; }
+  // Of all allowances of the rule, its own first.
+  WindowLengths window_lengths() const;
+
+ private:
+  using MaybeAllowance = std::optional<Allowance>;  // none: unlimited
+  struct Exception {
+    MaybeAllowance allowance;
+    std::vector<CompiledCondition> when;
+    TimePoint until = TimePoint::max();
+    std::uint32_t rank = 0;   // lower wins; emergencies come before all others
+    std::uint32_t index = 0;  // as written
+  };
+
+  static MaybeAllowance variant(const Rule& rule, const AllowanceChange& change);
+  static bool applies(const Exception& exception, const RequestView& view, TimePoint now);
+  void add_plans(const Rule& rule, NameTable& names);
+  void add_overrides(const Rule& rule, NameTable& names);
+  Chosen choose_variant(const RequestView& view, TimePoint now) const;
+  const Exception* best_exception(const RequestView& view, TimePoint now) const;
+
+  MaybeAllowance own_;
+  bool simple_ = true;  // neither plans nor overrides
+  std::vector<MaybeAllowance> plans_;
+  ValueIndex plan_index_;
+  std::vector<Exception> exceptions_;     // by rank
+  ValueIndex exception_index_;            // of those that have an equality
+  std::vector<std::uint32_t> unindexed_;  // the others
+};
+
+}  // namespace weir::rules

@@ -1,0 +1,75 @@
+// Conditions of rules and overrides, compiled. Immutable; matching does not allocate, except that RE2 may build
+// states of an expression the first times it runs, within kExpressionMemory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/address_block.h"
+#include "rules/compile/glob.h"
+#include "rules/compile/name_table.h"
+#include "rules/compile/request_view.h"
+#include "rules/compile/rule_set.h"
+#include "weir/result.h"
+#include "weir/rule.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace weir::rules {
+
+inline constexpr std::size_t kMaxConditions = 64;    // per rule or override
+inline constexpr std::size_t kMaxPatterns = 10'000;  // per condition
+inline constexpr std::size_t kMaxPatternBytes = 1'024;
+inline constexpr std::size_t kMaxExpressions = 4'096;  // regular expressions per rule set
+inline constexpr std::int64_t kExpressionMemory = 256 << 10;
+
+// The attribute whose patterns may be CIDR blocks.
+inline constexpr std::string_view kAddressAttribute = "ip";
+
+// What a pattern is, seen from its text alone (weir/rule.h, Condition).
+enum class PatternKind : std::uint8_t { exact, glob, expression, block };
+PatternKind pattern_kind(std::string_view attribute, std::string_view pattern);
+
+// True when every pattern is a text to be equal to: such a condition can be looked up instead of evaluated.
+bool is_equality(const Condition& condition);
+
+class CompiledCondition {
+ public:
+  // The failure's message says what is wrong with which pattern.
+  static Result<CompiledCondition> compile(const Condition& condition, NameId name);
+  CompiledCondition(CompiledCondition&&) noexcept;
+  CompiledCondition& operator=(CompiledCondition&&) noexcept;
+  ~CompiledCondition();
+
+  NameId name() const { return name_; }
+  // Rough and relative: which of a rule's conditions to try first.
+  int expense() const { return !expressions_.empty() ? 3 : !blocks_.empty() ? 2 : !globs_.empty() ? 1 : 0; }
+
+  bool holds(const RequestView& view) const {
+    for (std::size_t i = 0; i < view.size(); ++i) {
+      if (view.ids[i] == name_ && fits(view.value(i))) return true;
+    }
+    return false;
+  }
+
+ private:
+  CompiledCondition();
+  Status add(std::string_view attribute, const std::string& pattern);
+  bool fits(std::string_view value) const;
+
+  NameId name_ = kUnknownName;
+  std::vector<std::string> exact_;  // sorted
+  std::vector<Glob> globs_;
+  std::vector<base::AddressBlock> blocks_;
+  std::vector<std::unique_ptr<re2::RE2>> expressions_;
+};
+
+// Checks a condition without keeping it.
+Status check_condition(const Condition& condition);
+
+}  // namespace weir::rules

@@ -1,0 +1,65 @@
+#include "rules/compile/explanation.h"
+
+#include "rules/compile/rollout.h"
+#include "rules/compile/rule_set_matcher.h"
+
+namespace weir::rules {
+namespace {
+
+std::string name_of_choice(const Rule& rule, const AllowanceChoice::Chosen& chosen) {
+  using Source = AllowanceChoice::Chosen::Source;
+  if (chosen.source == Source::rule) return "rule";
+  if (chosen.source == Source::plan) return "plan " + rule.plans[chosen.index].name;
+  const Override& override = rule.overrides[chosen.index];
+  std::string name = override.emergency ? "emergency override #" : "override #";
+  name += std::to_string(chosen.index + 1);
+  if (!override.reason.empty()) name += " (" + override.reason + ")";
+  return name;
+}
+
+}  // namespace
+
+Explanation RuleSet::explain(const Request& request, TimePoint now) const {
+  ResolvedNames names;
+  const RequestView view = matcher_->resolve(request, names);
+  Explanation explanation;
+  explanation.rules.reserve(rules_.size());
+  for (std::size_t i = 0; i < rules_.size(); ++i) explanation.rules.push_back(matcher_->explain(i, view, now));
+  return explanation;
+}
+
+RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& view, TimePoint now) const {
+  const CompiledRule& rule = rules_[index];
+  const Parts& parts = parts_[index];
+  RuleExplanation told;
+  told.rule = rule.name.id;
+  told.mode = rule.mode;
+  const auto no = [&told](std::string why) {
+    told.why_not = std::move(why);
+    return told;
+  };
+  if (rule.mode == Mode::off) return no("mode: off");
+  if (!rule.source.descriptor.empty() && descriptors_.find(view.request.attributes) != index) {
+    return no("descriptor: the request's attributes, in their order, do not lead to this rule");
+  }
+  for (const CompiledCondition& condition : parts.conditions) {
+    if (condition.holds(view)) continue;
+    const std::string name(names_.name_of(condition.name()));
+    return no(view.first(condition.name()) == nullptr ? "match: the request has no " + name
+                                                      : "match: " + name + " has none of the expected values");
+  }
+  for (const NameId name : rule.per) {
+    if (view.first(name) == nullptr) return no("per: the request has no " + std::string(names_.name_of(name)));
+  }
+  if (parts.rollout < 100 && rollout_place(rule.name.id, rule.per, view) >= parts.rollout) {
+    return no("rollout: the subject is not among the first " + std::to_string(parts.rollout) + " percent");
+  }
+  told.applies = true;
+  const AllowanceChoice::Chosen chosen = parts.choice.choose(view, now);
+  told.chosen = name_of_choice(rule.source, chosen);
+  if (chosen.allowance != nullptr) told.allowance = *chosen.allowance;
+  told.cost = parts.cost.of(view);
+  return told;
+}
+
+}  // namespace weir::rules

@@ -1,0 +1,18 @@
+// Gradual rollout: whether a subject belongs to the first N percent of a rule.
+//
+// The same on every node and after every restart, so the hash has no key; raising the percentage only ever adds
+// subjects. Different rules take different subjects first.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "rules/compile/request_view.h"
+
+namespace weir::rules {
+
+// 0 to 99. Precondition: the request carries every name of `per`.
+int rollout_place(std::string_view rule_id, std::span<const NameId> per, const RequestView& view);
+
+}  // namespace weir::rules

@@ -1,0 +1,195 @@
+#include "rules/compile/rule_set.h"
+
+#include <algorithm>
+#include <cassert>
+#include <unordered_map>
+
+#include "rules/compile/rollout.h"
+#include "rules/compile/rule_check.h"
+#include "rules/compile/rule_set_matcher.h"
+#include "rules/compile/selectivity.h"
+
+namespace weir::rules {
+
+RuleSet::RuleSet() = default;
+RuleSet::~RuleSet() = default;
+
+Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& names, RulesAre are) {
+  if (are == RulesAre::unchecked) {
+    if (Status checked = check_rules(rules); !checked.ok()) return checked.failure();
+  }
+  const std::shared_ptr<RuleSet> set(new RuleSet);
+  set->rules_.reserve(rules.rules.size());
+  for (Rule& rule : rules.rules) {
+    const Result<RuleName> name = names.intern(rule.id);
+    if (!name.ok()) return name.failure();
+    CompiledRule compiled;
+    compiled.name = name.value();
+    compiled.mode = rules.global_shadow && rule.mode == Mode::enforce ? Mode::shadow : rule.mode;
+    if (rule.local_limit && compiled.mode == Mode::enforce) {
+      compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
+      set->has_local_limits_ = true;
+    }
+    set->has_hidden_ = set->has_hidden_ || (rule.hidden && rule.mode != Mode::off);
+    compiled.source = std::move(rule);
+    set->rules_.push_back(std::move(compiled));
+  }
+  set->matcher_ = std::make_unique<const Matcher>(set->rules_);
+  set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
+                                          [](const CompiledRule& rule) { return rule.windows.several(); });
+  return std::shared_ptr<const RuleSet>(set);
+}
+
+void RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {
+  matcher_->match(request, now, names, matches);
+}
+
+void RuleSet::find_replaced(std::span<const Request> requests, std::span<bool> replaced) const {
+  matcher_->find_replaced(requests, replaced);
+}
+
+RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules) : rules_(rules) {
+  Selectivity selectivity;
+  for (const CompiledRule& rule : rules) selectivity.count(rule.source.match);
+  std::vector<ValueIndex::Filing> filings;
+  parts_.reserve(rules.size());
+  for (std::uint32_t i = 0; i < rules.size(); ++i) {
+    const bool by_descriptor = !rules[i].source.descriptor.empty();
+    const Condition* filed = by_descriptor ? nullptr : selectivity.best(rules[i].source.match);
+    parts_.push_back(compile(rules[i], filed));
+    if (by_descriptor) {
+      const Status added = descriptors_.add(rules[i].source.descriptor, i);
+      assert(added.ok());
+      static_cast<void>(added);
+      continue;
+    }
+    if (rules[i].mode == Mode::off) continue;
+    if (filed == nullptr) {
+      always_.push_back(i);
+    } else {
+      const NameId name = names_.add(filed->attribute);
+      for (const std::string& value : filed->patterns) filings.push_back({name, value, i});
+    }
+  }
+  index_ = ValueIndex(std::move(filings));
+  for (Parts& parts : parts_) parts.own = plain_allowance(parts);
+  compile_replaces();
+}
+
+// Only when all names are known: beyond 64 of them their bits tell less than they seem to.
+const Allowance* RuleSet::Matcher::plain_allowance(const Parts& parts) const {
+  const bool plain = names_.size() <= 64 && parts.conditions_to_try == 0 && parts.rollout == 100 &&
+                     parts.cost.is_the_requests() && parts.choice.simple();
+  return plain ? parts.choice.own() : nullptr;
+}
+
+void RuleSet::Matcher::compile_replaces() {
+  if (std::none_of(rules_.begin(), rules_.end(), [](const auto& rule) { return !rule.source.replaces.empty(); }))
+    return;
+  std::unordered_map<std::string_view, std::uint32_t> by_id;
+  for (std::uint32_t i = 0; i < rules_.size(); ++i) by_id.emplace(rules_[i].source.id, i);
+  for (const CompiledRule& rule : rules_) {
+    std::vector<std::uint32_t>& replaced = replaces_.emplace_back();
+    for (const std::string& id : rule.source.replaces) replaced.push_back(by_id.at(id));
+  }
+}
+
+void RuleSet::Matcher::find_replaced(std::span<const Request> requests, std::span<bool> replaced) const {
+  if (replaces_.empty()) return;
+  std::vector<std::optional<std::uint32_t>> reached;
+  for (const Request& request : requests) reached.push_back(descriptors_.find(request.attributes));
+  for (const std::optional<std::uint32_t>& rule : reached) {
+    if (!rule) continue;
+    for (const std::uint32_t gone : replaces_[*rule]) {
+      for (std::size_t i = 0; i < reached.size(); ++i) replaced[i] = replaced[i] || reached[i] == gone;
+    }
+  }
+}
+
+RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Condition* filed) {
+  Parts parts{.needs = 0,
+              .own = nullptr,
+              .conditions = {},
+              .conditions_to_try = 0,
+              .rollout = rule.source.rollout,
+              .cost = CompiledCost(rule.source.cost, names_),
+              .choice = AllowanceChoice(rule.source, names_)};
+  if (!parts.choice.simple()) rule.windows = parts.choice.window_lengths();
+  const auto add = [&](const Condition& condition) {
+    const NameId name = names_.add(condition.attribute);
+    parts.needs |= name_bit(name);
+    parts.conditions.push_back(CompiledCondition::compile(condition, name).value());
+  };
+  for (const Condition& condition : rule.source.match) {
+    if (&condition != filed) add(condition);
+  }
+  std::stable_sort(parts.conditions.begin(), parts.conditions.end(),
+                   [](const CompiledCondition& a, const CompiledCondition& b) { return a.expense() < b.expense(); });
+  parts.conditions_to_try = parts.conditions.size();
+  if (filed != nullptr) add(*filed);
+  for (const std::string& name : rule.source.per) {
+    rule.per.push_back(names_.add(name));
+    parts.needs |= name_bit(rule.per.back());
+  }
+  return parts;
+}
+
+// Rules found through one value come in order; those found through several are merged here.
+inline void RuleSet::Matcher::append_in_order(Matches& matches, const Match& match) {
+  if (matches.empty() || matches[matches.size() - 1].rule < match.rule) [[likely]] {
+    matches.push_back(match);
+  } else {
+    insert_in_order(matches, match);
+  }
+}
+
+inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view, TimePoint now,
+                                       Matches& matches) const {
+  const Parts& parts = parts_[index];
+  if ((parts.needs & ~view.carried) != 0) return;
+  if (parts.own == nullptr) return look_closer(index, view, now, matches);
+  append_in_order(matches, {&rules_[index], parts.own, CompiledCost::of_request(view)});
+}
+
+void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const {
+  const RequestView view = resolve(request, resolved);
+  for (const std::uint32_t rule : always_) consider(rule, view, now, matches);
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    if (!index_.may_mention(view.ids[i])) continue;
+    for (const std::uint32_t rule : index_.find(view.ids[i], view.value(i))) consider(rule, view, now, matches);
+  }
+  if (!descriptors_.empty()) {
+    const std::optional<std::uint32_t> rule = descriptors_.find(request.attributes);
+    if (rule && rules_[*rule].mode != Mode::off) consider(*rule, view, now, matches);
+  }
+}
+
+bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestView& view) const {
+  // With few names the bits have already told.
+  if (names_.size() <= 64) return true;
+  return std::all_of(rule.per.begin(), rule.per.end(), [&](NameId name) { return view.first(name) != nullptr; });
+}
+
+void RuleSet::Matcher::look_closer(std::uint32_t index, const RequestView& view, TimePoint now,
+                                   Matches& matches) const {
+  const Parts& parts = parts_[index];
+  const CompiledRule& rule = rules_[index];
+  if (!carries_subject(rule, view)) return;
+  for (std::size_t i = 0; i < parts.conditions_to_try; ++i) {
+    if (!parts.conditions[i].holds(view)) return;
+  }
+  if (parts.rollout < 100 && rollout_place(rule.name.id, rule.per, view) >= parts.rollout) return;
+  append_in_order(matches, {&rule, parts.choice.choose(view, now).allowance, parts.cost.of(view)});
+}
+
+// One found twice (two values of a list) is kept once.
+void RuleSet::Matcher::insert_in_order(Matches& matches, const Match& match) {
+  Match* at = std::lower_bound(matches.begin(), matches.end(), match,
+                               [](const Match& a, const Match& b) { return a.rule < b.rule; });
+  if (at->rule == match.rule) return;
+  const auto place = at - matches.begin();
+  matches.push_back(match);
+  std::rotate(matches.begin() + place, matches.end() - 1, matches.end());
+}
+
+}  // namespace weir::rules

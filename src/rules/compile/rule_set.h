@@ -1,0 +1,94 @@
+// RuleSet: rules checked and compiled for matching. Immutable, so any number of threads may read one.
+//
+// The cost of a match does not depend on rules that do not match: each rule is filed under its most selective
+// equality (or each value of a list), and only the rules filed under a value that the request carries are looked at,
+// plus the few rules that have no equality at all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/compile/explanation.h"
+#include "rules/compile/rule_names.h"
+#include "rules/compile/window_lengths.h"
+#include "weir/allowance.h"
+#include "weir/inline_vector.h"
+#include "weir/request.h"
+#include "weir/result.h"
+#include "weir/rule.h"
+
+namespace weir::rules {
+
+// A request's attribute names, resolved once per check: `ids[i]` is the rule set's number for attributes[i].name, or
+// kUnknownName when no rule mentions it.
+using NameId = std::uint16_t;
+inline constexpr NameId kUnknownName = 0xffff;
+struct ResolvedNames {
+  NameId ids[kMaxAttributes];
+};
+
+// One rule as the engine needs it. Constant after compilation.
+struct CompiledRule {
+  RuleName name;                         // interned: outlives the rule set
+  Rule source;                           // as written
+  std::vector<NameId> per;               // the subject's attributes, in the order written
+  Mode mode = Mode::enforce;             // global shadow applied
+  std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule holds back nobody
+  WindowLengths windows;                 // several() only if plans or overrides have other windows than the rule
+};
+
+// A rule that applies to a request: it matches, and the request carries every attribute of `per`.
+struct Match {
+  const CompiledRule* rule = nullptr;
+  const Allowance* allowance = nullptr;  // after emergency > override > plan > rule; null: unlimited
+  std::int64_t cost = 1;                 // after the rule's cost model; 0 to kMaxUnits
+};
+
+using Matches = InlineVector<Match, 8>;
+
+// Whether rules have been checked: those of a rules file have been, line by line, while it was read.
+enum class RulesAre : std::uint8_t { unchecked, checked };
+
+class RuleSet {
+ public:
+  // The failure lists every fault found, one line each, "rule search-per-key: burst: …" when made in code.
+  static Result<std::shared_ptr<const RuleSet>> compile(Rules rules, RuleNames& names,
+                                                        RulesAre are = RulesAre::unchecked);
+  ~RuleSet();
+
+  // Resolves the names and appends the rules that apply, in the order of the file. Rules in mode off never apply.
+  // Precondition: at most kMaxAttributes attributes; `matches` holds nothing of another rule set.
+  void match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const;
+
+  // Marks the requests of one call that count for nothing, because a rule that another of them leads to replaces theirs
+  // (Rule::replaces). Precondition: as many marks as requests, all false.
+  void find_replaced(std::span<const Request> requests, std::span<bool> replaced) const;
+
+  // Why each rule applies or does not. Looks at every rule: for people, not for the hot path.
+  Explanation explain(const Request& request, TimePoint now) const;
+
+  const std::vector<CompiledRule>& rules() const { return rules_; }
+  // Some rule has a local limit.
+  bool has_local_limits() const { return has_local_limits_; }
+  // Some rule is hidden.
+  bool has_hidden() const { return has_hidden_; }
+  // Some rule counts in windows of several lengths.
+  bool has_several_windows() const { return has_several_windows_; }
+
+ private:
+  class Matcher;
+  RuleSet();
+
+  std::vector<CompiledRule> rules_;
+  bool has_local_limits_ = false;
+  bool has_hidden_ = false;
+  bool has_several_windows_ = false;
+  std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
+};
+
+}  // namespace weir::rules

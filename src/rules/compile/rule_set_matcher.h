@@ -1,0 +1,70 @@
+// RuleSet::Matcher: the compiled form of a rule set. Private to rule_set.cc and explanation.cc.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rules/compile/allowance_choice.h"
+#include "rules/compile/compiled_cost.h"
+#include "rules/compile/conditions.h"
+#include "rules/compile/descriptor_tree.h"
+#include "rules/compile/name_table.h"
+#include "rules/compile/request_view.h"
+#include "rules/compile/rule_set.h"
+#include "rules/compile/value_index.h"
+
+namespace weir::rules {
+
+class RuleSet::Matcher {
+ public:
+  // `rules` must be checked, and must outlive the matcher at the same address. Fills their `per`.
+  explicit Matcher(std::vector<CompiledRule>& rules);
+
+  void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
+  RuleExplanation explain(std::size_t rule, const RequestView& view, TimePoint now) const;
+  RequestView resolve(const Request& request, ResolvedNames& resolved) const {
+    assert(request.attributes.size() <= kMaxAttributes);
+    std::uint64_t carried = 0;
+    for (std::size_t i = 0; i < request.attributes.size(); ++i) {
+      const NameId id = names_.find(request.attributes[i].name);
+      resolved.ids[i] = id;
+      if (id != kUnknownName) carried |= name_bit(id);
+    }
+    return {request, resolved.ids, carried};
+  }
+  void find_replaced(std::span<const Request> requests, std::span<bool> replaced) const;
+
+ private:
+  // One rule's parts. The condition that the rule is filed under comes last: who finds the rule through the index
+  // knows already that it holds.
+  struct Parts {
+    std::uint64_t needs = 0;         // name_bit of every attribute without which the rule cannot apply
+    const Allowance* own = nullptr;  // set for a plain rule: who carries what it needs gets this, at the request's cost
+    std::vector<CompiledCondition> conditions;
+    std::size_t conditions_to_try = 0;
+    int rollout = 100;
+    CompiledCost cost;
+    AllowanceChoice choice;
+  };
+
+  Parts compile(CompiledRule& rule, const Condition* filed);
+  const Allowance* plain_allowance(const Parts& parts) const;
+  void compile_replaces();
+  bool carries_subject(const CompiledRule& rule, const RequestView& view) const;
+  void consider(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
+  void look_closer(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
+  static void append_in_order(Matches& matches, const Match& match);
+  static void insert_in_order(Matches& matches, const Match& match);
+
+  const std::vector<CompiledRule>& rules_;
+  NameTable names_;
+  std::vector<Parts> parts_;                          // by place in rules_
+  ValueIndex index_;                                  // of the rules that have an equality and are not off
+  std::vector<std::uint32_t> always_;                 // the others that are not off
+  DescriptorTree descriptors_;                        // of the rules that have one, which are in neither of the above
+  std::vector<std::vector<std::uint32_t>> replaces_;  // by place in rules_; empty when no rule replaces another
+};
+
+}  // namespace weir::rules

@@ -1,0 +1,78 @@
+#include "rules/compile/slot_notes.h"
+
+#include <algorithm>
+
+namespace weir::rules {
+namespace {
+
+bool counts_by(const Rule& rule, const char* name) {
+  return std::find(rule.per.begin(), rule.per.end(), name) != rule.per.end();
+}
+
+// What the engine tags the rule's buckets by.
+enum class Tag { tenant, tenant_action, subject };
+
+Tag tag_of(const Rule& rule) {
+  const HashTag wanted = rule.hash_tag.value_or(HashTag::tenant);
+  if (wanted == HashTag::subject || !counts_by(rule, "tenant")) return Tag::subject;
+  return wanted == HashTag::tenant_action && counts_by(rule, "action") ? Tag::tenant_action : Tag::tenant;
+}
+
+// True for a list of texts to be equal to: no glob, no expression, no address block.
+bool only_texts(const Condition& condition) {
+  return condition.attribute != "ip" &&
+         std::all_of(condition.patterns.begin(), condition.patterns.end(), [](const std::string& pattern) {
+           return pattern.find_first_of("*?") == std::string::npos && !pattern.starts_with('~');
+         });
+}
+
+// Two rules that want different texts of one attribute do not meet (unless a request repeats the name, which is rare
+// enough not to be warned about).
+bool exclude_each_other(const Rule& a, const Rule& b) {
+  if (!a.descriptor.empty() && !b.descriptor.empty()) return true;
+  for (const Condition& left : a.match) {
+    for (const Condition& right : b.match) {
+      if (left.attribute != right.attribute || !only_texts(left) || !only_texts(right)) continue;
+      const bool common = std::any_of(left.patterns.begin(), left.patterns.end(), [&](const std::string& pattern) {
+        return std::find(right.patterns.begin(), right.patterns.end(), pattern) != right.patterns.end();
+      });
+      if (!common) return true;
+    }
+  }
+  return false;
+}
+
+std::string describe(const Rule& a, const Rule& b) {
+  std::string line = "rules " + a.id + " and " + b.id + ": can meet in one decision and live in different slots";
+  const bool joinable = counts_by(a, "tenant") && counts_by(b, "tenant");
+  line +=
+      joinable ? "; hash_tag: tenant on both joins them" : "; no hash_tag joins them, because not both count by tenant";
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> slot_notes(const Rules& rules) {
+  std::vector<std::string> notes;
+  std::size_t more = 0;
+  // Pairs, so the work is bounded too: beyond this many rules only the first are compared.
+  constexpr std::size_t kComparedRules = 2'000;
+  const std::size_t count = std::min(rules.rules.size(), kComparedRules);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = i + 1; j < count; ++j) {
+      const Rule& a = rules.rules[i];
+      const Rule& b = rules.rules[j];
+      if (a.mode == Mode::off || b.mode == Mode::off || exclude_each_other(a, b)) continue;
+      if (tag_of(a) == tag_of(b) && tag_of(a) != Tag::subject) continue;
+      if (notes.size() < kMaxSlotNotes) {
+        notes.push_back(describe(a, b));
+      } else {
+        ++more;
+      }
+    }
+  }
+  if (more > 0) notes.push_back("and " + std::to_string(more) + " more pairs");
+  return notes;
+}
+
+}  // namespace weir::rules
