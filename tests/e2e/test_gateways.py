@@ -1,4 +1,4 @@
-"""Real nginx and Caddy with the very files of deploy/gateways, and Traefik's as far as they go without Traefik (R64)."""
+"""Real nginx and Caddy with the files of deploy/gateways, and Traefik's files as far as they can be checked without it."""
 
 import http.client
 import http.server
@@ -64,7 +64,7 @@ def wait_for(port):
             return socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.05)
-    raise AssertionError(f"nobody listens on {port}")
+    raise AssertionError(f"nothing listens on {port}")
 
 
 class Gateway:
@@ -230,7 +230,7 @@ def test_without_weir_the_variant_that_fails_closed_refuses(gateway):
 
 
 def test_a_store_that_is_away_denies_where_the_rule_says_so(gateway, tmp_path):
-    """R50: `on_store_failure: deny` is Weir's own no, which failing open must not overrule."""
+    """`on_store_failure: deny` is a denial by Weir; a gateway that fails open must not override it."""
     text = RULES.replace("window: 3650d}", "window: 3650d, on_store_failure: deny}")
     key = tmp_path / "hash-key"
     gateway.start_weir("--store", f"redis://127.0.0.1:{free_port()}", "--hash-key-file", str(key))
@@ -250,10 +250,10 @@ def test_traefiks_files_are_what_traefik_reads():
     router = dynamic["http"]["routers"]["app"]
     assert router["entryPoints"] == list(static["entryPoints"])
     assert router["service"] in dynamic["http"]["services"]
-    for name in router["middlewares"]:
-        forward = dynamic["http"]["middlewares"][name]["forwardAuth"]
-        assert forward["address"].endswith("/v1/forward-auth")
-        assert forward["trustForwardHeader"] is False
+    clearing, asking = (dynamic["http"]["middlewares"][name] for name in router["middlewares"])
+    assert set(clearing["headers"]["customRequestHeaders"].values()) == {""}
+    assert asking["forwardAuth"]["address"].endswith("/v1/forward-auth")
+    assert asking["forwardAuth"]["trustForwardHeader"] is False
 
 
 def test_a_question_as_traefik_asks_it_is_answered(tmp_path):
@@ -271,7 +271,7 @@ def test_a_question_as_traefik_asks_it_is_answered(tmp_path):
 
 
 def test_the_gateways_are_installed():
-    """Without them the tests above could only be skipped, and nobody would notice."""
+    """Without them the tests above could only be skipped, and no one would notice."""
     assert shutil.which("nginx", path="/usr/sbin:/usr/bin") and shutil.which("caddy")
 
 

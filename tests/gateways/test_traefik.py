@@ -1,4 +1,4 @@
-"""A real Traefik with the very files of deploy/gateways/traefik (R64). Run by `make test-gateways`."""
+"""A real Traefik with the files of deploy/gateways/traefik. Run by `make test-gateways`."""
 
 import json
 import subprocess
@@ -79,3 +79,10 @@ def test_without_weir_requests_are_refused(traefik):
     traefik.start()
     assert traefik.ask("/a", X_Api_Key="alice")[0] == 500
     assert App.seen == []
+
+
+def test_a_clients_own_tenant_is_not_passed_to_weir(traefik, tmp_path):
+    (tmp_path / "weir.yaml").write_text('identity: {attributes: {api_key: "gateway:x-tenant"}}\n')
+    traefik.start_weir("--config", str(tmp_path / "weir.yaml"))
+    traefik.start()
+    assert [traefik.ask("/x", X_Tenant="victim")[0] for _ in range(4)] == [200] * 4, "per-key admits two per tenant"
