@@ -1,4 +1,4 @@
-// Fixed window (R1) and sliding counter (R4).
+// Fixed window and sliding counter.
 #include <gtest/gtest.h>
 
 #include "tests/models/word_bucket.h"

@@ -1,4 +1,4 @@
-// Leaky bucket (R7): shaping with a bounded virtual queue.
+// Leaky bucket: shaping with a bounded virtual queue.
 #include <gtest/gtest.h>
 
 #include "tests/models/reference_models.h"

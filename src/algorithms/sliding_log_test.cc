@@ -1,4 +1,4 @@
-// Sliding log (R3) and bucketed window (R2).
+// Sliding log and bucketed window.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -1,4 +1,4 @@
-// DecisionView: the JSON of a decision (DESIGN §5), read back and shown to people. Whether the decision came from a
+// DecisionView: the JSON of a decision, read back and shown to people. Whether the decision came from a
 // server or was made in this process, it is shown by the same code.
 #pragma once
 

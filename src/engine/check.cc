@@ -30,7 +30,7 @@ bool counts_by(const rules::CompiledRule& rule, std::string_view name) {
   return std::find(rule.source.per.begin(), rule.source.per.end(), name) != rule.source.per.end();
 }
 
-// Which slot of a cluster the bucket lives in (DESIGN §8): by tenant unless the rule says otherwise. Only attributes
+// Which slot of a cluster the bucket lives in: by tenant unless the rule says otherwise. Only attributes
 // that the rule counts by may decide it: the tag is part of the bucket's name, and a rule per address must not get a
 // bucket for each tenant that the address names.
 BucketKey tag_key(const Request& request, const rules::CompiledRule& rule, const BucketKey& subject,

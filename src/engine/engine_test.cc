@@ -91,7 +91,7 @@ TEST_F(EngineTest, CountsDownDeniesAndRecoversExactlyAtRetryAfter) {
   EXPECT_TRUE(engine->check({{"tenant", "acme"}}).allowed);
 }
 
-TEST_F(EngineTest, AllRulesAreChargedOrNone) {  // R15
+TEST_F(EngineTest, AllRulesAreChargedOrNone) {
   auto engine = engine_with({.rules = {make_rule("wide", 10, 60s), make_rule("narrow", 2, 60s)}});
   EXPECT_TRUE(engine->check({{"tenant", "acme"}}).allowed);
   EXPECT_TRUE(engine->check({{"tenant", "acme"}}).allowed);
@@ -103,7 +103,7 @@ TEST_F(EngineTest, AllRulesAreChargedOrNone) {  // R15
   EXPECT_EQ(8, denied.rules[0].remaining) << "the wide rule was not charged for a denied request";
 }
 
-TEST_F(EngineTest, ShadowRulesRecordButNeverDeny) {  // R32
+TEST_F(EngineTest, ShadowRulesRecordButNeverDeny) {
   Rule shadow = make_rule("shadow", 1, 60s);
   shadow.mode = Mode::shadow;
   auto engine = engine_with({.rules = {shadow, make_rule("wide", 10, 60s)}});
@@ -123,7 +123,7 @@ TEST_F(EngineTest, GlobalShadowTurnsEveryDenialIntoARecord) {
   EXPECT_FALSE(second.rules[0].allowed);
 }
 
-TEST_F(EngineTest, ACostThatCanNeverFitSaysSoInsteadOfATime) {  // R17
+TEST_F(EngineTest, ACostThatCanNeverFitSaysSoInsteadOfATime) {
   auto engine = engine_with({.rules = {make_rule("a", 5, 60s)}});
   const Decision decision = engine->check(Request({{"tenant", "acme"}}, Cost{6}));
   EXPECT_FALSE(decision.allowed);
@@ -131,7 +131,7 @@ TEST_F(EngineTest, ACostThatCanNeverFitSaysSoInsteadOfATime) {  // R17
   EXPECT_EQ(Duration::zero(), decision.retry_after);
 }
 
-TEST_F(EngineTest, CostsOutsideTheBoundsAreRefusedNotWrapped) {  // fault 29
+TEST_F(EngineTest, CostsOutsideTheBoundsAreRefusedNotWrapped) {
   auto engine = engine_with({.rules = {make_rule("a", 5, 60s)}});
   for (const std::int64_t cost : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(), kMaxUnits + 1,
                                   std::numeric_limits<std::int64_t>::max()}) {
@@ -195,7 +195,7 @@ TEST_F(EngineTest, UnlimitedPlansCountNothing) {
   }
 }
 
-TEST_F(EngineTest, ChangedLimitsApplyAtOnceAndWhatWasUsedStaysUsed) {  // R31
+TEST_F(EngineTest, ChangedLimitsApplyAtOnceAndWhatWasUsedStaysUsed) {
   auto engine = engine_with({.rules = {make_rule("a", 10, 60s)}});
   engine->check(Request({{"tenant", "acme"}}, Cost{8}));
   ASSERT_TRUE(engine->replace({.rules = {make_rule("a", 20, 60s)}}).ok());
@@ -242,7 +242,7 @@ struct PolicyCase {
 
 class FailurePolicyTest : public EngineTest, public ::testing::WithParamInterface<PolicyCase> {};
 
-TEST_P(FailurePolicyTest, AnswersInTheStoresPlace) {  // R50
+TEST_P(FailurePolicyTest, AnswersInTheStoresPlace) {
   Rule rule = make_rule("a", 8, 60s);
   rule.on_store_failure = GetParam().policy;
   rule.local_share = 50;
@@ -259,7 +259,7 @@ TEST_P(FailurePolicyTest, AnswersInTheStoresPlace) {  // R50
     }
   }
   EXPECT_EQ(GetParam().admitted_of_10, admitted);
-  EXPECT_EQ(10u, engine->fallbacks(GetParam().policy)) << "each answer in the store's place is counted (R80)";
+  EXPECT_EQ(10u, engine->fallbacks(GetParam().policy)) << "each answer in the store's place is counted";
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, FailurePolicyTest,
@@ -269,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(Every, FailurePolicyTest,
                                            PolicyCase{FailurePolicy::local, 4, true, Reason::limit_exceeded},
                                            PolicyCase{FailurePolicy::static_limit, 3, true, Reason::limit_exceeded}));
 
-TEST_F(EngineTest, AClusterTagNeverSplitsABucket) {  // R44
+TEST_F(EngineTest, AClusterTagNeverSplitsABucket) {
   class TaggedStore final : public Store {
    public:
     bool begin(StoreCall& call) override {
@@ -319,7 +319,7 @@ TEST_F(EngineTest, ADeferredStoreCompletesLaterAndTheRequestMayBeGoneByThen) {
   EXPECT_EQ(1, completions);
 }
 
-TEST_F(EngineTest, ThePrefilterRefusesAnExhaustedBucketUntilItCanAdmitAgain) {  // R45
+TEST_F(EngineTest, ThePrefilterRefusesAnExhaustedBucketUntilItCanAdmitAgain) {
   auto store = std::make_shared<ScriptedStore>();
   store->answer_at_once = false;
   auto engine = engine_with({.rules = {make_rule("a", 8, 60s)}}, store);
@@ -372,7 +372,7 @@ TEST_F(EngineTest, ABlockingCheckWaitsForADeferredStore) {
   EXPECT_FALSE(allowed);
 }
 
-TEST_F(EngineTest, WhenTheStoreHasNoRoomTheNewcomersRuleAnswersByItsPolicy) {  // R40, fault 27
+TEST_F(EngineTest, WhenTheStoreHasNoRoomTheNewcomersRuleAnswersByItsPolicy) {
   auto tiny = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 20});
   Rule open = make_rule("open", 1, std::chrono::hours(24));
   Rule closed = make_rule("closed", 1, std::chrono::hours(24));

@@ -1,4 +1,4 @@
-// RotatingLimiter: the limiter while the key that subjects are hashed with is being rotated (R26).
+// RotatingLimiter: the limiter while the key that subjects are hashed with is being rotated.
 //
 // Two engines on the same rules and store, which differ in their key. The one with the previous key decides: its
 // buckets hold what was used before. What it admits is charged under the current key too, so that those buckets hold

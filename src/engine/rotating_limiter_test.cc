@@ -1,4 +1,4 @@
-// Rotation of the hash key (R26): what was used before still counts, and nothing is counted apart.
+// Rotation of the hash key: what was used before still counts, and nothing is counted apart.
 #include "engine/rotating_limiter.h"
 
 #include <gtest/gtest.h>

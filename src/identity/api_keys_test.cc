@@ -17,7 +17,7 @@ keys::KeyRing ring(std::uint8_t first) {
   return made;
 }
 
-// R22, R26: the value tells nothing about the key and differs between installations.
+// The value tells nothing about the key and differs between installations.
 TEST(ApiKeys, AreHashedUnderTheSecret) {
   const ApiKeys keys(ring(1));
   const std::string value = ApiKeys::text(keys.hash("sk_live_abc"));

@@ -22,7 +22,7 @@ struct Case {
   const char* client;
 };
 
-// R21: what a client can write itself never counts.
+// What a client can write itself never counts.
 TEST(ClientAddress, ReadsXForwardedForFromTheRight) {
   const ClientAddress addresses = proxies();
   const std::vector<Case> cases = {

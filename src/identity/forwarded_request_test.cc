@@ -9,7 +9,7 @@ namespace {
 
 std::optional<ForwardedRequest> read(std::vector<HeaderField> headers) { return read_forwarded(headers); }
 
-// R64: what each gateway sends.
+// What each gateway sends.
 TEST(ForwardedRequest, ReadsWhatEachGatewaySends) {
   const auto caddy = read({{"X-Forwarded-Method", "PUT"},
                            {"X-Forwarded-Uri", "/a?b=1"},
@@ -32,7 +32,7 @@ TEST(ForwardedRequest, ReadsWhatEachGatewaySends) {
   EXPECT_EQ(nothing->target, "");
 }
 
-// R21: a gateway passes on what it does not write itself.
+// A gateway passes on what it does not write itself.
 TEST(ForwardedRequest, TwoThatDisagreeAreRefusedAndTwoThatAgreeAreNot) {
   EXPECT_FALSE(read({{"X-Forwarded-Uri", "/dear"}, {"X-Original-URI", "/cheap"}}));
   EXPECT_FALSE(read({{"X-Forwarded-Uri", "/dear"}, {"X-Original-URL", "http://h/cheap"}}));

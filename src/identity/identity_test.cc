@@ -81,7 +81,6 @@ TEST(Identity, RefusesWhatTwoServersCouldReadDifferently) {
   EXPECT_TRUE(asked.caller.attributes().empty()) << "nothing half-made is left to be used";
 }
 
-// R21, R64
 TEST(Identity, AGatewaysDescriptionCountsOnlyIfItIsTrusted) {
   IdentityOptions options;
   options.trusted_proxies = {"10.0.0.0/8"};
@@ -126,7 +125,6 @@ TEST(Identity, ARealIpIsAListOfOne) {
   EXPECT_EQ(ask(identity, {{"X-Real-IP", "203.0.113.9"}}, "192.0.2.1")["ip"], "192.0.2.1");
 }
 
-// R26
 TEST(Identity, DuringARotationAHashedValueAlsoComesAsThePreviousKeyMadeIt) {
   IdentityOptions options;
   options.keys.current[0] = 2;
@@ -145,7 +143,7 @@ TEST(Identity, DuringARotationAHashedValueAlsoComesAsThePreviousKeyMadeIt) {
   EXPECT_FALSE(Identity::create(options).ok()) << "nobody chooses what was counted before";
 }
 
-// R22; fault 31: the key itself is nowhere to be seen.
+// The key itself is nowhere to be seen.
 TEST(Identity, HashesApiKeysAndBlocksRevokedOnes) {
   const ScratchFile revoked("sk_leaked\n");
   IdentityOptions options;
@@ -207,7 +205,7 @@ TEST_F(IdentityWithTokens, ClaimsBecomeAttributes) {
   EXPECT_FALSE(ask(identity, {{"authorization", "Basic YTpi"}}).refusal);
 }
 
-// R25: whatever was wrong, the caller hears the same.
+// Whatever was wrong, the caller hears the same.
 TEST_F(IdentityWithTokens, BadTokensAreRefusedAndTheTextTellsNothing) {
   const auto identity = make(options_);
   const std::string expired = bearer(R"({"sub":"alice","exp":1})");
@@ -261,7 +259,7 @@ TEST(Identity, AGatewaysHeaderCountsOnlyFromTheGateway) {
   EXPECT_EQ(ask(identity, {{"x-tenant", "evil"}, {"x-tenant", "acme"}}, "10.0.0.1").cause(), "repeated_field");
 }
 
-// R24: a mark counts where it comes from inside, whatever proxy passed it on.
+// A mark counts where it comes from inside, whatever proxy passed it on.
 // HAProxy's arguments: believed whoever its client is, and no header of the client's comes beside or instead of them.
 TEST(Identity, WhatAGatewaySaysItselfStandsForTheHeaderOfItsName) {
   IdentityOptions options;

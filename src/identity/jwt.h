@@ -1,4 +1,4 @@
-// JwtVerifier: checks a JSON Web Token (RFC 7519, signed as in RFC 7515) and reads claims out of it (R23).
+// JwtVerifier: checks a JSON Web Token (RFC 7519, signed as in RFC 7515) and reads claims out of it.
 //
 // Refused: tokens over kMaxTokenBytes, anything but three strict base64url parts, duplicate members, unknown "crit"
 // extensions, an algorithm that is not the key's own ("none" is nobody's), a signature that does not fit, expired and

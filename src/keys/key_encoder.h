@@ -5,9 +5,8 @@
 //   "w1" algorithm-number  rule-id  { value }…
 //
 // in 64-bit little-endian words. Every text carries its length (SipHash::add_framed), so no choice of values can
-// imitate another subject's (R27),
-// and only the hash leaves this file (R26). The rule's part is hashed once, when rules are put in force: seed().
-// A rule whose algorithm changes gets new buckets, because the old words would mean something else.
+// imitate another subject's, and only the hash leaves this file. The rule's part is hashed once, when rules are loaded:
+// seed(). A rule whose algorithm changes gets new buckets, because the old words would mean something else.
 //
 // Immutable, so thread-safe.
 #pragma once

@@ -85,7 +85,7 @@ TEST(KeyEncoder, NoDelimiterGameMakesTwoSubjectsOne) {
   EXPECT_NE(subject_key(encoder, {"a", ""}), subject_key(encoder, {"a"}));
 }
 
-// R27: what is fed can be read back from its end, so two lists are never fed alike, also when one imitates the
+// What is fed can be read back from its end, so two lists are never fed alike, also when one imitates the
 // length of another inside its bytes.
 TEST(SipHash, WhatIsFedTellsTheTextsApart) {
   std::mt19937 random(7);

@@ -1,7 +1,7 @@
 // KeyRing: the secret under which subjects and API keys are hashed, and during a rotation also the one before it.
 //
 // The file has one or two lines of 32 hexadecimal digits: the current key, then the previous one. To rotate, put a new
-// key above the old one, restart every node, and drop the old line once the longest window has passed (R26).
+// key above the old one, restart every node, and drop the old line once the longest window has passed.
 #pragma once
 
 #include <filesystem>

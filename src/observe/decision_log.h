@@ -1,4 +1,4 @@
-// DecisionLog: a random sample of the decisions as log lines, for whoever asks "what is it deciding right now?" (R81).
+// DecisionLog: a random sample of the decisions as log lines, for whoever asks "what is it deciding right now?".
 //
 //   {"ts":…,"level":"info","event":"decision","msg":"decision","outcome":"denied","reason":"limit_exceeded",
 //    "rule":"search-per-key","algorithm":"token-bucket","limit":120,"remaining":0,"cost":1,"retry_after_ms":500,

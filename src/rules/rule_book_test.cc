@@ -13,7 +13,6 @@ namespace {
 const char kOne[] = "version: 1\nrules: [{id: one, limit: 1, window: 1s}]\n";
 const char kTwo[] = "version: 1\nrules: [{id: one, limit: 2, window: 1s}, {id: two, limit: 1, window: 1s}]\n";
 
-// R31.
 TEST(RuleBook, AFailedReloadKeepsTheLastGoodRules) {
   const TemporaryFolder folder;
   folder.write("rules.yaml", kOne);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxTokenBytes = 4096;
 
-// Sections that DESIGN promises and this version does not have.
+// Sections of later versions, which this one does not have.
 constexpr std::string_view kLater[] = {"ledger"};
 
 Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }

@@ -270,7 +270,6 @@ TEST_F(ConfigTest, TheProxyProtocolIsForListenersThatExist) {
             "weir.yaml:1:26: listen.proxy_protocol: has the entry 'admin', expected http, grpc or resp");
 }
 
-// R90
 TEST_F(ConfigTest, AnAdminListenerBeyondLoopbackNeedsTokens) {
   EXPECT_THAT(fault("listen: {admin: '0.0.0.0:9090'}\n"), HasSubstr("is beyond loopback: set admin.tokens"));
   EXPECT_THAT(fault("listen: {admin: '[::]:9090'}\n"), HasSubstr("is beyond loopback"));

@@ -48,7 +48,6 @@ TEST_F(HashKeyTest, WhatIsNoKeyIsRefusedAndLeftAlone) {
   }
 }
 
-// R26
 TEST_F(HashKeyTest, ASecondLineIsThePreviousKey) {
   const fs::path file = folder_ / "key";
   std::ofstream(file) << std::string(32, '1') << "\n" << std::string(32, '2') << "\n";

@@ -19,7 +19,7 @@ std::string rules_with(const std::string& id) {
   return "version: 1\nrules:\n  - {id: " + id + ", per: [tenant], algorithm: gcra, limit: 5, window: 1h}\n";
 }
 
-// R31: every way in which a rules file changes in practice, and what happens when the new one is bad.
+// Every way in which a rules file changes in practice, and what happens when the new one is bad.
 class RuleKeeperTest : public testing::Test {
  protected:
   void SetUp() override {

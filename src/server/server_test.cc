@@ -160,7 +160,7 @@ TEST_F(ServerTest, AnswersOfBothHttpListenersAreDated) {
   }
 }
 
-// R31: changed limits apply at once and buckets keep their state.
+// Changed limits apply at once and buckets keep their state.
 TEST_F(ServerTest, ReloadsWhenTheFileChangesAndOnRequest) {
   start();
   EXPECT_EQ(check("acme"), 200);
@@ -256,7 +256,6 @@ TEST_F(ServerTest, RulesThatDoNotHoldUpStopTheStart) {
   EXPECT_THAT(failure.message, HasSubstr("rules.yaml:1:"));
 }
 
-// R90
 TEST_F(ServerTest, TokensGuardTheMetrics) {
   config_.admin_tokens = {"first-token", "second-token"};
   start();
@@ -300,7 +299,7 @@ TEST_F(ServerTest, ACheckAtTheBoundOfItsAttributesIsAnswered) {
   EXPECT_EQ(status_of(call(server_->address("http"), "POST", "/v1/refund", body + "}}")), 200);
 }
 
-// R50: with a hash key of its own a node starts without Redis, and its rules answer by their policies.
+// With a hash key of its own a node starts without Redis, and its rules answer by their policies.
 TEST_F(ServerTest, StartsWithoutRedisAndAnswersByPolicy) {
   config_.store = "redis://:secret@127.0.0.1:1";
   config_.hash_key_file = folder_ / "key";

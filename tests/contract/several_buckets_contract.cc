@@ -1,4 +1,4 @@
-// What a store owes to a call over several buckets (R15).
+// What a store owes to a call over several buckets.
 #include <random>
 
 #include "tests/contract/model_store.h"
@@ -138,7 +138,7 @@ void StoreContract::expect_answers_of(ModelStore& model, bool clock_may_step_bac
   }
 }
 
-// Fault 16. A charge that was undone has still shown the bucket how late it is.
+// A charge that was undone has still shown the bucket how late it is.
 TEST_P(StoreContract, AnswersAsTheReferenceModelsInRandomRuns) {
   ModelStore model(std::get<0>(GetParam()).in_steps ? ModelStore::Denial::undoes : ModelStore::Denial::charges_nothing);
   expect_answers_of(model, true);

@@ -248,7 +248,7 @@ def test_a_change_is_not_lost_when_descriptors_run_out(start, rules, tmp_path):
 
 @pytest.mark.parametrize("kind", ["in-place", "rename", "symlink"])
 def test_a_changed_file_is_taken_up(start, tmp_path, kind):
-    """R31: in-place write, atomic rename, and the symlink swap of a ConfigMap."""
+    """In-place write, atomic rename, and the symlink swap of a ConfigMap."""
     path = tmp_path / "live.yaml"
     if kind == "symlink":
         for version, limit in (("v1", 1), ("v2", 2)):

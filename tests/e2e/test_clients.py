@@ -1,4 +1,4 @@
-"""The client code of docs/clients.md, taken out of the page and run against a real server and a table of answers (R66)."""
+"""The client code of docs/clients.md, taken out of the page and run against a real server and a table of answers."""
 
 import json
 import pathlib

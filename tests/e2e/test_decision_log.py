@@ -1,4 +1,4 @@
-"""Sampled decision logs (R81), and that nothing secret is told anywhere (fault 31)."""
+"""Sampled decision logs, and that nothing secret is told anywhere."""
 
 import json
 import pathlib
@@ -100,7 +100,7 @@ def test_throttles_are_counted_and_not_sampled(start):
 
 
 def test_planted_secrets_appear_in_no_log_metric_or_health_report(start, tmp_path):
-    """Fault 31: as attributes, headers, broken bodies, tokens, passwords, on every listener, with every decision logged."""
+    """As attributes, headers, broken bodies, tokens, passwords, on every listener, with every decision logged."""
     (tmp_path / "password").write_text(SECRET + "-resp\n")
     server = start("--log-decisions", "1", "--log-denials", "1", "--log-level", "debug", "--admin-tokens", f"{SECRET}-admin",
                    "--resp-password-file", str(tmp_path / "password"))

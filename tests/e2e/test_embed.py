@@ -1,4 +1,4 @@
-"""`make install`, then a separate project that finds the library with find_package (R65)."""
+"""`make install`, then a separate project that finds the library with find_package."""
 
 import os
 import pathlib

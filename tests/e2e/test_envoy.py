@@ -1,4 +1,4 @@
-"""In the place of envoyproxy/ratelimit: its rule files as they are, and POST /json (R62)."""
+"""In the place of envoyproxy/ratelimit: its rule files as they are, and POST /json."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 """Clients that know nothing of Weir: gRPC for Node with Envoy's own proto files, buf by reflection, a parser of
-structured fields; and Envoy's configuration read with Envoy's own messages (R60, R62, R64)."""
+structured fields; and Envoy's configuration read with Envoy's own messages."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""Random rule files of envoyproxy/ratelimit: served as they are, imported, and by a model of the original (R62)."""
+"""Random rule files of envoyproxy/ratelimit: served as they are, imported, and by a model of the original."""
 
 import http.client
 import json

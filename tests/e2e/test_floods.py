@@ -1,4 +1,4 @@
-"""Peers that flood, stall or send nonsense, against a real `weir serve` (faults 21 to 24 and 26).
+"""Peers that flood, stall or send nonsense, against a real `weir serve`.
 
 Each time: the peer is cut or answered as it should be, the process keeps its memory and its descriptors, and another
 client is served all the while.
@@ -181,7 +181,6 @@ H2_FLOODS = {
 
 @pytest.mark.parametrize("name", H2_FLOODS)
 def test_http2_floods_end_in_goaway(server, name):
-    """Fault 22."""
     opening, pieces = H2_FLOODS[name]
     with Bystander(server), server.connect("grpc") as connection:
         connection.sendall(PREFACE + frame(SETTINGS, 0, 0) + opening)
@@ -192,7 +191,6 @@ def test_http2_floods_end_in_goaway(server, name):
 
 @pytest.mark.parametrize("name", ["rapid reset", "PING", "SETTINGS"])
 def test_http2_floods_of_peers_that_do_not_read_are_cut(server, name):
-    """Faults 21 and 22."""
     with Bystander(server), server.connect("grpc") as connection:
         connection.sendall(PREFACE + frame(SETTINGS, 0, 0))
         flood(connection, H2_FLOODS[name][1](), reads=False)
@@ -200,7 +198,7 @@ def test_http2_floods_of_peers_that_do_not_read_are_cut(server, name):
 
 
 def test_calls_without_end_on_many_connections_are_bounded(server):
-    """Fault 22: streams that are opened and left, on as many connections as a host has patience for."""
+    """Streams that are opened and left, on as many connections as a host has patience for."""
     connections = []
     with Bystander(server):
         for _ in range(50):
@@ -215,7 +213,7 @@ def test_calls_without_end_on_many_connections_are_bounded(server):
 
 
 def test_watchers_that_leave_are_forgotten(server):
-    """Fault 21: also one that only says that it will send no more."""
+    """Also one that only says that it will send no more."""
     watch = b"\x83\x86" + field(b":path", b"/grpc.health.v1.Health/Watch") + field(b"content-type", b"application/grpc")
     with Bystander(server):
         for leave in (socket.socket.close, lambda connection: connection.shutdown(socket.SHUT_WR)):
@@ -256,7 +254,6 @@ STALLED = {
 
 @pytest.mark.parametrize("name", STALLED)
 def test_messages_that_do_not_end_are_cut(server, name):
-    """Fault 21."""
     listener, begun, answer = STALLED[name]
     with Bystander(server), server.connect(listener) as connection:
         connection.sendall(begun)
@@ -265,7 +262,7 @@ def test_messages_that_do_not_end_are_cut(server, name):
 
 
 def test_a_body_that_drips_is_cut_though_it_never_stops(server):
-    """Fault 21: bytes now and then do not buy more time."""
+    """Bytes now and then do not buy more time."""
     with Bystander(server), server.connect("http") as connection:
         connection.sendall(b"POST /v1/check HTTP/1.1\r\nHost: w\r\nContent-Length: 60000\r\n\r\n")
         connection.settimeout(0.1)
@@ -292,7 +289,7 @@ GREEDY = {
 
 @pytest.mark.parametrize("name", GREEDY)
 def test_peers_that_ask_and_do_not_read_are_cut(server, name):
-    """Fault 21: what they do not take is not kept for them."""
+    """What they do not take is not kept for them."""
     listener, opening, question = GREEDY[name]
     with Bystander(server), server.connect(listener) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -313,7 +310,6 @@ GRPC_BODIES = {"oversized": message(0xFFFFFFFF), "truncated": message(100, body=
 
 @pytest.mark.parametrize("name", GRPC_BROKEN)
 def test_broken_grpc_messages_get_a_status_and_the_connection_goes_on(server, name):
-    """Fault 23."""
     with Bystander(server), server.connect("grpc") as connection:
         good = frame(HEADERS, END_HEADERS, 3, head()) + frame(DATA, END_STREAM, 3, message(6, body=b"\x0a\x04shop"))
         connection.sendall(PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, END_HEADERS, 1, GRPC_BROKEN[name])
@@ -328,7 +324,7 @@ def test_broken_grpc_messages_get_a_status_and_the_connection_goes_on(server, na
 
 
 def test_grpc_clients_are_told_what_is_wrong(server):
-    """Fault 23, as a real client sees it."""
+    """The same, as a real client sees it."""
     grpc = pytest.importorskip("grpc")
     path = SHOULD_RATE_LIMIT.decode()
 
@@ -361,7 +357,6 @@ RESP_ATTACKS = {
 
 @pytest.mark.parametrize("name", RESP_ATTACKS)
 def test_resp_attacks_end_with_an_error(server, name):
-    """Fault 24."""
     with Bystander(server), server.connect("resp") as connection:
         connection.sendall(RESP_ATTACKS[name])
         assert ends(connection).startswith(b"-ERR Protocol error: ")
@@ -369,7 +364,7 @@ def test_resp_attacks_end_with_an_error(server, name):
 
 
 def test_strangers_have_small_bounds_before_they_log_in(tmp_path):
-    """Fault 24: what a client may send after AUTH is too much before it."""
+    """What a client may send after AUTH is too much before it."""
     (tmp_path / "password").write_text("s3cret\n")
     guarded = Watched(tmp_path, "--resp-password-file", str(tmp_path / "password"))
     try:
@@ -397,7 +392,6 @@ def spent(server, **attributes):
 
 
 def test_odd_keys_are_refused_with_the_member_named(server):
-    """Fault 26."""
     with Bystander(server):
         for attributes, member in (({"tenant": "x" * (1 << 20), "user": "u"}, None), ({"tenant": "x" * 5000, "user": "u"}, "attributes.tenant"),
                                    ({"tenant": "a\0b", "user": "u"}, "attributes.tenant"), ({"t" * 200: "x"}, "attributes")):
@@ -423,14 +417,14 @@ def weir_check(server, tenant):
 
 
 def test_bytes_that_are_no_text_are_subjects_of_their_own_in_the_redis_protocol(server):
-    """Fault 26: its values are bytes; NUL and invalid UTF-8 neither end a value nor merge two."""
+    """Its values are bytes; NUL and invalid UTF-8 neither end a value nor merge two."""
     values = [b"a\0b", b"a\0c", b"a", b"\xff\xfe", b"\xff", b"\xef\xbf\xbd"]
     assert ["limit_exceeded" in weir_check(server, value) for value in values] == [False] * len(values)
     assert ["limit_exceeded" in weir_check(server, value) for value in values] == [True] * len(values)
 
 
 def test_delimiters_in_keys_do_not_make_two_subjects_one(server):
-    """Fault 26: one request each, so a mistaken subject would be denied."""
+    """One request each, so a mistaken subject would be denied."""
     pairs = [("a", "b:c"), ("a:b", "c"), ("a", "b|c"), ("a|b", "c"), ("a b", "c"), ("a", "b c"), ("{a}", "b"), ("a", "{b}"), ("a,b", ""),
              ("a", ",b"), ("a\u0001", "b"), ("a", "\u0001b"), ("a\r\nb", "c"), ("a", "\r\nb\r\nc"), ("A", "b"), ("a", "b")]
     assert [spent(server, tenant=tenant, user=user)[0] for tenant, user in pairs] == [200] * len(pairs)

@@ -1,4 +1,4 @@
-"""A real HAProxy with haproxy-identity.cfg and spoe-identity.conf: Weir says who is asking (R21-R24, R64)."""
+"""A real HAProxy with haproxy-identity.cfg and spoe-identity.conf: Weir says who is asking."""
 
 import http.client
 import http.server
@@ -131,7 +131,7 @@ def test_allowed_requests_reach_the_application_and_denied_ones_do_not(serve):
 
 
 def test_a_client_cannot_choose_its_address(serve):
-    """R21: HAProxy's own client is the peer; X-Forwarded-For counts only as far as trusted proxies wrote it."""
+    """HAProxy's own client is the peer; X-Forwarded-For counts only as far as trusted proxies wrote it."""
     haproxy, _ = serve(rule("per-ip", "ip", 1), "  trusted_proxies: [127.0.0.5]\n")
     assert haproxy.ask()[0] == 200
     for lie in ({"X-Forwarded-For": "203.0.113.1"}, {"X-Real-IP": "203.0.113.2"}, {"Forwarded": "for=203.0.113.3"},
@@ -168,7 +168,7 @@ def test_a_client_cannot_say_that_it_asked_for_something_else(serve):
 
 
 def test_keys_are_hashed_at_the_door_and_refused_once_revoked(serve, tmp_path):
-    """R22: the list is followed while the server runs."""
+    """The list is followed while the server runs."""
     revoked = tmp_path / "revoked"
     revoked.write_text("sk_leaked\n")
     haproxy, server = serve(rule("per-key", "api_key", 10), "  revoked_keys_file: revoked\n", flags=("--log-denials", "1"))
@@ -197,7 +197,6 @@ def test_what_can_be_read_in_two_ways_is_refused(serve):
 
 
 def test_a_token_makes_the_tenant_and_nothing_else_does(serve, tmp_path):
-    """R23"""
     (tmp_path / "jwt").write_text(SECRET)
     haproxy, _ = serve(rule("per-tenant", "tenant", 2), "  jwt_secret_file: jwt\n  attributes: {tenant: jwt:tenant_id}\n")
     claims = {"tenant_id": "acme", "exp": time.time() + 3600}
@@ -210,7 +209,7 @@ def test_a_token_makes_the_tenant_and_nothing_else_does(serve, tmp_path):
 
 
 def test_routes_tiers_and_traffic(serve):
-    """R21, R24: a route's cost, two address tiers in one decision, and our own traffic told apart."""
+    """A route's cost, two address tiers in one decision, and our own traffic told apart."""
     haproxy, _ = serve(
         rule("exports", "ip", 10, ", match: {action: export}") + rule("per-subnet", "ip_subnet", 3, ", match: {action: other, traffic: external}")
         + rule("tests", "traffic", 1, ", match: {traffic: test}"),

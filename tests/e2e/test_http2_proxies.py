@@ -1,4 +1,4 @@
-"""Weir's gRPC behind real nginx, HAProxy and Caddy, which are HTTP/2 clients of their own making (R62)."""
+"""Weir's gRPC behind real nginx, HAProxy and Caddy, which are HTTP/2 clients of their own making."""
 
 import socket
 import subprocess

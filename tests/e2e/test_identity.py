@@ -1,4 +1,4 @@
-"""Who is asking: the identity section as operators write it, and as hostile clients meet it (R21-R26, R64)."""
+"""Who is asking: the identity section as operators write it, and as hostile clients meet it."""
 
 import base64
 import hashlib
@@ -107,7 +107,7 @@ def test_from_outside_the_trusted_proxies_nothing_is_believed(serve):
 
 
 def test_several_address_tiers_count_in_one_decision(serve):
-    """R21: an attacker who changes addresses inside a network meets the network's limit."""
+    """An attacker who changes addresses inside a network meets the network's limit."""
     server = serve(rule("per-ip", "ip", 2) + rule("per-subnet", "ip_subnet", 3) + rule("per-region", "ip_region", 5),
                    "  tiers: {ip_subnet: 24/48, ip_region: 16/32}\n")
 
@@ -237,7 +237,7 @@ def test_keys_of_a_jwks_are_followed(serve, tmp_path):
 
 
 def test_our_own_traffic_is_told_apart(serve):
-    """R24: a header makes nobody a colleague; the network does."""
+    """A header makes nobody a colleague; the network does."""
     server = serve(rule("public", "ip", 1, ", match: {traffic: external}")
                    + rule("tests", "traffic", 3, ", match: {traffic: test}"),
                    "  internal_networks: [10.0.0.0/8]\n  traffic: {test: x-test-run, service: x-service=billing}\n")
@@ -276,7 +276,7 @@ def test_what_is_wrong_with_the_section_is_told_with_its_place(tmp_path, identit
 
 
 def test_the_example_of_the_documentation_does_what_it_says(serve):
-    """R21, R24: address tiers, service accounts and test traffic, in the very blocks of docs/identity.md."""
+    """Address tiers, service accounts and test traffic, in the very blocks of docs/identity.md."""
     page = (pathlib.Path(__file__).parents[2] / "docs" / "identity.md").read_text()
     section = re.search(r"^```yaml identity\nidentity:\n(.*?)^```", page, re.M | re.S).group(1)
     rules = re.search(r"^```yaml rules\nversion: 1\nrules:\n(.*?)^```", page, re.M | re.S).group(1)

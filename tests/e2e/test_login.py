@@ -1,4 +1,4 @@
-"""The log-in pattern of docs/rules.md, on every front end that shows rule names (R25)."""
+"""The log-in pattern of docs/rules.md, on every front end that shows rule names."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""The PROXY protocol on listeners, with a real HAProxy in between (R21)."""
+"""The PROXY protocol on listeners, with a real HAProxy in between."""
 
 import http.client
 import socket

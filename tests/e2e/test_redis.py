@@ -20,7 +20,7 @@ rules:
 """
 
 
-# R41, issue 3 item 9: the nodes agreed on one hash key, so one subject is one bucket.
+# The nodes agreed on one hash key, so one subject is one bucket.
 def test_two_nodes_admit_exactly_the_limit(redis, start):
     nodes = [start(redis.url), start(redis.url)]
 
@@ -36,7 +36,7 @@ def test_two_nodes_admit_exactly_the_limit(redis, start):
     assert nodes[0].store() == {"kind": "redis", "state": "closed", "fallback_ms": 0}
 
 
-# R42, R44: the hash key is found there too, and both nodes count in the same bucket.
+# The hash key is found there too, and both nodes count in the same bucket.
 def test_a_cluster_is_shared(tmp_path, start):
     cluster = Redis(tmp_path, "--cluster-enabled", "yes", "--cluster-config-file", str(tmp_path / "nodes.conf"))
     try:
@@ -72,7 +72,6 @@ def test_the_master_that_a_sentinel_names_is_shared(redis, tmp_path, start):
         sentinel.wait()
 
 
-# R50–R52
 def test_a_stopped_redis_leaves_the_answer_to_the_policies(redis, start):
     node = start(redis.url)
     caller = node.caller()

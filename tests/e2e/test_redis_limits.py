@@ -21,7 +21,7 @@ rules:
 """
 
 
-# R45: two loops, one node, one cap; each node has its own.
+# Two loops, one node, one cap; each node has its own.
 def test_a_local_limit_stands_before_redis(redis, start, rules):
     rules.write_text(CAPPED)
     nodes = [start(redis.url), start(redis.url)]

@@ -1,4 +1,4 @@
-"""Fault 7: the master and one node are cut off from the replicas, the sentinels and the other node, which elect another
+"""The master and one node are cut off from the replicas, the sentinels and the other node, which elect another
 master. A network namespace and a cable that is pulled. Needs the right to make them. Standard library and pytest only."""
 
 import contextlib

@@ -65,7 +65,7 @@ def redis(tmp_path, papers):
     server.kill()
 
 
-# R41: with settings and with the URL, which wins; a user of the ACL that docs/redis.md gives.
+# With settings and with the URL, which wins; a user of the ACL that docs/redis.md gives.
 def test_nodes_share_a_redis_over_tls(redis, papers, start):
     rights = "resetkeys ~w1:* resetchannels -@all +eval +evalsha +script|load +get +mget +set +del +time +client|setname"
     assert redis.run("ACL", "SETUSER", "weir", "on", f">{PASSWORD}", *rights.split()) == "+OK"

@@ -1,4 +1,4 @@
-"""Rotation of the hash key while limits are in use (R26): docs/operating.md says what is to be done, and this does it."""
+"""Rotation of the hash key while limits are in use: docs/operating.md says what is to be done, and this does it."""
 
 import shutil
 import subprocess

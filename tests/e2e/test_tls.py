@@ -1,4 +1,4 @@
-"""TLS and mTLS on every listener, with clients that know nothing of Weir (R90)."""
+"""TLS and mTLS on every listener, with clients that know nothing of Weir."""
 
 import shutil
 import signal

@@ -1,4 +1,4 @@
-"""Every protocol on a Unix socket, with real clients: who may connect, what is left behind (R63, R64, R90)."""
+"""Every protocol on a Unix socket, with real clients: who may connect, what is left behind."""
 
 import http.server
 import os

@@ -1,4 +1,4 @@
-"""A real Envoy with the very file of deploy/gateways/envoy (R64). Run by `make test-gateways`."""
+"""A real Envoy with the very file of deploy/gateways/envoy. Run by `make test-gateways`."""
 
 import pathlib
 import subprocess

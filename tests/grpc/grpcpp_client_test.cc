@@ -1,4 +1,4 @@
-// grpc++ from Debian, an unmodified client, against our server on real sockets, plain and with TLS (R20).
+// grpc++ from Debian, an unmodified client, against our server on real sockets, plain and with TLS.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Client behaviour (R66): waits, what is not retried, the budget, and every form of Retry-After.
+// Client behaviour: waits, what is not retried, the budget, and every form of Retry-After.
 #include "weir/retry.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Fault 16: the wall clock of a real redis-server is set an hour forward and back under its buckets (R43). Time in a
+// The wall clock of a real redis-server is set an hour forward and back under its buckets. Time in a
 // bucket is monotone, so nothing is refilled twice.
 #include <gtest/gtest.h>
 

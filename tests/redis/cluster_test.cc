@@ -1,4 +1,4 @@
-// A cluster of three masters: slots that move, decisions that span slots, a master that dies (R44, R53; fault 9).
+// A cluster of three masters: slots that move, decisions that span slots, a master that dies.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -54,7 +54,7 @@ TEST_F(ClusterTest, BucketsSpreadOverTheMasters) {
   EXPECT_EQ(harness.store().stats().redirects, redirects) << "the map is known by now";
 }
 
-// Fault 9: MOVED, ASK and TRYAGAIN while a slot moves to and fro under load. What was admitted is what was charged.
+// MOVED, ASK and TRYAGAIN while a slot moves to and fro under load. What was admitted is what was charged.
 TEST_F(ClusterTest, ASlotThatMovesUnderLoadChargesNothingTwice) {
   StoreHarness harness(group()->url());
   const Allowance allowance = allowance_of(Algorithm::fixed_window, 1'000'000, kEver);
@@ -94,7 +94,7 @@ TEST_F(ClusterTest, ASlotThatMovesUnderLoadChargesNothingTwice) {
   }
 }
 
-// DESIGN §8: two buckets in two slots, 64 clients of two nodes. Never more than the smaller limit, and what was taken
+// Two buckets in two slots, 64 clients of two nodes. Never more than the smaller limit, and what was taken
 // from the larger one is exactly what was admitted.
 TEST_F(ClusterTest, ADecisionAcrossSlotsNeverAdmitsTooMuchAndLeavesNothingCharged) {
   for (int algorithm = 0; algorithm < kAlgorithmCount; ++algorithm) {
@@ -172,7 +172,7 @@ TEST_F(ClusterTest, ASlotWhoseServerIsDeadFailsTheDecisionAndTheOthersAreUndone)
     return again.status == Code::ok;
   });
   EXPECT_EQ(elsewhere, 0);
-  // Fault 8, in a cluster. Bound: what the dead master had not yet replicated, a few requests at one in flight.
+  // In a cluster. Bound: what the dead master had not yet replicated, a few requests at one in flight.
   for (int i = 0; i < 200; ++i) admitted += harness.take(there) ? 1 : 0;
   EXPECT_GE(admitted, 100);
   EXPECT_LE(admitted, 110);

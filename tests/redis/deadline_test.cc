@@ -1,4 +1,4 @@
-// No request waits longer than its deadline and 5 ms, p99.9, while Redis is frozen or slow (faults 4 and 5, R51).
+// No request waits longer than its deadline and 5 ms, p99.9, while Redis is frozen or slow.
 //
 // A busy machine wakes everybody late. So a thread with nothing else to do measures how late its timer is in the same
 // run, and that much is granted. What then remains is ours.

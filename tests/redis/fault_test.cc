@@ -1,4 +1,4 @@
-// What must hold when Redis misbehaves: facts 4 to 6, 10 to 12 (R50–R53). Real processes, real signals.
+// What must hold when Redis misbehaves. Real processes, real signals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ class Fault : public ::testing::Test {
   const Charge charge_ = charge_of(allowance_, 1);
 };
 
-// Fault 4, R51: the deadline holds when Redis is stopped, and the breaker spares the next callers the wait.
+// The deadline holds when Redis is stopped, and the breaker spares the next callers the wait.
 TEST_F(Fault, AFrozenServerCostsTheDeadlineThreeTimesAndThenNothing) {
   StoreHarness harness(server_.url(), milliseconds(20));
   harness.settle(charge_);
@@ -116,7 +116,6 @@ TEST_F(Fault, AnAnswerThatComesTooLateReachesNobodyAndChargesAtMostOnce) {
   for (const TestCall& call : lost) EXPECT_EQ(call.completions, 1);
 }
 
-// Fault 12
 TEST_F(Fault, AReplicaIsAFailureAndNotAnEmptyBucket) {
   StoreHarness harness(server_.url());
   harness.settle(charge_);
@@ -170,7 +169,7 @@ TEST_F(Fault, AServerThatIsLoadingIsAFailure) {
   ask_until_answered(harness);
 }
 
-// Fault 10: the stated bound is one more limit for each loss of the data.
+// The stated bound is one more limit for each loss of the data.
 TEST_F(Fault, FlushAllGivesAtMostOneMoreLimit) {
   StoreHarness harness(server_.url());
   std::int64_t admitted = 0;
@@ -223,7 +222,7 @@ TEST_F(Fault, AServerThatIsAbsentFromTheStartIsFoundWhenItComes) {
   EXPECT_EQ(ask_until_answered(harness), 1);
 }
 
-// Fault 5: 200 ms more to Redis. Every call ends near its deadline, the breaker opens, nothing piles up.
+// 200 ms more to Redis. Every call ends near its deadline, the breaker opens, nothing piles up.
 TEST_F(Fault, ASlowNetworkCostsTheDeadlineAndNoQueueGrows) {
   DelayProxy proxy(server_.port());
   StoreHarness harness(proxy.url(), milliseconds(20));
@@ -251,7 +250,7 @@ TEST_F(Fault, ASlowNetworkCostsTheDeadlineAndNoQueueGrows) {
   EXPECT_EQ(harness.store().stats().breaker(), BreakerState::closed);
 }
 
-// Fault 6: the connection is cut with calls under way.
+// The connection is cut with calls under way.
 TEST_F(Fault, ACutConnectionFailsWhatWaitsAndRetriesNothing) {
   StoreHarness harness(server_.url());
   harness.settle(charge_);

@@ -1,4 +1,4 @@
-// TLS, ACL users and what a wrong password looks like (R41).
+// TLS, ACL users and what a wrong password looks like.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A master, two replicas, three sentinels: who is the master, and what a change of it costs (R41, R53; faults 7, 8).
+// A master, two replicas, three sentinels: who is the master, and what a change of it costs.
 #include <gtest/gtest.h>
 
 #include "tests/redis/redis_servers.h"
@@ -100,7 +100,7 @@ TEST_F(SentinelTest, AnOrderlyFailoverBehindAPauseAdmitsExactlyTheLimit) {
   EXPECT_EQ(admitted, kLimit);
 }
 
-// Fault 8. Bound: what the dead master had admitted and not yet replicated, a few requests at one in flight.
+// Bound: what the dead master had admitted and not yet replicated, a few requests at one in flight.
 TEST_F(SentinelTest, AKilledMasterIsReplacedUnderLoadAndTheLimitHolds) {
   StoreHarness harness(group()->url(), milliseconds(50));
   harness.settle(charge_);

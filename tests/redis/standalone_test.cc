@@ -1,4 +1,4 @@
-// One Redis server: scripts, keys, time to live, shared limits (R41, R42, R27).
+// One Redis server: scripts, keys, time to live, shared limits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class StandaloneWithEach : public Standalone, public ::testing::WithParamInterfa
   Algorithm algorithm() const { return static_cast<Algorithm>(GetParam()); }
 };
 
-// Issue 3, point 9: two nodes, 32 clients each, one key.
+// Two nodes, 32 clients each, one key.
 TEST_P(StandaloneWithEach, TwoNodesAdmitExactlyTheLimit) {
   const Allowance allowance = allowance_of(algorithm(), 300, kEver);
   const std::int64_t expected = algorithm() == Algorithm::leaky_bucket ? 301 : 300;

@@ -1,4 +1,4 @@
-"""redis-cli, redis-benchmark, redis-py and the two big Node clients against the Redis protocol (R63)."""
+"""redis-cli, redis-benchmark, redis-py and the two big Node clients against the Redis protocol."""
 import json
 import pathlib
 import socket
@@ -75,7 +75,7 @@ def test_redis_py_logs_in(guarded):
         redis.Redis(port=guarded.port).ping()
 
 
-# Fault 24, on a real socket: an answer that says why, then the end.
+# On a real socket: an answer that says why, then the end.
 @pytest.mark.parametrize("attack", [b"*2147483647\r\n", b"*1\r\n$-5\r\n", b"*1\r\n$2000000000\r\n", b"x" * 70_000])
 def test_attacks_end_with_an_error(server, attack):
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as raw:

@@ -1,4 +1,4 @@
-"""A real HAProxy with the very files of deploy/gateways/haproxy (R64)."""
+"""A real HAProxy with the very files of deploy/gateways/haproxy."""
 import http.client
 import http.server
 import os

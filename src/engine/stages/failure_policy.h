@@ -1,4 +1,4 @@
-// FailurePolicies: what rules answer when the store does not (R50). One verdict per charge:
+// FailurePolicies: what rules answer when the store does not. One verdict per charge:
 //
 //   allow    admitted, nothing counted
 //   deny     denied as store_unavailable (503 over HTTP)

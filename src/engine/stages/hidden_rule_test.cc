@@ -1,4 +1,4 @@
-// Hidden rules (R25): an answer tells no rule from another, while the observer sees everything.
+// Hidden rules: an answer tells no rule from another, while the observer sees everything.
 #include <gtest/gtest.h>
 
 #include "engine/engine.h"

@@ -1,4 +1,4 @@
-// LocalLimits: the caps that rules put in front of the store (`local_limit`, R45), counted on this node for each
+// LocalLimits: the caps that rules put in front of the store (`local_limit`), counted on this node for each
 // subject.
 //
 // What they refuse costs the store nothing. A request takes from the caps of all its rules or of none, before the store

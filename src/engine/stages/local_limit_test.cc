@@ -1,4 +1,4 @@
-// Local limits (R45): a cap on this node in front of the store. A model says what an engine with them must answer.
+// Local limits: a cap on this node in front of the store. A model says what an engine with them must answer.
 #include "engine/stages/local_limit.h"
 
 #include <gtest/gtest.h>
@@ -123,7 +123,7 @@ TEST_P(LocalLimit, SeveralCapsTakeAllOrNoneAndTheLongestWaitDecides) {
       << "both deny: the longer wait";
 }
 
-// R50: `allow` without a cap lets everything pass; the cap needs no store to hold.
+// `allow` without a cap lets everything pass; the cap needs no store to hold.
 TEST_P(LocalLimit, HoldsWhileTheStoreIsAwayAndAPolicyAllows) {
   auto engine = engine_with({capped()});
   store_->away = true;

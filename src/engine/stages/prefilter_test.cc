@@ -1,4 +1,4 @@
-// The prefilter never refuses what the store would have admitted (R45): two engines, one with it and one without, are
+// The prefilter never refuses what the store would have admitted: two engines, one with it and one without, are
 // asked the same at the same moments and must agree.
 #include "engine/stages/prefilter.h"
 

@@ -17,7 +17,7 @@ void describe_rules(const Check& check, Decision& decision);
 void make_verdict(const Check& check, std::span<const bool> store_failed, Decision& decision);
 
 // Takes from the answer whatever tells one rule from another, if a hidden rule applies: what is left is the same
-// whichever of them denied, except for how long to wait (R25).
+// whichever of them denied, except for how long to wait.
 void hide_rules(const Check& check, std::string_view source, Decision& decision);
 
 // The answer when one charge is known to be denied and nothing else was asked.

@@ -1,4 +1,4 @@
-// What Envoy's fields mean to a limiter (facts: envoy-rls; R20).
+// What Envoy's fields mean to a limiter.
 #include "frontends/envoy/rls_decider.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ TEST_F(Rls, OneDescriptorOverItsLimitMakesTheAnswerOverLimitAndStatusesKeepTheir
   EXPECT_EQ(answer.retry_after, "1800");
 }
 
-// The same decision gives the same headers as over HTTP (R60).
+// The same decision gives the same headers as over HTTP.
 TEST_F(Rls, TheOlderHeadersAreToldByOption) {
   add("a", "1");
   EXPECT_EQ(decide().legacy_limit, "");
@@ -138,7 +138,7 @@ TEST_F(Rls, OfSeveralDenialsTheLongestWaitIsTold) {
   EXPECT_EQ(decide().retry_after, "43200");
 }
 
-// R17: a wait that another descriptor makes useless is not told.
+// A wait that another descriptor makes useless is not told.
 TEST_F(Rls, ADenialThatNoWaitCanHelpIsToldBeforeThoseThatOneCan) {
   add("a", "1");
   add("b", "2");

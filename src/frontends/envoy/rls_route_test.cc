@@ -1,4 +1,4 @@
-// POST /json on real sockets with a toy limiter (R62).
+// POST /json on real sockets with a toy limiter.
 #include "frontends/envoy/rls_route.h"
 
 #include <gmock/gmock.h>

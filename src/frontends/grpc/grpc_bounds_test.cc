@@ -1,4 +1,4 @@
-// What slow and hostile clients may take of a connection, over raw HTTP/2 frames (faults 21 to 23).
+// What slow and hostile clients may take of a connection, over raw HTTP/2 frames.
 #include <map>
 
 #include "frontends/grpc/grpc_protocol.h"

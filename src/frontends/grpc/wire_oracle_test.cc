@@ -1,5 +1,5 @@
 // protobuf's generated code is the oracle: what it reads we read alike, what it refuses we refuse, and what we write it
-// reads back (R20, faults 23 and 26).
+// reads back.
 #include <gmock/gmock.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>

@@ -242,7 +242,7 @@ TEST_F(ApiTest, TakesAChunkedBody) {
               StartsWith("HTTP/1.1 200"));
 }
 
-// R-faults 20: the answer is sent, the connection ends, and what follows is not taken for a request.
+// The answer is sent, the connection ends, and what follows is not taken for a request.
 TEST_F(ApiTest, ASmuggledRequestIsNeverAnswered) {
   start();
   TestClient client(endpoint_);
@@ -255,7 +255,6 @@ TEST_F(ApiTest, ASmuggledRequestIsNeverAnswered) {
   EXPECT_EQ(all.find("HTTP/1.1", 1), std::string::npos);
 }
 
-// R-faults 21.
 TEST_F(ApiTest, ASlowHeaderAndASlowBodyAreToldAndCutOff) {
   start({.message_timeout = 40ms});
   for (const char* part : {"GET /healthz HT", "POST /v1/check HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n{"}) {

@@ -62,7 +62,7 @@ TEST(CheckBody, ReadsHowLongTheCallerWaits) {
   EXPECT_EQ(reader.wait_ms(), 0);
 }
 
-// Issue 2, "Bad input": every refusal names the member.
+// Every refusal names the member.
 TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
   const std::string deep = R"({"attributes":{"a":)" + std::string(5000, '[');
   const struct {

@@ -75,7 +75,6 @@ class ForwardAuthTest : public testing::Test {
   transport::Endpoint endpoint_;
 };
 
-// R64
 TEST_F(ForwardAuthTest, AllowsWithFieldsAndNoBodyWhateverTheMethod) {
   start();
   for (const char* method : {"GET", "POST", "DELETE", "PROPFIND"}) {
@@ -130,7 +129,7 @@ TEST_F(ForwardAuthTest, AStoreThatIsAwayIsNotTheClientsFault) {
   EXPECT_THAT(ask(request("GET", "?deny_status=403")), HasSubstr("\r\nWeir-Status: 503\r\n"));
 }
 
-// R22, R23: refused before a rule is asked.
+// Refused before a rule is asked.
 TEST_F(ForwardAuthTest, WhoeverIsNotAcceptedReachesNoRule) {
   start();
   const std::string nobody = ask(request("GET", "?deny_status=403", "X-Who: nobody\r\n"));

@@ -98,7 +98,7 @@ TEST(RequestParser, DecodesChunks) {
   EXPECT_THAT(at_once(chunked("0\r\n\r\n")), HasSubstr("{}"));
 }
 
-// R-faults 20. Each of these is read differently by some proxy or server.
+// Each of these is read differently by some proxy or server.
 TEST(RequestParser, RefusesWhatTwoReadersCouldReadInTwoWays) {
   const struct {
     std::string bytes;

@@ -148,7 +148,6 @@ TEST(DecisionJson, EscapesWhateverARuleIsCalled) {
   EXPECT_EQ(out, "\"a\\\"\\\\\\n\\u0001\\u001f\\u0000\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
-// R60.
 TEST(DecisionHeaders, TellPolicyAndState) {
   EXPECT_EQ(fields(allowed()),
             "RateLimit-Policy: \"search-per-key\";q=120;w=60\r\nRateLimit: \"search-per-key\";r=119;t=1\r\n");

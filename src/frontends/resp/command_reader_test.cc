@@ -89,7 +89,7 @@ TEST(CommandReader, ReadsInlineCommandsWithQuotesAndEscapes) {
   }
 }
 
-// Fault 24: refused when announced, not when it has all arrived.
+// Refused when announced, not when it has all arrived.
 TEST(CommandReader, RefusesWhatBreaksTheProtocolOrItsBounds) {
   struct Case {
     std::string bytes;

@@ -1,4 +1,4 @@
-// CL.THROTTLE on the real engine, with a clock of our own (R6, R63).
+// CL.THROTTLE on the real engine, with a clock of our own.
 #include "frontends/resp/throttle.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ TEST_F(ThrottleTest, RoundsSecondsUpFromOneMillisecondOn) {
   EXPECT_EQ(ask("CL.THROTTLE other 0 1 2"), "1 1 0 2 2");
 }
 
-// A denial that says "retry in 0 s" would be a lie (R17).
+// A denial that says "retry in 0 s" would be a lie.
 TEST_F(ThrottleTest, NeverTellsADeniedCallerToRetryAtOnce) {
   EXPECT_EQ(ask("CL.THROTTLE k 0 2000 1"), "0 1 0 -1 0");
   EXPECT_EQ(ask("CL.THROTTLE k 0 2000 1"), "1 1 0 1 0");

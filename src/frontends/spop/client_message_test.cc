@@ -1,4 +1,4 @@
-// Messages that carry a client's request, on a connection without a socket and with a toy idea of who is asking (R64).
+// Messages that carry a client's request, on a connection without a socket and with a toy idea of who is asking.
 // HAProxy itself, and Weir's own idea, are in tests/e2e.
 #include "frontends/spop/client_message.h"
 
@@ -128,7 +128,6 @@ TEST_F(ClientMessageTest, ItsCostOverrulesTheRoutes) {
                           "line=192.0.2.7 GET  /v1/items?x=1 cost=3 peek"));
 }
 
-// R22, R23
 TEST_F(ClientMessageTest, WhoeverIsNotAcceptedReachesNoRule) {
   const auto nobody = ask({kSource, kMethod, kUri, headers({{"x-who", "nobody"}})});
   EXPECT_THAT(nobody, Contains(Pair("status", "401")));

@@ -1,4 +1,4 @@
-// The agent's side of SPOP, on a connection without a socket (R64). HAProxy itself is in tests/spop.
+// The agent's side of SPOP, on a connection without a socket. HAProxy itself is in tests/spop.
 #include "frontends/spop/spop_protocol.h"
 
 #include <gmock/gmock.h>

@@ -209,7 +209,7 @@ TEST_F(LoopsTest, AClosedConnectionHasSentAllItsAnswers) {
   EXPECT_TRUE(all.ends_with("b\nbye\n"));
 }
 
-// R-faults 21: slow headers and slow bodies.
+// Slow headers and slow bodies.
 TEST_F(LoopsTest, AMessageThatDoesNotComeToItsEndIsCutOff) {
   start({.message_timeout = 40ms});
   TestClient client(endpoint_);
@@ -250,7 +250,7 @@ TEST_F(LoopsTest, NoTimeoutRunsWhileWeOweAnAnswer) {
   EXPECT_EQ(waiting.read_until("\n"), "at last\n");
 }
 
-// R-faults 21: slow readers.
+// Slow readers.
 TEST_F(LoopsTest, APeerThatDoesNotTakeItsAnswersIsCutOff) {
   start({.write_timeout = 40ms});
   TestClient client(endpoint_, 4096);

@@ -181,7 +181,6 @@ TEST_F(RuleSetTest, ModesAndGlobalShadow) {
   EXPECT_EQ(ids({{"x", "y"}}), "a b");
 }
 
-// R33, R34.
 TEST_F(RuleSetTest, EmergencyBeatsOverrideBeatsPlanBeatsRule) {
   load(R"(
 - id: a
@@ -243,7 +242,6 @@ TEST_F(RuleSetTest, WhatAPlanDoesNotSayStays) {
   EXPECT_EQ(w[2].allowance, nullptr);
 }
 
-// R12.
 TEST_F(RuleSetTest, CostComesFromRequestNumberAttributeOrTable) {
   load("- {id: a, limit: 9, window: 1s}");
   EXPECT_EQ(cost({}, 5), 5);
@@ -269,7 +267,6 @@ TEST_F(RuleSetTest, CostComesFromRequestNumberAttributeOrTable) {
   EXPECT_EQ(cost({{"method", "PUT"}}, 5), 1);
 }
 
-// R35.
 TEST_F(RuleSetTest, RolloutTakesAStableShareOfSubjects) {
   constexpr int kSubjects = 10'000;
   std::vector<bool> before(kSubjects, false);

@@ -1,4 +1,4 @@
-// Which rules can meet in one decision and yet live in different slots of a Redis Cluster (DESIGN §8). Pure.
+// Which rules can meet in one decision and yet live in different slots of a Redis Cluster. Pure.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // Envoy's rule files against a model of envoyproxy/ratelimit that walks the nested descriptors as they are written:
-// which limit a descriptor leads to, and which descriptors share a counter (R62).
+// which limit a descriptor leads to, and which descriptors share a counter.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

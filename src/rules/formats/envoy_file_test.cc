@@ -1,4 +1,4 @@
-// Rule files of envoyproxy/ratelimit, read as they are (R62).
+// Rule files of envoyproxy/ratelimit, read as they are.
 #include "rules/formats/envoy_file.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Limits files of Limitador, imported (R62).
+// Limits files of Limitador, imported.
 #include "rules/formats/limitador_file.h"
 
 #include <gmock/gmock.h>

@@ -23,7 +23,7 @@ Rules parsed(const std::string& text) {
   return rules.ok() ? std::move(rules).value() : Rules{};
 }
 
-// The example of DESIGN.md §3, without the penalty that comes later.
+// One of each thing that a rules file can say.
 constexpr const char* kExample = R"(version: 1
 rules:
   - id: search-per-key              # stable: appears in answers, headers, metrics
@@ -44,7 +44,7 @@ rules:
     count_denied: false
 )";
 
-TEST(RulesFile, ReadsTheExampleOfTheDesign) {
+TEST(RulesFile, ReadsAWholeFile) {
   const Rules rules = parsed(kExample);
   ASSERT_EQ(rules.rules.size(), 1u);
   const Rule& rule = rules.rules[0];

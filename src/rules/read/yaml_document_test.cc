@@ -78,7 +78,6 @@ TEST(YamlDocument, AnAliasSharesTheNodeOfItsAnchor) {
   EXPECT_EQ(document.root().find("a"), document.root().find("b"));
 }
 
-// Fault 25.
 TEST(YamlDocument, MergesMapsWhereTheMapHasNoEntryOfItsOwn) {
   const base::YamlDocument document =
       parsed("a: &a {x: 1, y: 2}\nb: &b\n  y: 3\n  <<: *a\nc: {<<: [{x: 7, z: 8}, *b], y: 9}\n");

@@ -49,7 +49,7 @@ TEST(SpinLock, LetsOneThreadInAtATime) {
 
 class OneKey : public testing::TestWithParam<Algorithm> {};
 
-// Issue 2: 64 threads × 10,000 attempts on one key with limit 1,000.
+// 64 threads × 10,000 attempts on one key with limit 1,000.
 TEST_P(OneKey, AdmitsExactlyTheLimitToManyThreads) {
   constexpr std::int64_t kLimit = 1'000;
   const Allowance allowance = allowance_of(GetParam(), kLimit, hours(1));

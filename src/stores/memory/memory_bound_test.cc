@@ -1,4 +1,4 @@
-// The memory bound (R40, R49, fault 27) and what a bucket costs.
+// The memory bound and what a bucket costs.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -42,7 +42,7 @@ TEST(MemoryBound, ATokenBucketKeyCostsAtMostEightyBytesAtAMillionKeys) {
   RecordProperty("bytes_per_key", static_cast<int>(store.stats().bytes / store.stats().keys));
 }
 
-// Fault 27, with fewer keys and a tighter bound: the flood is more than ten times what fits.
+// With fewer keys and a tighter bound: the flood is more than ten times what fits.
 TEST(MemoryBound, AFloodOfKeysStaysInsideTheBoundAndCannotFreeAnExhaustedLimit) {
   MemoryStore store({.max_bytes = 4 * kMiB});
   const Allowance slow = allowance_of(Algorithm::token_bucket, 10, hours(1));

@@ -112,7 +112,6 @@ TEST_F(BreakerTest, LateAnswersOfEarlierCallsDoNotMoveIt) {
   EXPECT_FALSE(breaker_.closed()) << "no probe was started";
 }
 
-// R52
 TEST(StoreStatsTest, CountsHowLongSomeBreakerWasOpen) {
   StoreStats stats;
   const SteadyTime start{seconds(1000)};

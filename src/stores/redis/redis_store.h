@@ -1,4 +1,4 @@
-// RedisStore: buckets in Redis, shared by every node that uses the same servers (R41–R45, R50–R53).
+// RedisStore: buckets in Redis, shared by every node that uses the same servers.
 //
 //   auto options = weir::redis::parse_redis_url("redis://127.0.0.1:6379");
 //   auto store = weir::redis::RedisStore::open(loop, options.value());

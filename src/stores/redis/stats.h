@@ -74,7 +74,7 @@ class StoreStats {
   }
 
   void breaker_changed(bool open, SteadyTime now);
-  // How long calls were refused by some breaker, the present spell included (R52).
+  // How long calls were refused by some breaker, the present spell included.
   std::chrono::microseconds refused_for(SteadyTime now) const;
   void probe_changed(bool under_way) {
     probes_under_way.store(probes_under_way.load(std::memory_order_relaxed) + (under_way ? 1 : -1),
