@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 from test_cli import Server, weir
@@ -91,3 +92,12 @@ def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_the_configuration_page_is_the_programs_own_table():
+    script = ROOT / "scripts" / "configuration_page.py"
+    made = subprocess.run([sys.executable, str(script), os.environ["WEIR_BIN"]], capture_output=True, text=True, check=True).stdout
+    assert made == (ROOT / "docs" / "configuration.md").read_text(), "run: scripts/configuration_page.py build/bin/weir > docs/configuration.md"
+    flags = set(re.findall(r"^\| `[\w.]+` \| `(--[\w-]+)` \|", made, re.M))
+    known = set(re.findall(r"^ +(--[\w-]+)", weir("serve", "--help").stdout, re.M)) - {"--config", "--print-config"}
+    assert len(flags) > 50 and flags == known
