@@ -1,6 +1,7 @@
 """What the documentation shows is true: every `sh` block is run, every rules file validated, every link followed.
 
-`sh` blocks run in a scratch folder with a server on the quickstart rules in the place of 127.0.0.1:8080; blocks marked
+The README and the tutorial are run from top to bottom in an empty folder (page_runner.py). On other pages each `sh` block
+runs in a scratch folder of its own, with a server on the quickstart rules in place of 127.0.0.1:8080; blocks marked
 `console` are for the reader (they start servers or build).
 """
 
@@ -11,9 +12,11 @@ import subprocess
 import sys
 
 import pytest
+from page_runner import PageRunner, blocks_of
 from test_cli import Server, weir
 
 ROOT = pathlib.Path(__file__).parents[2]
+IN_ORDER = [ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -32,7 +35,7 @@ def server(tmp_path_factory):
     running.process.wait(20)
 
 
-@pytest.mark.parametrize("page,text", [p for p in blocks("sh") if "CONTRIBUTING" not in p.id])
+@pytest.mark.parametrize("page,text", [p for p in blocks("sh") if p.values[0] not in (*IN_ORDER, ROOT / "CONTRIBUTING.md")])
 def test_commands_in_the_documentation_run(page, text, server, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "bin").mkdir()
@@ -45,15 +48,24 @@ def test_commands_in_the_documentation_run(page, text, server, tmp_path):
     assert '"status":4' not in done.stdout, done.stdout
 
 
-def test_the_quickstart_of_the_readme_admits_five_and_denies_the_sixth(tmp_path):
-    running = Server("--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0", log=tmp_path / "log")
+@pytest.mark.parametrize("page", IN_ORDER, ids=lambda p: p.name)
+def test_a_page_runs_from_top_to_bottom_in_an_empty_folder(page, tmp_path):
+    assert sum(kind in ("sh", "sh server") for kind, _ in blocks_of(page)) >= 8
+    runner = PageRunner(tmp_path, os.environ["WEIR_BIN"])
     try:
-        text = next(p.values[1] for p in blocks("sh") if "README.md-0" in p.id).replace("127.0.0.1:8080", running.http)
-        out = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=60).stdout.split()
-        assert out == ["200"] * 5 + ["429"]
+        runner.run(page)
     finally:
-        running.process.terminate()
-        running.process.wait(20)
+        runner.close()
+
+
+def test_the_quickstart_of_the_readme_admits_five_and_denies_the_sixth(tmp_path):
+    runner = PageRunner(tmp_path, os.environ["WEIR_BIN"])
+    try:
+        runner.serve("weir serve")
+        first = next(body for kind, body in blocks_of(ROOT / "README.md") if kind == "sh")
+        assert runner.do(first).split() == ["200"] * 5 + ["429"]
+    finally:
+        runner.close()
 
 
 @pytest.mark.parametrize("page,text", blocks("yaml rules"))
