@@ -107,6 +107,25 @@ TEST_P(StoreContract, AdmitsNoMoreThanTheLargestNumbersWhateverTheirOrder) {
   }
 }
 
+// More may have been used than the numbers that apply now allow at all; what costs nothing is admitted all the same.
+TEST_P(StoreContract, ACostOfZeroIsAdmittedWhateverWasUsedUnderLargerNumbers) {
+  const Allowance large = allowance_of(algorithm(), 1'000, seconds(60));
+  const Allowance small = allowance_of(algorithm(), 60, seconds(60));
+  Charge one = charge(1, 1'000);
+  one.allowance = &large;
+  ASSERT_TRUE(take(one).admitted);
+  one.allowance = &small;
+  one.cost = 0;
+  for (const Action action : {Action::take, Action::peek}) {
+    const ChargeOutcome nothing = run(action, {one})[0];
+    EXPECT_TRUE(nothing.admitted);
+    EXPECT_EQ(nothing.remaining, 0);
+    EXPECT_EQ(nothing.retry_after.count(), 0);
+  }
+  one.cost = 1;
+  EXPECT_FALSE(take(one).admitted);
+}
+
 // Whether a bucket that nothing restricts any more has been forgotten must make no difference to other numbers.
 TEST_P(StoreContract, ABucketThatIsIdleIsFreshForAllNumbers) {
   const Allowance fast = allowance_of(algorithm(), 100, seconds(1));

@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <utility>
 
 #include "stores/redis/resp.h"
 
@@ -34,6 +35,11 @@ class FakeServer::Session : public std::enable_shared_from_this<Session> {
                             });
   }
 
+  void hang_up() {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
   void answer_released() {
     std::string out;
     {
@@ -47,10 +53,16 @@ class FakeServer::Session : public std::enable_shared_from_this<Session> {
   // A command is an array of words, which is how an answer would look too.
   void take(Reply command) {
     const bool script = command[1].text == "EVALSHA" || command[1].text == "EVAL";
-    if (!script) return write("+OK\r\n");
+    if (!script) return write(reply_to(command[1].text));
     ++owed_;
     const std::lock_guard lock(server_.mutex_);
     server_.keys_.emplace_back(command[4].text);
+  }
+  std::string reply_to(std::string_view command) {
+    const std::lock_guard lock(server_.mutex_);
+    server_.commands_.emplace_back(command);
+    const auto found = server_.replies_.find(command);
+    return found != server_.replies_.end() ? found->second : "+OK\r\n";
   }
   void write(const std::string& text) {
     error_code ignored;
@@ -77,6 +89,24 @@ FakeServer::~FakeServer() {
 void FakeServer::set_answer(std::string text) {
   const std::lock_guard lock(mutex_);
   answer_ = std::move(text);
+}
+
+void FakeServer::set_reply(const std::string& command, std::string text) {
+  const std::lock_guard lock(mutex_);
+  replies_[command] = std::move(text);
+}
+
+void FakeServer::hang_up() {
+  boost::asio::post(loop_, [this] {
+    for (const auto& each : std::exchange(sessions_, {})) {
+      if (const auto session = each.lock()) session->hang_up();
+    }
+  });
+}
+
+std::vector<std::string> FakeServer::commands() {
+  const std::lock_guard lock(mutex_);
+  return commands_;
 }
 
 void FakeServer::release(std::size_t count) {

@@ -1,12 +1,13 @@
 // FakeServer: speaks enough of the Redis protocol to be taken for a server, and answers when and what the test says.
 //
-// Greetings are answered at once. Script calls are kept in order; the test decides how many of them are answered, and
-// with what. Runs on a thread of its own; may be asked from any thread.
+// Script calls are kept in order; the test decides how many of them are answered, and with what. Other commands are
+// answered at once, with +OK unless the test says otherwise. Runs on a thread of its own; may be asked from any thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,7 +27,16 @@ class FakeServer {
   FakeServer(const FakeServer&) = delete;
   FakeServer& operator=(const FakeServer&) = delete;
 
-  std::string url() const { return "redis://127.0.0.1:" + std::to_string(acceptor_.local_endpoint().port()); }
+  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
+
+  std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
+
+  // What another command, such as "AUTH", is answered with from now on; empty: with nothing.
+  void set_reply(const std::string& command, std::string text);
+  // Ends the connections that are open now.
+  void hang_up();
+  // The commands that have arrived, script calls left out, in their order.
+  std::vector<std::string> commands();
 
   // What script calls are answered with from now on. At first: admitted, one unit left.
   void set_answer(std::string text);
@@ -47,6 +57,8 @@ class FakeServer {
   std::string answer_ = outcome_text(1, 1);
   std::size_t released_ = 0;
   std::vector<std::string> keys_;
+  std::map<std::string, std::string, std::less<>> replies_;
+  std::vector<std::string> commands_;
 
   boost::asio::io_context loop_;
   boost::asio::ip::tcp::acceptor acceptor_;
