@@ -113,3 +113,27 @@ def test_the_configuration_page_is_the_programs_own_table():
     flags = set(re.findall(r"^\| `[\w.]+` \| `(--[\w-]+)` \|", made, re.M))
     known = set(re.findall(r"^ +(--[\w-]+)", weir("serve", "--help").stdout, re.M)) - {"--config", "--print-config"}
     assert len(flags) > 50 and flags == known
+
+
+def test_the_architecture_page_lists_the_rooms_as_cmake_does():
+    stated = {}
+    for name, words in re.findall(r"^weir_room\((\w+) DIR (.*?)\)$", (ROOT / "src" / "CMakeLists.txt").read_text(), re.M):
+        folder, _, rest = words.partition(" ")
+        seen = re.search(r"SEES (.*?)(?: USES|$)", rest)
+        stated[name] = (f"src/{folder}", set(seen.group(1).split()) if seen else set())
+    shown = {}
+    for name, folder, sees in re.findall(r"^\| (\w+) \| `(src/[\w/]+)` \| .* \| ([\w, ]*)\|$", (ROOT / "docs" / "architecture.md").read_text(), re.M):
+        shown[name] = (folder, set(sees.replace(",", " ").split()))
+    assert len(stated) > 15 and shown == stated
+
+
+def test_the_architecture_page_names_files_that_exist():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    paths = re.findall(r"`((?:src|include|tests|deploy|docs|cmake|api)/[\w./-]+)`", text)
+    assert len(paths) > 40
+    missing = [path for path in paths if not (ROOT / path).exists()]
+    # In the diagrams, files are named without src/.
+    for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S):
+        missing += [path for path in re.findall(r"\b((?:frontends|engine|rules|keys|server|stores|identity)/[\w./]+\.(?:cc|h|lua))", block)
+                    if not (ROOT / "src" / path).exists()]
+    assert not missing
