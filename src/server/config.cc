@@ -254,6 +254,17 @@ Status check_time(const Config& config) {
   return at(place_of(config, "redis.time"), bad("redis.time: is 'gateway', but the store is not Redis"));
 }
 
+Status check_namespace(const Config& config) {
+  const std::string& name = config.redis_namespace;
+  if (name.empty()) return success();
+  const auto fault = [&](const std::string& what) {
+    return at(place_of(config, "redis.namespace"), bad("redis.namespace: is '" + name + "', " + what));
+  };
+  if (!redis::is_namespace(name)) return fault("expected at most 64 letters, digits, '.', '_' and '-'");
+  if (!uses_redis(config)) return fault("but the store is not Redis");
+  return success();
+}
+
 // A message that could never get its memory would only ever be refused.
 Status check_connection_memory(const Config& config) {
   const std::size_t least = least_connection_memory(config);
@@ -294,6 +305,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   }
   if (Status status = check_rules(config); !status.ok()) return status.failure();
   if (Status status = check_time(config); !status.ok()) return status.failure();
+  if (Status status = check_namespace(config); !status.ok()) return status.failure();
   if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
   if (Status status = check_tls_settings(config); !status.ok()) return status.failure();
   if (Status status = check_connection_memory(config); !status.ok()) return status.failure();

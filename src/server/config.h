@@ -56,6 +56,7 @@ struct Config {
   Duration memory_snapshot_every{0};      // 0: only when the server stops
   Duration redis_deadline{0};
   Duration redis_connect_timeout{0};
+  std::string redis_namespace;
   std::string redis_time;
   std::string redis_time_header;
   Duration redis_time_bound{0};

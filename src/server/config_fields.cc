@@ -64,6 +64,9 @@ constexpr ConfigField kFields[] = {
      kMillisecond, 10 * kSecond},
     {"redis.connect_timeout", FieldKind::duration, &Config::redis_connect_timeout, "1s",
      "How long connecting, TLS and logging in may take together.", 10 * kMillisecond, kMinute},
+    {"redis.namespace", FieldKind::text, &Config::redis_namespace, "",
+     "Part of every key, so that environments or products can share one Redis: letters, digits, '.', '_' and '-'. "
+     "Another namespace starts with fresh limits."},
     {"redis.time", FieldKind::choice, &Config::redis_time, "redis",
      "Whose clock decides: redis; node, if all nodes keep the same time; or gateway, the time at which a trusted proxy "
      "received the request (docs/time.md).",

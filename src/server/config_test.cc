@@ -311,6 +311,13 @@ TEST_F(ConfigTest, TheGatewaysTimeNeedsRedisAndAHeaderThatCanBe) {
   EXPECT_THAT(fault("redis: {time_bound: 0s}\n"), testing::HasSubstr("redis.time_bound"));
 }
 
+TEST_F(ConfigTest, ANamespaceIsShortAndPlainAndNeedsRedis) {
+  EXPECT_EQ(fault("redis: {namespace: prod}\n"),
+            "weir.yaml:1:20: redis.namespace: is 'prod', but the store is not Redis");
+  EXPECT_EQ(fault("redis: {namespace: \"a{b}\"}\n"),
+            "weir.yaml:1:20: redis.namespace: is 'a{b}', expected at most 64 letters, digits, '.', '_' and '-'");
+}
+
 TEST(ConfigValue, SizesAndTimesReadBackAsTheyWereWritten) {
   EXPECT_EQ(parse_size("64KiB", 0, 1 << 20).value(), 65536);
   EXPECT_EQ(parse_size("1 MB", 0, 1 << 20).value(), 1'000'000);

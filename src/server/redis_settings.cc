@@ -59,6 +59,7 @@ Result<redis::RedisOptions> redis_options(const Config& config) {
   if (!url_says(url, "connect_timeout")) options.connect_timeout = whole_ms(config.redis_connect_timeout);
   if (!url_says(url, "connections")) options.connections = static_cast<std::size_t>(config.redis_connections);
   if (!url_says(url, "in_flight")) options.max_in_flight = static_cast<std::size_t>(config.redis_max_in_flight);
+  if (!url_says(url, "namespace")) options.name_space = config.redis_namespace;
   if (!url_says(url, "time")) {
     options.time = redis::time_source_from_name(config.redis_time).value_or(redis::TimeSource::redis);
   }

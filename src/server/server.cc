@@ -334,7 +334,7 @@ void Server::Parts::keep_hash_key() {
   const Result<HashKey> kept = agree_on_hash_key(options.value(), keys.current, kHashKeyRecheckPatience);
   if (!kept.ok() || kept.value() == keys.current) return;
   log.error("hash_key_differs", "Redis holds another hash key: limits are not shared with nodes that use it; restart",
-            {{"key", kHashKeyName}});
+            {{"key", hash_key_name(options.value())}});
 }
 
 // Rules that are refused do not make the server unready: the last good ones are in force. What is wrong with them is

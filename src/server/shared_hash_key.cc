@@ -93,8 +93,8 @@ class Exchange final : private redis::ReplyHandler {
     }
     if (!kept_) return unreachable();
     if (const std::optional<HashKey> key = parse_hash_key(*kept_)) return *key;
-    return Failure{Code::invalid_argument, std::string("store: the key ") + kHashKeyName +
-                                               " in Redis is not a hash key, expected 32 hexadecimal digits"};
+    return Failure{Code::invalid_argument,
+                   "store: the key " + name_ + " in Redis is not a hash key, expected 32 hexadecimal digits"};
   }
 
  private:
@@ -105,8 +105,8 @@ class Exchange final : private redis::ReplyHandler {
     if (connection == nullptr) return;
     asking_ = true;
     std::string& out = connection->start();
-    redis::CommandWriter(out, 4).word("SET").word(kHashKeyName).word(proposal_).word("NX");
-    redis::CommandWriter(out, 2).word("GET").word(kHashKeyName);
+    redis::CommandWriter(out, 4).word("SET").word(name_).word(proposal_).word("NX");
+    redis::CommandWriter(out, 2).word("GET").word(name_);
     const auto now = steady_clock::now();
     connection->finish(*this, {.now = now, .deadline = now + options_.connect_timeout, .skipped = 1});
   }
@@ -121,7 +121,7 @@ class Exchange final : private redis::ReplyHandler {
       trouble_ = trouble_of(answer);
       if (redis::Node* const node = directory_->node_for(slot_)) directory_->doubt(*node);
     } else {
-      trouble_ = redis::Trouble{redis::Cause::other, std::string("it does not keep the key ") + kHashKeyName};
+      trouble_ = redis::Trouble{redis::Cause::other, "it does not keep the key " + name_};
     }
   }
 
@@ -142,7 +142,8 @@ class Exchange final : private redis::ReplyHandler {
 
   const redis::RedisOptions options_;
   const std::string proposal_;
-  const std::uint16_t slot_ = redis::slot_of_tag(kHashKeyName);  // a key without braces is its own tag
+  const std::string name_ = hash_key_name(options_);
+  const std::uint16_t slot_ = redis::slot_of_tag(name_);  // a key without braces is its own tag
   boost::asio::io_context loop_{1};
   const redis::ScriptSet scripts_;
   redis::StoreStats stats_;
@@ -154,6 +155,10 @@ class Exchange final : private redis::ReplyHandler {
 };
 
 }  // namespace
+
+std::string hash_key_name(const redis::RedisOptions& options) {
+  return redis::key_prefix(options.name_space) + "hash-key";
+}
 
 Result<HashKey> agree_on_hash_key(const redis::RedisOptions& options, const HashKey& proposal, Duration patience) {
   Result<std::shared_ptr<redis::TlsSetup>> tls = redis::make_tls_setup(options.tls);

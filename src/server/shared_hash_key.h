@@ -2,6 +2,8 @@
 // buckets of its own.
 #pragma once
 
+#include <string>
+
 #include "stores/redis/options.h"
 #include "weir/limiter.h"
 #include "weir/result.h"
@@ -9,8 +11,9 @@
 
 namespace weir::server {
 
-// Where it is kept, as 32 hexadecimal digits: what a hash_key_file holds.
-inline constexpr const char* kHashKeyName = "w1:hash-key";
+// The key in Redis that holds it, as 32 hexadecimal digits, like a hash_key_file: "w1:hash-key", or with a namespace
+// "w1:prod:hash-key".
+std::string hash_key_name(const redis::RedisOptions& options);
 
 // Offers `proposal`, and answers with what Redis keeps: the first offer ever made. Blocks for at most `patience`, on a
 // connection of its own. Failures: unavailable (the message says which servers, why, and what to do),

@@ -257,6 +257,8 @@ TEST_F(Standalone, KeysNameVersionTagRuleAndHash) {
   charge.tag = {0xabc, 0};
   charge.rule = "search-per-key";
   EXPECT_EQ(bucket_name(charge), "w1:{0000000000000abc}:search-per-key:1234567890abcdef000000000000002a");
+  EXPECT_EQ(bucket_name(charge, key_prefix("prod")),
+            "w1:prod:{0000000000000abc}:search-per-key:1234567890abcdef000000000000002a");
 }
 
 TEST_F(Standalone, AKeyOfAnotherTypeIsAFailureAndNotAnEmptyBucket) {

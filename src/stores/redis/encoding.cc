@@ -13,10 +13,11 @@ void put_hex(char* out, std::uint64_t value) {
   for (int i = 15; i >= 0; --i, value >>= 4U) out[i] = kDigits[value & 15U];
 }
 
-void put_bucket_name(std::string& out, const Charge& charge) {
+void put_bucket_name(std::string& out, const Charge& charge, std::string_view key_prefix) {
   char digits[2 * kTagDigits];
   put_hex(digits, charge.tag.high);
-  out += "w1:{";
+  out += key_prefix;
+  out += '{';
   out.append(digits, kTagDigits);
   out += "}:";
   out += charge.rule;
@@ -50,9 +51,9 @@ void write_charge(CommandWriter& command, std::int64_t flags, const Charge& char
 
 }  // namespace
 
-std::string bucket_name(const Charge& charge) {
+std::string bucket_name(const Charge& charge, std::string_view key_prefix) {
   std::string name;
-  put_bucket_name(name, charge);
+  put_bucket_name(name, charge, key_prefix);
   return name;
 }
 
@@ -77,7 +78,7 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   std::string name;
   for (const std::uint8_t i : call.which) {
     name.clear();
-    put_bucket_name(name, call.charges[i]);
+    put_bucket_name(name, call.charges[i], scripts.key_prefix());
     command.word(name);
   }
   const char action = static_cast<char>(call.action);

@@ -1,7 +1,8 @@
 // How a decision is written for Redis: names of keys, and the words of a script call.
 //
-// A bucket's key is `w1:{tag}:rule:hash`: version, 16 hex digits of the tag (the cluster's hash tag), the rule's id, 32
-// hex digits of the keyed hash. Nothing in it was chosen by a client, so nothing can be injected. Pure functions.
+// A bucket's key is `w1:{tag}:rule:hash`, or `w1:namespace:{tag}:rule:hash`: version, namespace, 16 hex digits of the
+// tag (the cluster's hash tag), the rule's id, 32 hex digits of the keyed hash. Nothing in it was chosen by a client,
+// so nothing can be injected. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace weir::redis {
 
-std::string bucket_name(const Charge& charge);
+std::string bucket_name(const Charge& charge, std::string_view key_prefix = "w1:");
 std::uint16_t slot_of(const Charge& charge);
 
 // What a script is asked to do: the four of weir::Action, and two for decisions that span slots.

@@ -42,6 +42,13 @@ struct BreakerOptions {
   std::chrono::milliseconds longest_delay{5000};
 };
 
+// A namespace keeps environments or products apart that share one Redis. It is part of every key, so it is short and
+// plain: letters, digits, '.', '_' and '-', at most kMaxNamespace of them.
+inline constexpr std::size_t kMaxNamespace = 64;
+bool is_namespace(std::string_view text);
+// What every key of a namespace begins with: "w1:", or "w1:prod:" for the namespace "prod".
+std::string key_prefix(std::string_view name_space);
+
 inline constexpr std::size_t kMaxConnections = 64;
 inline constexpr std::size_t kMaxInFlight = 1'000'000;
 
@@ -60,6 +67,7 @@ struct RedisOptions {
   std::chrono::milliseconds connect_timeout{1000};  // TCP, TLS, log-in and loading of scripts together
   std::size_t connections = 1;                      // to each server, for each loop
   std::size_t max_in_flight = 4096;                 // decisions that may wait at once; more are refused at once
+  std::string name_space;                           // part of every key; empty: none
   std::string client_name = "weir";                 // CLIENT SETNAME; empty: none
   BreakerOptions breaker;
 };

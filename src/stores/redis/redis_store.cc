@@ -39,6 +39,9 @@ Status check(const RedisOptions& options) {
   if (options.seeds.empty()) return bad("no server is given");
   if (options.connections < 1 || options.connections > kMaxConnections) return bad("connections: expected 1 to 64");
   if (options.max_in_flight < 1 || options.max_in_flight > kMaxInFlight) return bad("in_flight: expected 1 to 1000000");
+  if (!options.name_space.empty() && !is_namespace(options.name_space)) {
+    return bad("namespace: expected at most 64 letters, digits, '.', '_' and '-'");
+  }
   if (options.deadline.count() < 1 || options.connect_timeout.count() < 1) return bad("a timeout is not positive");
   return success();
 }
@@ -59,6 +62,7 @@ Result<std::unique_ptr<RedisStore>> RedisStore::open(boost::asio::io_context& lo
 RedisStore::RedisStore(boost::asio::io_context& loop, RedisOptions options, std::shared_ptr<TlsSetup> tls,
                        StoreListener listener)
     : options_(std::move(options)),
+      scripts_(key_prefix(options_.name_space)),
       context_{.loop = loop,
                .options = options_,
                .scripts = scripts_,
@@ -122,7 +126,8 @@ void RedisStore::bad_bucket(const Charge& charge, std::string_view why, SteadyTi
     return;
   }
   bad_bucket_told_ = now;
-  context_.listener.on_bad_bucket(bucket_name(charge), shown(why), std::exchange(bad_buckets_untold_, 0));
+  context_.listener.on_bad_bucket(bucket_name(charge, scripts_.key_prefix()), shown(why),
+                                  std::exchange(bad_buckets_untold_, 0));
 }
 
 void RedisStore::retry_later(Part& part) {

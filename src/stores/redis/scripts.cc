@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <cassert>
+#include <utility>
 
 namespace weir::redis {
 namespace {
@@ -24,7 +25,7 @@ std::string sha1_hex(std::string_view text) {
 
 }  // namespace
 
-ScriptSet::ScriptSet() {
+ScriptSet::ScriptSet(std::string key_prefix) : key_prefix_(std::move(key_prefix)) {
   for (std::size_t i = 0; i < kScriptCount; ++i) scripts_[i] = {kScriptBodies[i], sha1_hex(kScriptBodies[i])};
 }
 

@@ -1,6 +1,6 @@
-// The Lua scripts that decide inside Redis, and the digests by which they are called.
+// The Lua scripts that decide inside Redis, the digests by which they are called, and what their keys begin with.
 //
-// Their sources stand in scripts/; the build puts them together (cmake/embed_scripts.cmake). Immutable once made.
+// Their sources are in scripts/; the build puts them together (cmake/embed_scripts.cmake). Immutable once made.
 #pragma once
 
 #include <array>
@@ -24,12 +24,14 @@ struct Script {
 
 class ScriptSet {
  public:
-  ScriptSet();
+  explicit ScriptSet(std::string key_prefix = "w1:");
   const Script& one(Algorithm algorithm) const { return scripts_[static_cast<std::size_t>(algorithm)]; }
   const Script& many() const { return scripts_[kAlgorithmCount]; }
   std::span<const Script> all() const { return scripts_; }
+  const std::string& key_prefix() const { return key_prefix_; }
 
  private:
+  const std::string key_prefix_;
   std::array<Script, kScriptCount> scripts_;
 };
 

@@ -182,6 +182,7 @@ std::string* text_setting(std::string_view name, RedisOptions& options) {
   if (name == "cert") return &options.tls.cert_file;
   if (name == "key") return &options.tls.key_file;
   if (name == "name") return &options.client_name;
+  if (name == "namespace") return &options.name_space;
   if (name == "sentinel_user") return &options.sentinel_user;
   if (name == "sentinel_password") return &options.sentinel_password;
   return nullptr;
@@ -190,6 +191,9 @@ std::string* text_setting(std::string_view name, RedisOptions& options) {
 Status apply_setting(std::string_view name, std::string_view encoded, RedisOptions& options) {
   auto value = percent_decode(encoded);
   if (!value) return bad("setting '" + std::string(name) + "' has a broken %-escape");
+  if (name == "namespace" && !is_namespace(*value)) {
+    return bad("setting 'namespace': expected at most 64 letters, digits, '.', '_' and '-'");
+  }
   if (std::string* text = text_setting(name, options)) {
     *text = *std::move(value);
     return success();
@@ -219,6 +223,15 @@ Status parse_query(std::string_view query, RedisOptions& options) {
 }
 
 }  // namespace
+
+bool is_namespace(std::string_view text) {
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  return !text.empty() && text.size() <= kMaxNamespace && text.find_first_not_of(kCharacters) == std::string_view::npos;
+}
+
+std::string key_prefix(std::string_view name_space) {
+  return name_space.empty() ? "w1:" : "w1:" + std::string(name_space) + ":";
+}
 
 std::optional<TimeSource> time_source_from_name(std::string_view name) {
   if (name == "redis") return TimeSource::redis;

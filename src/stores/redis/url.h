@@ -6,8 +6,9 @@
 //   redis-cluster://[user:password@]host[:port],host…
 //
 // Settings follow as a query, `?deadline=20ms&connections=2`: deadline, connect_timeout (ms or s), connections,
-// in_flight, time (redis, node, gateway), db, name, and for TLS: tls (on, off), ca, cert, key, verify (on, off); for
-// Sentinel sentinel_user, sentinel_password. User, password and values may be percent-encoded; hosts may be [IPv6].
+// in_flight, time (redis, node, gateway), db, name, namespace, and for TLS: tls (on, off), ca, cert, key, verify (on,
+// off); for Sentinel sentinel_user, sentinel_password. User, password and values may be percent-encoded; hosts may be
+// [IPv6].
 //
 // Pure and thread-safe. Failures are invalid_argument and never repeat any part of the password.
 #pragma once

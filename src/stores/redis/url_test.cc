@@ -57,14 +57,15 @@ TEST(RedisUrl, ReadsClustersTlsAndUnixSockets) {
 }
 
 TEST(RedisUrl, ReadsSettings) {
-  const RedisOptions options =
-      parsed("redis://h?deadline=35ms&connect_timeout=2s&connections=3&in_flight=99&time=node&name=edge");
+  const RedisOptions options = parsed(
+      "redis://h?deadline=35ms&connect_timeout=2s&connections=3&in_flight=99&time=node&name=edge&namespace=prod.eu-1");
   EXPECT_EQ(options.deadline.count(), 35);
   EXPECT_EQ(options.connect_timeout.count(), 2000);
   EXPECT_EQ(options.connections, 3U);
   EXPECT_EQ(options.max_in_flight, 99U);
   EXPECT_EQ(options.time, TimeSource::node);
   EXPECT_EQ(options.client_name, "edge");
+  EXPECT_EQ(options.name_space, "prod.eu-1");
   EXPECT_EQ(parsed("redis://h?time=redis").time, TimeSource::redis);
   EXPECT_EQ(parsed("redis://h?time=gateway").time, TimeSource::gateway);
 }
@@ -73,6 +74,8 @@ TEST(RedisUrl, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> cases[] = {
       {"memcached://h", "expected redis://"},
       {"redis://", "host is empty"},
+      {"redis://h?namespace=a{b}", "setting 'namespace': expected at most 64 letters"},
+      {"redis://h?namespace=", "setting 'namespace'"},
       {"redis://h:0", "port"},
       {"redis://h:65536", "port"},
       {"redis://h:", "port is empty"},
