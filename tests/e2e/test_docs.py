@@ -99,11 +99,19 @@ def test_gateways_accept_the_commands_that_pages_show(command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def anchors(page):
+    """The anchors that GitHub gives the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.+)$", text, re.M)}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text()):
         if not target.startswith("http"):
-            assert (page.parent / target).exists(), f"{page}: {target}"
+            path = page.parent / target if target else page
+            assert path.exists(), f"{page}: {target}"
+            assert not anchor or anchor in anchors(path), f"{page}: {target}#{anchor}"
 
 
 def test_the_configuration_page_is_the_programs_own_table():

@@ -152,7 +152,7 @@ def test_the_commands_of_the_page_install_a_service_that_starts(tmp_path, unit):
 
 
 def test_the_services_rules_are_valid_and_limit_every_kind_of_caller():
-    rules = str(SYSTEMD / "rules.yaml")
+    rules = str(ROOT / "deploy" / "rules.yaml")
     done = weir("rules", "validate", rules)
     assert done.returncode == 0, done.stdout + done.stderr
     for request, rule in {"api_key=k": "requests-per-key", "tenant=acme": "requests-per-tenant", "ip=192.0.2.1": "requests-per-address"}.items():
