@@ -86,36 +86,34 @@ class TokenGate {
 
 }  // namespace
 
-std::shared_ptr<http::Router> make_admin_router(AdminOptions options) {
-  auto router = std::make_shared<http::Router>();
+void add_admin_routes(http::Router& router, AdminOptions options) {
   const observe::Metrics& metrics = options.metrics;
   const auto gate = std::make_shared<TokenGate>(std::move(options.tokens), std::move(options.logins));
-  router->add({.method = "GET",
-               .path = "/metrics",
-               .body_bytes = 0,
-               .handler = [&metrics, gate](const http::HttpRequest& request, http::ResponseWriter& writer) {
-                 std::string text;
-                 gate->pass(request, writer, [&] {
-                   text = metrics.text();
-                   return http::Response{
-                       .status = 200, .content_type = observe::Metrics::kContentType, .fields = {}, .body = text};
-                 });
-               }});
-  http::add_liveness_route(*router);
-  router->add({.method = "GET",
-               .path = "/readyz",
-               .body_bytes = 0,
-               .handler = [gate, health = std::move(options.health)](const http::HttpRequest& request,
-                                                                     http::ResponseWriter& writer) {
-                 http::HealthReport report;
-                 const auto answer = [&](bool with_details) {
-                   report = health(with_details);
-                   return http::health_response(report);
-                 };
-                 if (gate->is_closed() && !shown_token(request)) return writer.send(answer(false));
-                 gate->pass(request, writer, [&] { return answer(true); });
-               }});
-  return router;
+  router.add({.method = "GET",
+              .path = "/metrics",
+              .body_bytes = 0,
+              .handler = [&metrics, gate](const http::HttpRequest& request, http::ResponseWriter& writer) {
+                std::string text;
+                gate->pass(request, writer, [&] {
+                  text = metrics.text();
+                  return http::Response{
+                      .status = 200, .content_type = observe::Metrics::kContentType, .fields = {}, .body = text};
+                });
+              }});
+  http::add_liveness_route(router);
+  router.add({.method = "GET",
+              .path = "/readyz",
+              .body_bytes = 0,
+              .handler = [gate, health = std::move(options.health)](const http::HttpRequest& request,
+                                                                    http::ResponseWriter& writer) {
+                http::HealthReport report;
+                const auto answer = [&](bool with_details) {
+                  report = health(with_details);
+                  return http::health_response(report);
+                };
+                if (gate->is_closed() && !shown_token(request)) return writer.send(answer(false));
+                gate->pass(request, writer, [&] { return answer(true); });
+              }});
 }
 
 }  // namespace weir::server

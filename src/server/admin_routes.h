@@ -21,6 +21,6 @@ struct AdminOptions {
   std::shared_ptr<transport::LoginGuard> logins{};  // null: a wrong token has no consequences
 };
 
-std::shared_ptr<http::Router> make_admin_router(AdminOptions options);
+void add_admin_routes(http::Router& router, AdminOptions options);
 
 }  // namespace weir::server

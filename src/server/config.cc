@@ -6,8 +6,8 @@
 #include "server/config_file.h"
 #include "server/config_value.h"
 #include "server/listener_settings.h"
+#include "server/listener_tls.h"
 #include "server/redis_settings.h"
-#include "server/tls_keeper.h"
 #include "stores/redis/url.h"
 
 namespace weir::server {

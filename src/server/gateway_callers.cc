@@ -73,7 +73,7 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& req
 }
 
 void GatewayCallers::note(const MessageFault& fault) {
-  keeper_.count(identity::Refusal::Kind::malformed);
+  live_.count(identity::Refusal::Kind::malformed);
   if (fault.cause == MessageFault::Cause::client) {
     return log_.debug("caller_refused", "refused before any rule was asked", {{"cause", fault.text}});
   }
@@ -98,14 +98,14 @@ TimePoint GatewayCallers::ingress_said() {
 
 // One load tells that nothing has changed.
 void GatewayCallers::renew_identity() {
-  const std::uint64_t version = keeper_.version();
+  const std::uint64_t version = live_.version();
   if (version == version_) return;
   version_ = version;
-  identity_ = keeper_.current();
+  identity_ = live_.current();
 }
 
 http::CallerRefusal GatewayCallers::refused(const identity::Refusal& refusal) {
-  keeper_.count(refusal.kind);
+  live_.count(refusal.kind);
   log_.debug("caller_refused", "refused before any rule was asked", {{"cause", refusal.cause}});
   return answer_to(refusal);
 }

@@ -1,7 +1,7 @@
 // GatewayCallers: identity behind the hooks of the front ends that gateways speak to: forward auth (HTTP), and
 // HAProxy's messages that carry a client's request (SPOP). One for each loop and front end: its buffers are reused.
 //
-// Borrows the keeper, the clock and the log.
+// Borrows the live, the clock and the log.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 #include "identity/identity.h"
 #include "observe/log.h"
 #include "server/gateway_time.h"
-#include "server/identity_keeper.h"
+#include "server/live_identity.h"
 #include "weir/time.h"
 
 namespace weir::server {
@@ -22,8 +22,8 @@ namespace weir::server {
 class GatewayCallers final : public http::CallerReader, public spop::ClientReader {
  public:
   // `times` may be null: then gateways tell no time.
-  GatewayCallers(IdentityKeeper& keeper, Clock& clock, observe::Log& log, std::shared_ptr<GatewayTime> times = {})
-      : keeper_(keeper), clock_(clock), log_(log), times_(std::move(times)) {}
+  GatewayCallers(LiveIdentity& live, Clock& clock, observe::Log& log, std::shared_ptr<GatewayTime> times = {})
+      : live_(live), clock_(clock), log_(log), times_(std::move(times)) {}
 
   // A gateway's request about another one: believed as far as the gateway is a trusted proxy.
   std::optional<http::CallerRefusal> read(const http::HttpRequest& request, const transport::Peer& peer,
@@ -39,7 +39,7 @@ class GatewayCallers final : public http::CallerReader, public spop::ClientReade
   http::CallerRefusal refused(const identity::Refusal& refusal);
   std::optional<http::CallerRefusal> outcome(const std::optional<identity::Refusal>& refusal, http::Caller& caller);
 
-  IdentityKeeper& keeper_;
+  LiveIdentity& live_;
   Clock& clock_;
   observe::Log& log_;
   const std::shared_ptr<GatewayTime> times_;

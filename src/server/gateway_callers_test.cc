@@ -1,4 +1,4 @@
-// Identity behind the hooks of the front ends, and what a keeper makes of files that change.
+// Identity behind the hooks of the front ends, and what a live makes of files that change.
 #include "server/gateway_callers.h"
 
 #include <gmock/gmock.h>
@@ -15,9 +15,9 @@ using testing::HasSubstr;
 
 class GatewayCallersTest : public testing::Test {
  protected:
-  GatewayCallersTest() { EXPECT_TRUE(keeper_.load().ok()); }
+  GatewayCallersTest() { EXPECT_TRUE(live_.load().ok()); }
 
-  // Before the keeper is made: it watches the files that are named here.
+  // Before the live is made: it watches the files that are named here.
   static Config with(const std::filesystem::path& revoked) {
     Config config;
     config.identity_trusted_proxies = {"127.0.0.1"};
@@ -55,8 +55,8 @@ class GatewayCallersTest : public testing::Test {
   ManualClock clock_;
   LogFile log_{clock_};
   const Config config_ = with(revoked_.path());
-  IdentityKeeper keeper_{config_, {}, log_.log()};
-  GatewayCallers callers_{keeper_, clock_, log_.log()};
+  LiveIdentity live_{config_, {}, log_.log()};
+  GatewayCallers callers_{live_, clock_, log_.log()};
 };
 
 TEST_F(GatewayCallersTest, MalformedIs400AndRefusedCredentialsAre401) {
@@ -67,8 +67,8 @@ TEST_F(GatewayCallersTest, MalformedIs400AndRefusedCredentialsAre401) {
   EXPECT_EQ(spop("203.0.113.9", {{"x-api-key", "a"}, {"x-api-key", "b"}}), 400);
   EXPECT_EQ(spop("203.0.113.9", {{"host", "a"}, {"host", "b"}}), 400);
   EXPECT_EQ(spop("203.0.113.9", {{"x-api-key", "sk_leaked"}}), 401);
-  EXPECT_EQ(keeper_.refused(identity::Refusal::Kind::malformed), 3U);
-  EXPECT_EQ(keeper_.refused(identity::Refusal::Kind::blocked), 2U);
+  EXPECT_EQ(live_.refused(identity::Refusal::Kind::malformed), 3U);
+  EXPECT_EQ(live_.refused(identity::Refusal::Kind::blocked), 2U);
 }
 
 // Without an address a client would be a local peer, and those may speak for others.
@@ -79,19 +79,19 @@ TEST_F(GatewayCallersTest, AClientWithoutAnAddressIsRefused) {
 
 TEST_F(GatewayCallersTest, FollowsTheFilesAndKeepsTheLastGoodOnes) {
   EXPECT_EQ(forward_auth({{"X-Api-Key", "sk_fine"}}), 200);
-  const std::uint64_t before = keeper_.version();
+  const std::uint64_t before = live_.version();
   revoked_.write("sk_fine\n");
-  EXPECT_TRUE(keeper_.reload().ok());
-  EXPECT_NE(keeper_.version(), before);
+  EXPECT_TRUE(live_.reload().ok());
+  EXPECT_NE(live_.version(), before);
   EXPECT_EQ(forward_auth({{"X-Api-Key", "sk_fine"}}), 401) << "callers that exist take the new list";
   EXPECT_EQ(forward_auth({{"X-Api-Key", "sk_leaked"}}), 200);
   revoked_.write(std::string(5000, 'k'));
-  EXPECT_FALSE(keeper_.reload().ok());
-  EXPECT_THAT(keeper_.last_error(), HasSubstr("a line is longer"));
+  EXPECT_FALSE(live_.reload().ok());
+  EXPECT_THAT(live_.last_error(), HasSubstr("a line is longer"));
   EXPECT_EQ(forward_auth({{"X-Api-Key", "sk_fine"}}), 401);
   revoked_.write("");
-  EXPECT_TRUE(keeper_.reload().ok());
-  EXPECT_EQ(keeper_.last_error(), "") << "what was wrong is mended";
+  EXPECT_TRUE(live_.reload().ok());
+  EXPECT_EQ(live_.last_error(), "") << "what was wrong is mended";
   EXPECT_EQ(forward_auth({{"X-Api-Key", "sk_fine"}}), 200);
 }
 

@@ -94,11 +94,11 @@ TimePoint GatewayTime::read_trusted(std::size_t count, std::string_view value) {
 }
 
 bool GatewayTime::trusts(const transport::Peer& peer) {
-  const std::uint64_t version = keeper_.version();
+  const std::uint64_t version = live_.version();
   if (version == version_ && peer.address == last_peer_) return last_trusted_;
   std::optional<base::IpAddress> address;
   if (!peer.address.empty()) address = base::parse_ip(peer.address);
-  last_trusted_ = keeper_.current()->trusts(address);
+  last_trusted_ = live_.current()->trusts(address);
   last_peer_ = peer.address;
   version_ = version;
   return last_trusted_;

@@ -1,7 +1,7 @@
 // GatewayTime: when a gateway received a request (redis.time: gateway, docs/time.md). Believed only from
 // identity.trusted_proxies and only near our own clock; else that one counts, and it is counted and logged why.
 //
-// One for each loop; the counts are shared. Borrows keeper, clock, log and counts.
+// One for each loop; the counts are shared. Borrows live, clock, log and counts.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 #include "observe/log.h"
 #include "observe/metrics.h"
 #include "server/config.h"
-#include "server/identity_keeper.h"
+#include "server/live_identity.h"
 #include "weir/time.h"
 
 namespace weir::server {
@@ -60,9 +60,9 @@ std::vector<observe::GatewayTimeCount> gateway_time_facts(bool enabled, const Ga
 
 class GatewayTime final : public transport::IngressTime {
  public:
-  GatewayTime(GatewayTimeOptions options, IdentityKeeper& keeper, Clock& clock, observe::Log& log,
+  GatewayTime(GatewayTimeOptions options, LiveIdentity& live, Clock& clock, observe::Log& log,
               GatewayTimeCounts& counts)
-      : options_(std::move(options)), keeper_(keeper), clock_(clock), log_(log), counts_(counts) {}
+      : options_(std::move(options)), live_(live), clock_(clock), log_(log), counts_(counts) {}
 
   std::string_view field_name() const override { return options_.field; }
   TimePoint read(std::size_t count, std::string_view value, const transport::Peer& peer) override;
@@ -74,7 +74,7 @@ class GatewayTime final : public transport::IngressTime {
   TimePoint refuse(GatewayTimeCounts::Result result, const Reading& at);
 
   const GatewayTimeOptions options_;
-  IdentityKeeper& keeper_;
+  LiveIdentity& live_;
   Clock& clock_;
   observe::Log& log_;
   GatewayTimeCounts& counts_;

@@ -62,7 +62,7 @@ TEST(IngressTimeText, RefusesEverythingElse) {
 
 class GatewayTimeTest : public testing::Test {
  protected:
-  GatewayTimeTest() { EXPECT_TRUE(keeper_.load().ok()); }
+  GatewayTimeTest() { EXPECT_TRUE(live_.load().ok()); }
 
   TimePoint read(std::string_view value, const std::string& peer = "127.0.0.1", std::size_t count = 1) {
     return times_.read(count, value, {.address = peer, .port = 1, .tls = false, .alpn = {}});
@@ -73,9 +73,9 @@ class GatewayTimeTest : public testing::Test {
   LogFile log_{clock_};
   Config config_ = load_config({}).value();
   keys::KeyRing keys_;
-  IdentityKeeper keeper_{config_, keys_, log_.log()};
+  LiveIdentity live_{config_, keys_, log_.log()};
   GatewayTimeCounts counts_;
-  GatewayTime times_{{.field = "x-request-start", .bound = 5s}, keeper_, clock_, log_.log(), counts_};
+  GatewayTime times_{{.field = "x-request-start", .bound = 5s}, live_, clock_, log_.log(), counts_};
 };
 
 TEST_F(GatewayTimeTest, IsBelievedWithinItsBoundOfTheWallClock) {
@@ -107,7 +107,7 @@ TEST_F(GatewayTimeTest, FollowsAChangeOfTheTrustedProxies) {
   const std::string now = text(clock_.wall());
   EXPECT_EQ(read(now, "192.0.2.1"), TimePoint{});
   config_.identity_trusted_proxies = {"192.0.2.0/24"};
-  ASSERT_TRUE(keeper_.load().ok());
+  ASSERT_TRUE(live_.load().ok());
   EXPECT_EQ(read(now, "192.0.2.1"), clock_.wall());
 }
 

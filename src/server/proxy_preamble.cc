@@ -17,11 +17,11 @@ transport::PreambleOutcome refused(observe::Log& log, std::string_view cause) {
 
 }  // namespace
 
-transport::Preamble proxy_preamble(const IdentityKeeper& keeper, observe::Log& log) {
-  return [&keeper, &log](std::string_view bytes, const transport::Peer& peer) -> transport::PreambleOutcome {
+transport::Preamble proxy_preamble(const LiveIdentity& live, observe::Log& log) {
+  return [&live, &log](std::string_view bytes, const transport::Peer& peer) -> transport::PreambleOutcome {
     std::optional<base::IpAddress> address;
     if (!peer.address.empty()) address = base::parse_ip(peer.address);
-    if (!keeper.current()->trusts(address)) return refused(log, "untrusted");
+    if (!live.current()->trusts(address)) return refused(log, "untrusted");
     const identity::ProxyHeader header = identity::parse_proxy_header(bytes);
     if (header.state == identity::ProxyHeader::State::malformed) return refused(log, "malformed");
     transport::PreambleOutcome outcome;

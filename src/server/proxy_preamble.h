@@ -4,11 +4,11 @@
 
 #include "frontends/transport/preamble.h"
 #include "observe/log.h"
-#include "server/identity_keeper.h"
+#include "server/live_identity.h"
 
 namespace weir::server {
 
 // Borrows both.
-transport::Preamble proxy_preamble(const IdentityKeeper& keeper, observe::Log& log);
+transport::Preamble proxy_preamble(const LiveIdentity& live, observe::Log& log);
 
 }  // namespace weir::server

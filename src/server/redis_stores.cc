@@ -24,9 +24,10 @@ std::chrono::microseconds present_spell(const redis::StoreStats& stats, steady_c
 
 // What the engine holds in place of the store, because the store must end before the engine does. It tells the store
 // whose call it is, and the loop whose requests to leave unread for now.
-class RedisStores::Door final : public Store, public transport::Backpressure {
+class RedisStores::LoopStore final : public Store, public transport::Backpressure {
  public:
-  Door(std::unique_ptr<redis::RedisStore> store, const transport::Loop& loop) : store_(std::move(store)), loop_(loop) {}
+  LoopStore(std::unique_ptr<redis::RedisStore> store, const transport::Loop& loop)
+      : store_(std::move(store)), loop_(loop) {}
 
   bool begin(StoreCall& call) override {
     if (store_ != nullptr) [[likely]]
@@ -55,8 +56,8 @@ Result<std::unique_ptr<RedisStores>> RedisStores::open(transport::Loops& loops, 
   for (std::size_t i = 0; i < loops.size(); ++i) {
     Result<std::unique_ptr<redis::RedisStore>> store = redis::RedisStore::open(loops.io(i), options, all->listener());
     if (!store.ok()) return store.failure();
-    all->doors_.push_back(std::make_shared<Door>(std::move(store).value(), loops.loop(i)));
-    loops.loop(i).set_backpressure(*all->doors_.back());
+    all->stores_.push_back(std::make_shared<LoopStore>(std::move(store).value(), loops.loop(i)));
+    loops.loop(i).set_backpressure(*all->stores_.back());
   }
   return all;
 }
@@ -78,16 +79,16 @@ redis::StoreListener RedisStores::listener() {
 RedisStores::~RedisStores() { close(); }
 
 void RedisStores::close() {
-  for (const auto& door : doors_) door->close();
+  for (const auto& store : stores_) store->close();
 }
 
-std::shared_ptr<Store> RedisStores::store(std::size_t loop) const { return doors_[loop]; }
+std::shared_ptr<Store> RedisStores::store(std::size_t loop) const { return stores_[loop]; }
 
 redis::BreakerState RedisStores::breaker() const {
   using redis::BreakerState;
   BreakerState all = BreakerState::closed;
-  for (const auto& door : doors_) {
-    const BreakerState one = door->stats() == nullptr ? BreakerState::closed : door->stats()->breaker();
+  for (const auto& store : stores_) {
+    const BreakerState one = store->stats() == nullptr ? BreakerState::closed : store->stats()->breaker();
     if (one == BreakerState::half_open) return one;
     if (one == BreakerState::open) all = one;
   }
@@ -97,8 +98,8 @@ redis::BreakerState RedisStores::breaker() const {
 std::chrono::milliseconds RedisStores::fallback_time() const {
   const auto now = steady_clock::now();
   std::chrono::microseconds longest{0};
-  for (const auto& door : doors_) {
-    if (door->stats() != nullptr) longest = std::max(longest, present_spell(*door->stats(), now));
+  for (const auto& store : stores_) {
+    if (store->stats() != nullptr) longest = std::max(longest, present_spell(*store->stats(), now));
   }
   return std::chrono::duration_cast<std::chrono::milliseconds>(longest);
 }
@@ -119,8 +120,8 @@ observe::RemoteStoreFacts RedisStores::facts() const {
   }
   const auto now = steady_clock::now();
   std::chrono::microseconds longest{0};
-  for (const auto& door : doors_) {
-    const StoreStats* const stats = door->stats();
+  for (const auto& store : stores_) {
+    const StoreStats* const stats = store->stats();
     if (stats == nullptr) continue;
     facts.breaker_opened += read(stats->breaker_opened);
     facts.calls += read(stats->calls);

@@ -53,7 +53,7 @@ class RedisStores {
   void close();
 
  private:
-  class Door;
+  class LoopStore;
   using SteadyTime = std::chrono::steady_clock::time_point;
   static constexpr std::size_t kMaxTold = 64;  // servers and causes logged in one outage
 
@@ -65,7 +65,7 @@ class RedisStores {
   void look_for_recovery();
 
   observe::Log& log_;
-  std::vector<std::shared_ptr<Door>> doors_;  // constant once open
+  std::vector<std::shared_ptr<LoopStore>> stores_;  // constant once open
 
   std::mutex mutex_;
   std::optional<SteadyTime> down_since_;                       // guarded by mutex_, like all below

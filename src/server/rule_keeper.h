@@ -1,6 +1,6 @@
 // RuleKeeper: the server's rules, read at the start, on request and when their file changes. Invalid rules are logged
-// (told_refusal.h says when) and refused; the last good ones stay loaded. A file that cannot be read for a reason that
-// may pass (too many open files) is tried again, at growing intervals, until it is read or changes again.
+// (last_rejection.h says when) and refused; the last good ones stay loaded. A file that cannot be read for a reason
+// that may pass (too many open files) is tried again, at growing intervals, until it is read or changes again.
 //
 // load() before anything else; reload() and what only tells from any thread; poll() from one thread. Borrows the clock
 // and the log.
@@ -17,7 +17,7 @@
 #include "observe/rule_labels.h"
 #include "rules/read/file_watch.h"
 #include "rules/rule_book.h"
-#include "server/told_refusal.h"
+#include "server/last_rejection.h"
 #include "weir/result.h"
 #include "weir/time.h"
 
@@ -64,7 +64,7 @@ class RuleKeeper final : private rules::RulesUser {
   const std::shared_ptr<rules::RuleBook> book_;
   const std::shared_ptr<observe::RuleLabels> labels_ = std::make_shared<observe::RuleLabels>();
   std::optional<rules::FileWatch> watch_;  // of the thread that polls
-  ToldRefusal told_;
+  LastRejection told_;
   std::atomic<bool> retrying_{false};
 
   std::mutex mutex_;             // held while the rules are read

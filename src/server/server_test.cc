@@ -186,7 +186,7 @@ TEST_F(ServerTest, BadRulesAreVisibleToOperatorsAndTheLastGoodOnesStay) {
   EXPECT_THAT(metrics(), HasSubstr("weir_rules_current 0\n"));
   const std::string ready = call(server_->address("admin"), "GET", "/readyz");
   EXPECT_EQ(status_of(ready), 200);
-  EXPECT_THAT(ready, HasSubstr("\"current\":false"));
+  EXPECT_THAT(ready, HasSubstr(R"("rules":{"current":false,)"));
   EXPECT_THAT(ready, HasSubstr("limt"));
   EXPECT_THAT(call(server_->address("http"), "GET", "/readyz"), Not(HasSubstr("limt"))) << "no internals for callers";
   EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"rules_rejected\""));

@@ -8,39 +8,43 @@ namespace weir::http {
 
 std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& options) {
   auto router = std::make_shared<Router>();
+  add_api_routes(*router, limiter, options);
+  return router;
+}
+
+void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options) {
   auto checks = std::make_shared<CheckHandler>(limiter, options.legacy_headers, options.times);
-  router->add(
+  router.add(
       {.method = "POST",
        .path = "/v1/check",
        .body_bytes = options.check_body_bytes,
        .handler = [checks](const HttpRequest& request, ResponseWriter& writer) { checks->check(request, writer); }});
-  router->add({.method = "POST",
-               .path = "/v1/check/batch",
-               .body_bytes = options.batch_body_bytes,
-               .handler = [checks](const HttpRequest& request, ResponseWriter& writer) {
-                 checks->check_batch(request, writer);
-               }});
-  router->add(
+  router.add({.method = "POST",
+              .path = "/v1/check/batch",
+              .body_bytes = options.batch_body_bytes,
+              .handler = [checks](const HttpRequest& request, ResponseWriter& writer) {
+                checks->check_batch(request, writer);
+              }});
+  router.add(
       {.method = "POST",
        .path = "/v1/refund",
        .body_bytes = options.check_body_bytes,
        .handler = [checks](const HttpRequest& request, ResponseWriter& writer) { checks->refund(request, writer); }});
-  router->add({.method = "GET",
-               .path = "/openapi.json",
-               .body_bytes = 0,
-               .handler = [](const HttpRequest&, ResponseWriter& writer) {
-                 writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = openapi_json()});
-               }});
-  add_health_routes(*router, options.health);
-  if (options.callers == nullptr) return router;
+  router.add({.method = "GET",
+              .path = "/openapi.json",
+              .body_bytes = 0,
+              .handler = [](const HttpRequest&, ResponseWriter& writer) {
+                writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = openapi_json()});
+              }});
+  add_health_routes(router, options.health);
+  if (options.callers == nullptr) return;
   auto forwards = std::make_shared<ForwardAuthHandler>(limiter, options.callers, options.legacy_headers);
-  router->add({.method = {},
-               .path = "/v1/forward-auth",
-               .body_bytes = options.check_body_bytes,
-               .handler = [forwards](const HttpRequest& request, ResponseWriter& writer) {
-                 forwards->answer(request, writer);
-               }});
-  return router;
+  router.add({.method = {},
+              .path = "/v1/forward-auth",
+              .body_bytes = options.check_body_bytes,
+              .handler = [forwards](const HttpRequest& request, ResponseWriter& writer) {
+                forwards->answer(request, writer);
+              }});
 }
 
 void add_liveness_route(Router& router) {

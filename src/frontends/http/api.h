@@ -33,6 +33,7 @@ struct ApiOptions {
 };
 
 // The limiter outlives the router.
+void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options);
 std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& options);
 
 // GET /healthz and /readyz, for listeners of other kinds too.

@@ -1,7 +1,7 @@
-// ToldRefusal: what the log last said against the files of a keeper, so that nobody reads the same twice.
+// LastRejection: the last error logged for a watched file, so that the same error is not logged twice.
 //
-// Whoever asks for a reload (SIGHUP) is always answered. The watch, which sees the same edit a moment later or is
-// shown the same text again, speaks only if there is something new to say: another fault, or other contents.
+// A reload that was asked for (SIGHUP) is always logged. The file watch, which sees the same edit a moment later or
+// reads the same text again, logs only what is new: another error, or other contents.
 //
 // Thread-safe.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace weir::server {
 
-class ToldRefusal {
+class LastRejection {
  public:
   // True if this was not what was told last. It counts as told from now on.
   bool is_news(const std::string& error, std::uint64_t contents);

@@ -1,4 +1,4 @@
-#include "server/tls_keeper.h"
+#include "server/listener_tls.h"
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ Status check_tls_settings(const Config& config) {
   return check_names("tls.client_listeners", config.tls_client_listeners);
 }
 
-Status TlsKeeper::open(const Config& config) {
+Status ListenerTls::open(const Config& config) {
   if (config.tls_cert.empty()) return success();
   for (const std::string& listener : config.tls_listeners) {
     Result<std::shared_ptr<transport::TlsContext>> made = transport::TlsContext::create(options_for(config, listener));
@@ -54,12 +54,12 @@ Status TlsKeeper::open(const Config& config) {
   return success();
 }
 
-std::shared_ptr<const transport::TlsContext> TlsKeeper::context_for(std::string_view listener) const {
+std::shared_ptr<const transport::TlsContext> ListenerTls::context_for(std::string_view listener) const {
   const auto found = contexts_.find(listener);
   return found == contexts_.end() ? nullptr : found->second;
 }
 
-Status TlsKeeper::reload() {
+Status ListenerTls::reload() {
   for (const auto& [listener, context] : contexts_) {
     Status status = context->reload();
     if (status.ok()) continue;

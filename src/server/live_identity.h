@@ -1,5 +1,5 @@
-// IdentityKeeper: who is asking, as configured, and read anew when a file of keys changes. Files that do not hold up
-// are logged (told_refusal.h says when) and refused; the last good ones stay in force.
+// LiveIdentity: who is asking, as configured, and read anew when a file of keys changes. Files that do not hold up
+// are logged (last_rejection.h says when) and refused; the last good ones stay in force.
 //
 // It also counts whom identity refused. load() before anything else; poll() from one thread; the rest from any. Borrows
 // the configuration and the log.
@@ -17,14 +17,14 @@
 #include "observe/log.h"
 #include "rules/read/file_watch.h"
 #include "server/config.h"
-#include "server/told_refusal.h"
+#include "server/last_rejection.h"
 #include "weir/result.h"
 
 namespace weir::server {
 
-class IdentityKeeper {
+class LiveIdentity {
  public:
-  IdentityKeeper(const Config& config, const keys::KeyRing& keys, observe::Log& log);
+  LiveIdentity(const Config& config, const keys::KeyRing& keys, observe::Log& log);
 
   // A failure here is final: there is nothing good to fall back to.
   Status load();
@@ -53,7 +53,7 @@ class IdentityKeeper {
   const keys::KeyRing keys_;
   observe::Log& log_;
   std::vector<rules::FileWatch> watches_;
-  ToldRefusal told_;
+  LastRejection told_;
   std::atomic<std::uint64_t> version_{0};
   std::array<std::atomic<std::uint64_t>, 3> refused_{};  // by kind
 

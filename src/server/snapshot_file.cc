@@ -1,4 +1,4 @@
-#include "server/snapshot_keeper.h"
+#include "server/snapshot_file.h"
 
 #include <cstring>
 #include <utility>
@@ -21,15 +21,15 @@ memory::SnapshotKeyId key_id_of(const HashKey& key) {
 
 }  // namespace
 
-SnapshotKeeper::SnapshotKeeper(memory::MemoryStore& store, std::filesystem::path path, const keys::KeyRing& keys,
-                               observe::Log& log)
+SnapshotFile::SnapshotFile(memory::MemoryStore& store, std::filesystem::path path, const keys::KeyRing& keys,
+                           observe::Log& log)
     : store_(store),
       path_(std::move(path)),
       key_id_(key_id_of(keys.current)),
       previous_key_id_(keys.previous ? std::optional(key_id_of(*keys.previous)) : std::nullopt),
       log_(log) {}
 
-Status SnapshotKeeper::load(TimePoint now) {
+Status SnapshotFile::load(TimePoint now) {
   if (path_.empty()) return success();
   Result<memory::LoadReport> report = memory::load_snapshot(store_, path_, key_id_, now);
   if (!report.ok() && report.failure().code == Code::failed_precondition && previous_key_id_) {
@@ -54,7 +54,7 @@ Status SnapshotKeeper::load(TimePoint now) {
 }
 
 // Restarts on a clock that is a little behind are usual: it may just have been set.
-void SnapshotKeeper::tell_if_ahead(const memory::LoadReport& report) {
+void SnapshotFile::tell_if_ahead(const memory::LoadReport& report) {
   if (report.farthest_ahead < kUsualDifference) return;
   log_.warn(
       "snapshot_from_future",
@@ -64,7 +64,7 @@ void SnapshotKeeper::tell_if_ahead(const memory::LoadReport& report) {
        {"farthest_ahead_ms", ceil_ms(report.farthest_ahead)}});
 }
 
-void SnapshotKeeper::save() {
+void SnapshotFile::save() {
   if (path_.empty()) return;
   const Status status = memory::save_snapshot(store_, path_, key_id_);
   if (status.ok()) {

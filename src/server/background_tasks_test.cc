@@ -1,4 +1,4 @@
-#include "server/housekeeping.h"
+#include "server/background_tasks.h"
 
 #include <gtest/gtest.h>
 
@@ -7,29 +7,29 @@
 namespace weir::server {
 namespace {
 
-TEST(Housekeeping, RunsEachTaskAgainAndAgainUntilStopped) {
-  Housekeeping housekeeping;
+TEST(BackgroundTasks, RunsEachTaskAgainAndAgainUntilStopped) {
+  BackgroundTasks tasks;
   std::promise<void> third_run;
   int quick = 0;
   int slow = 0;
-  housekeeping.add(std::chrono::milliseconds(1), [&] {
+  tasks.add(std::chrono::milliseconds(1), [&] {
     if (++quick == 3) third_run.set_value();
   });
-  housekeeping.add(std::chrono::hours(1), [&] { ++slow; });
+  tasks.add(std::chrono::hours(1), [&] { ++slow; });
   EXPECT_EQ(quick, 0) << "nothing runs before the start";
-  housekeeping.start();
+  tasks.start();
   third_run.get_future().wait();
-  housekeeping.stop();
+  tasks.stop();
   const int ran = quick;
   EXPECT_GE(ran, 3);
   EXPECT_EQ(slow, 0) << "the first run comes one period after the start";
-  housekeeping.stop();
+  tasks.stop();
   EXPECT_EQ(quick, ran);
 }
 
-TEST(Housekeeping, MayEndWithoutEverStarting) {
-  Housekeeping housekeeping;
-  housekeeping.add(std::chrono::seconds(1), [] {});
+TEST(BackgroundTasks, MayEndWithoutEverStarting) {
+  BackgroundTasks tasks;
+  tasks.add(std::chrono::seconds(1), [] {});
 }
 
 }  // namespace

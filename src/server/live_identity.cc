@@ -1,16 +1,16 @@
-#include "server/identity_keeper.h"
+#include "server/live_identity.h"
 
 #include "server/identity_settings.h"
 #include "server/secret_warnings.h"
 
 namespace weir::server {
 
-IdentityKeeper::IdentityKeeper(const Config& config, const keys::KeyRing& keys, observe::Log& log)
+LiveIdentity::LiveIdentity(const Config& config, const keys::KeyRing& keys, observe::Log& log)
     : config_(config), keys_(keys), log_(log) {
   for (const std::filesystem::path& file : identity_files(config)) watches_.emplace_back(file);
 }
 
-Status IdentityKeeper::load() {
+Status LiveIdentity::load() {
   const Result<identity::IdentityOptions> options = identity_options(config_, keys_);
   if (!options.ok()) return options.failure();
   Status loaded = put(identity::Identity::create(options.value()));
@@ -22,9 +22,9 @@ Status IdentityKeeper::load() {
   return loaded;
 }
 
-Status IdentityKeeper::reload() { return watches_.empty() ? success() : read_again(/*asked=*/true); }
+Status LiveIdentity::reload() { return watches_.empty() ? success() : read_again(/*asked=*/true); }
 
-Status IdentityKeeper::read_again(bool asked) {
+Status LiveIdentity::read_again(bool asked) {
   // Before the files are read: if they change in between, the watch finds other contents and speaks.
   const std::uint64_t seen = hash_of_contents(identity_files(config_));
   Status done = put(current()->reloaded());
@@ -39,24 +39,24 @@ Status IdentityKeeper::read_again(bool asked) {
   return done;
 }
 
-void IdentityKeeper::poll() {
+void LiveIdentity::poll() {
   bool changed = false;
   for (rules::FileWatch& watch : watches_) changed |= watch.changed();
   // A failure is logged; the next change is the next attempt.
   if (changed) static_cast<void>(read_again(/*asked=*/false));
 }
 
-std::shared_ptr<const identity::Identity> IdentityKeeper::current() const {
+std::shared_ptr<const identity::Identity> LiveIdentity::current() const {
   const std::lock_guard lock(mutex_);
   return current_;
 }
 
-std::string IdentityKeeper::last_error() const {
+std::string LiveIdentity::last_error() const {
   const std::lock_guard lock(mutex_);
   return last_error_;
 }
 
-Status IdentityKeeper::put(const Result<std::shared_ptr<const identity::Identity>>& made) {
+Status LiveIdentity::put(const Result<std::shared_ptr<const identity::Identity>>& made) {
   const std::lock_guard lock(mutex_);
   if (!made.ok()) {
     const Failure failure = identity_failure(config_, made.failure());

@@ -1,4 +1,4 @@
-// TlsKeeper: the server's certificate and which listeners use it (settings tls.*).
+// ListenerTls: the server's certificate and which listeners use it (settings tls.*).
 //
 // reload() reads the files again for new connections; those that exist keep what they began with. A failure is logged
 // and changes nothing. open() and context_for() before anything listens; reload() from any one thread.
@@ -16,9 +16,9 @@
 
 namespace weir::server {
 
-class TlsKeeper {
+class ListenerTls {
  public:
-  explicit TlsKeeper(observe::Log& log) : log_(log) {}
+  explicit ListenerTls(observe::Log& log) : log_(log) {}
 
   // Without tls.cert no listener speaks TLS.
   Status open(const Config& config);

@@ -1,4 +1,4 @@
-#include "server/housekeeping.h"
+#include "server/background_tasks.h"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -9,16 +9,16 @@
 namespace weir::server {
 namespace {
 
-struct Chore {
+struct Task {
   Duration period;
-  std::function<void()> task;
+  std::function<void()> run;
   boost::asio::steady_timer timer;
 
   void wait() {
     timer.expires_after(period);
     timer.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
-      task();
+      run();
       wait();
     });
   }
@@ -26,26 +26,25 @@ struct Chore {
 
 }  // namespace
 
-struct Housekeeping::State {
+struct BackgroundTasks::State {
   boost::asio::io_context io{1};
-  std::vector<std::unique_ptr<Chore>> chores;
+  std::vector<std::unique_ptr<Task>> tasks;
   std::thread thread;
 };
 
-Housekeeping::Housekeeping() : state_(std::make_unique<State>()) {}
-Housekeeping::~Housekeeping() { stop(); }
+BackgroundTasks::BackgroundTasks() : state_(std::make_unique<State>()) {}
+BackgroundTasks::~BackgroundTasks() { stop(); }
 
-void Housekeeping::add(Duration period, std::function<void()> task) {
-  state_->chores.push_back(
-      std::make_unique<Chore>(Chore{period, std::move(task), boost::asio::steady_timer(state_->io)}));
+void BackgroundTasks::add(Duration period, std::function<void()> task) {
+  state_->tasks.push_back(std::make_unique<Task>(Task{period, std::move(task), boost::asio::steady_timer(state_->io)}));
 }
 
-void Housekeeping::start() {
-  for (const std::unique_ptr<Chore>& chore : state_->chores) chore->wait();
+void BackgroundTasks::start() {
+  for (const std::unique_ptr<Task>& task : state_->tasks) task->wait();
   state_->thread = std::thread([this] { state_->io.run(); });
 }
 
-void Housekeeping::stop() {
+void BackgroundTasks::stop() {
   state_->io.stop();
   if (state_->thread.joinable()) state_->thread.join();
 }

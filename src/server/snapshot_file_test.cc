@@ -1,4 +1,4 @@
-#include "server/snapshot_keeper.h"
+#include "server/snapshot_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing::Not;
 class SnapshotKeeperTest : public testing::Test {
  protected:
   SnapshotKeeperTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "weir-keeper-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "weir-snapshot-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
   }
   ~SnapshotKeeperTest() override { std::filesystem::remove_all(folder_); }
@@ -32,8 +32,8 @@ class SnapshotKeeperTest : public testing::Test {
   void restart_after_use_at(TimePoint when) {
     memory::MemoryStore before;
     for (std::uint64_t i = 0; i < 3; ++i) ask(before, Action::take, when, charge_of(spread_key(i), allowance_, 5));
-    SnapshotKeeper(before, folder_ / "snapshot", keys_, log_.log()).save();
-    SnapshotKeeper after(store_, folder_ / "snapshot", keys_, log_.log());
+    SnapshotFile(before, folder_ / "snapshot", keys_, log_.log()).save();
+    SnapshotFile after(store_, folder_ / "snapshot", keys_, log_.log());
     EXPECT_TRUE(after.load(clock_.now()).ok());
   }
 

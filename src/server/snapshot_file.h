@@ -1,4 +1,4 @@
-// SnapshotKeeper: carries the memory store's buckets over a restart.
+// SnapshotFile: carries the memory store's buckets over a restart.
 //
 // A snapshot that cannot be used is reported and left alone until the next one replaces it; the server starts without.
 // save() from one thread at a time; the counters from any. Borrows the store and the log.
@@ -16,11 +16,11 @@
 
 namespace weir::server {
 
-class SnapshotKeeper {
+class SnapshotFile {
  public:
   // An empty path: nothing is kept, and load() and save() do nothing.
   // A snapshot written under the previous key is loaded too; what is saved is the current one's.
-  SnapshotKeeper(memory::MemoryStore& store, std::filesystem::path path, const keys::KeyRing& keys, observe::Log& log);
+  SnapshotFile(memory::MemoryStore& store, std::filesystem::path path, const keys::KeyRing& keys, observe::Log& log);
 
   // Before the store is in use. What was written under a clock ahead of `now` is moved back, and the log warns.
   // Failure: the path names something that a snapshot can neither be read from nor saved to.

@@ -1,4 +1,4 @@
-#include "server/told_refusal.h"
+#include "server/last_rejection.h"
 
 #include <functional>
 #include <string_view>
@@ -14,7 +14,7 @@ constexpr std::size_t kMaxHashedBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-bool ToldRefusal::is_news(const std::string& error, std::uint64_t contents) {
+bool LastRejection::is_news(const std::string& error, std::uint64_t contents) {
   Refusal refusal{error, contents};
   const std::lock_guard lock(mutex_);
   if (last_ == refusal) return false;
@@ -22,7 +22,7 @@ bool ToldRefusal::is_news(const std::string& error, std::uint64_t contents) {
   return true;
 }
 
-void ToldRefusal::forget() {
+void LastRejection::forget() {
   const std::lock_guard lock(mutex_);
   last_.reset();
 }

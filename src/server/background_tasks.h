@@ -1,5 +1,5 @@
-// Housekeeping: what a server does now and then, on a thread of its own, so that reading rules or writing a snapshot
-// never keeps a connection waiting.
+// BackgroundTasks: periodic work on a thread of its own, so that reading rules or writing a snapshot never keeps a
+// connection waiting.
 //
 // Tasks run one after the other. add() before start(); stop() waits for the task that is running. A task must not
 // throw.
@@ -12,10 +12,13 @@
 
 namespace weir::server {
 
-class Housekeeping {
+// How often files are checked for changes.
+inline constexpr Duration kWatchPeriod = std::chrono::milliseconds(250);
+
+class BackgroundTasks {
  public:
-  Housekeeping();
-  ~Housekeeping();
+  BackgroundTasks();
+  ~BackgroundTasks();
 
   // Runs `task` every `period`, for the first time one period after the start. The pause is counted from the end of
   // one run to the start of the next, so a slow task does not run all the time.

@@ -1,0 +1,56 @@
+// DecisionsModule: the engines that decide, one for each loop, with their counters and the sampled decision log. While
+// the hash key is rotated there are two engines for each loop (engine/rotating_limiter.h).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/rotating_limiter.h"
+#include "observe/decision_counters.h"
+#include "server/module.h"
+#include "server/modules/memory_module.h"
+#include "server/modules/redis_module.h"
+#include "server/modules/rules_module.h"
+#include "server/server_context.h"
+
+namespace weir::server {
+
+class DecisionsModule final : public Module {
+ public:
+  DecisionsModule(ServerContext& context, const RulesModule& rules, const MemoryModule& memory,
+                  const RedisModule& redis)
+      : context_(context), rules_(rules), memory_(memory), redis_(redis) {}
+
+  Status open() override;
+  Status start() override;
+
+  // What a loop's front ends ask.
+  Limiter& limiter(std::size_t loop);
+  // The engine that decides.
+  engine::Engine& engine(std::size_t loop) { return *engines_[loop]; }
+  // During a rotation, the engine of the current key; else null.
+  engine::Engine* incoming_engine(std::size_t loop) { return incoming_.empty() ? nullptr : incoming_[loop].get(); }
+  std::vector<const observe::DecisionCounters*> counters() const;
+
+ private:
+  std::shared_ptr<Observer> make_observer(std::shared_ptr<observe::DecisionCounters> counters);
+  void add_rotating(const LimiterOptions& deciding);
+  void add_facts(observe::Facts& facts) const;
+
+  ServerContext& context_;
+  const RulesModule& rules_;
+  const MemoryModule& memory_;
+  const RedisModule& redis_;
+  std::unique_ptr<observe::Log> decision_lines_;  // null: no decision is logged
+  const std::shared_ptr<engine::BucketGenerations> generations_ =
+      std::make_shared<engine::BucketGenerations>();  // shared by all engines
+
+  // One for each loop.
+  std::vector<std::shared_ptr<observe::DecisionCounters>> counters_;
+  std::vector<std::unique_ptr<engine::Engine>> engines_;
+  std::vector<std::unique_ptr<engine::Engine>> incoming_;  // empty outside a rotation, like the next
+  std::vector<std::unique_ptr<engine::RotatingLimiter>> rotating_;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,72 @@
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "frontends/envoy/rls_route.h"
+#include "frontends/http/api.h"
+#include "frontends/http/http_protocol.h"
+#include "frontends/http/status_counts.h"
+#include "server/envoy_settings.h"
+#include "server/listener_settings.h"
+#include "server/modules/front_ends.h"
+
+namespace weir::server {
+namespace {
+
+class HttpModule final : public Module {
+ public:
+  HttpModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity)
+      : context_(context), decisions_(decisions), identity_(identity) {}
+
+  Status start() override {
+    for (std::size_t i = 0; i < context_.loops->size(); ++i)
+      statuses_.push_back(std::make_shared<http::StatusCounts>());
+    context_.add_routes("http", [this](http::Router& router, std::size_t loop) { add_routes(router, loop); });
+    context_.add_listener(
+        {.name = "http", .address = context_.config.listen_http, .protocols = [this](std::size_t loop) {
+           return http::http_protocols(context_.make_router("http", loop), message_limits(context_.config),
+                                       context_.clock, statuses_[loop]);
+         }});
+    context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
+    return success();
+  }
+
+ private:
+  void add_routes(http::Router& router, std::size_t loop) {
+    const Config& config = context_.config;
+    const std::shared_ptr<GatewayTime> times = identity_.make_gateway_time();
+    http::ApiOptions options;
+    options.legacy_headers = config.http_legacy_headers;
+    options.check_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
+    options.batch_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
+    options.health = [this] { return context_.health(/*for_operators=*/false); };
+    options.callers = identity_.make_callers(times);
+    options.times = times;
+    http::add_api_routes(router, decisions_.limiter(loop), options);
+    envoy::add_rls_route(router, decisions_.limiter(loop),
+                         rls_options(config, decisions_.engine(loop), decisions_.incoming_engine(loop)),
+                         options.check_body_bytes, times);
+  }
+
+  void add_facts(observe::Facts& facts) const {
+    constexpr std::array<std::string_view, http::kStatusClasses> kClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+    for (std::size_t i = 0; i < kClasses.size(); ++i) {
+      std::uint64_t sum = 0;
+      for (const auto& status : statuses_) sum += status->of_class(i + 1);
+      facts.http_responses.push_back({kClasses[i], sum});
+    }
+  }
+
+  ServerContext& context_;
+  DecisionsModule& decisions_;
+  IdentityModule& identity_;
+  std::vector<std::shared_ptr<http::StatusCounts>> statuses_;  // one for each loop
+};
+
+}  // namespace
+
+std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity) {
+  return std::make_unique<HttpModule>(context, decisions, identity);
+}
+
+}  // namespace weir::server

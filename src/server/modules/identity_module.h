@@ -1,0 +1,38 @@
+// IdentityModule: who is asking: API keys, tokens, addresses and, where gateways tell it, when a request arrived.
+#pragma once
+
+#include <memory>
+
+#include "server/gateway_callers.h"
+#include "server/gateway_time.h"
+#include "server/live_identity.h"
+#include "server/module.h"
+#include "server/server_context.h"
+
+namespace weir::server {
+
+class IdentityModule final : public Module {
+ public:
+  explicit IdentityModule(ServerContext& context);
+
+  Status start() override;
+  Status reload() override { return identity_.reload(); }
+
+  // For one loop and one front end; it shares `times`, which may be null.
+  std::shared_ptr<GatewayCallers> make_callers(std::shared_ptr<GatewayTime> times);
+  // For one loop; null unless requests are counted by their gateway's time.
+  std::shared_ptr<GatewayTime> make_gateway_time();
+
+  const LiveIdentity& identity() const { return identity_; }
+
+ private:
+  void add_facts(observe::Facts& facts) const;
+  void add_health(HealthDetails& details) const;
+
+  ServerContext& context_;
+  LiveIdentity identity_;
+  const bool with_gateway_time_;
+  GatewayTimeCounts gateway_times_;
+};
+
+}  // namespace weir::server
