@@ -1,27 +1,11 @@
 #include "rules/compile/fault_list.h"
 
-#include <algorithm>
+#include "base/nearest.h"
 
 namespace weir::rules {
 namespace {
 
 constexpr std::size_t kMaxShown = 64;
-
-// The least number of insertions, deletions and replacements between two short names.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
 
 }  // namespace
 
@@ -40,19 +24,7 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::string suggestion(std::string_view name, std::span<const std::string_view> known) {
-  constexpr std::size_t kMaxDistance = 2;
-  std::string_view nearest;
-  std::size_t least = kMaxDistance + 1;
-  for (const std::string_view candidate : known) {
-    const std::size_t longer = std::max(candidate.size(), name.size());
-    if (longer - std::min(candidate.size(), name.size()) > kMaxDistance) continue;
-    const std::size_t distance = edit_distance(name, candidate);
-    // Half a short name replaced is another word, not a slip.
-    if (distance < least && 2 * distance < longer) {
-      least = distance;
-      nearest = candidate;
-    }
-  }
+  const std::string_view nearest = base::nearest(name, known);
   return nearest.empty() ? std::string() : " (did you mean " + std::string(nearest) + "?)";
 }
 
