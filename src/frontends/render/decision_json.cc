@@ -71,6 +71,12 @@ void write_rule(RoomWriter& out, const RuleOutcome& rule) {
   out.literal(R"(","allowed":)");
   write_bool(out, rule.allowed);
   write_limit(out, rule);
+  if (!rule.unlimited) {
+    out.literal(R"(,"capacity":)");
+    out.number(rule.capacity);
+    out.literal(R"(,"window_ms":)");
+    out.number(ceil_ms(rule.window));
+  }
   out.literal(R"(,"retry_after_ms":)");
   out.number(ceil_ms(rule.retry_after));
   out.literal(R"(,"reset_after_ms":)");
@@ -95,12 +101,12 @@ void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
 // Enough for write_members(): the literals and names, then the numbers, then what users named.
 std::size_t members_room(const Decision& decision) {
   constexpr std::size_t kWords = 512;
-  constexpr std::size_t kRuleWords = 192;
+  constexpr std::size_t kRuleWords = 224;
   std::size_t room = kWords + 8 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
   if (const RuleOutcome* rule = decision.decisive()) room += RoomWriter::json_string_room(rule->rule.size());
   for (const RuleOutcome& rule : decision.rules) {
     // Once as a rule, once among those that denied in shadow.
-    room += kRuleWords + 4 * RoomWriter::kNumber + 2 * RoomWriter::json_string_room(rule.rule.size());
+    room += kRuleWords + 6 * RoomWriter::kNumber + 2 * RoomWriter::json_string_room(rule.rule.size());
   }
   return room;
 }

@@ -75,7 +75,8 @@ TEST(DecisionJson, HasTheMembersOfTheContractInTheirOrder) {
       R"({"allowed":true,"reason":"ok","rule":"search-per-key","algorithm":"token-bucket","limit":120,)"
       R"("remaining":119,"retry_after_ms":0,"reset_after_ms":500,"cost":1,"delay_ms":0,"degraded":false,)"
       R"("source":"memory","shadow_denied":[],"rules":[{"rule":"search-per-key","algorithm":"token-bucket",)"
-      R"("mode":"enforce","allowed":true,"limit":120,"remaining":119,"retry_after_ms":0,"reset_after_ms":500}]})");
+      R"("mode":"enforce","allowed":true,"limit":120,"remaining":119,"capacity":120,"window_ms":60000,)"
+      R"("retry_after_ms":0,"reset_after_ms":500}]})");
 }
 
 TEST(DecisionJson, ANoRuleDecisionHasNoRule) {
