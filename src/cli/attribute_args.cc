@@ -28,7 +28,7 @@ Result<AttributeArgs> AttributeArgs::parse(const std::vector<std::string>& words
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return bad("'" + word + "' is not an attribute, expected name=value as in tenant=acme");
+      return bad("'" + word + "' is not an attribute, expected name=value, as in tenant=acme");
     }
     std::string name = word.substr(0, equals);
     std::string value = word.substr(equals + 1);
@@ -47,8 +47,8 @@ std::vector<Attribute> AttributeArgs::attributes() const {
   return out;
 }
 
-std::string AttributeArgs::check_body(std::int64_t cost, bool peek) const {
-  std::string body = "{\"attributes\":{";
+std::string AttributeArgs::members() const {
+  std::string body = "\"attributes\":{";
   for (std::size_t i = 0; i < pairs_.size(); ++i) {
     const std::string& name = pairs_[i].first;
     const auto same = [&](const auto& pair) { return pair.first == name; };
@@ -58,10 +58,16 @@ std::string AttributeArgs::check_body(std::int64_t cost, bool peek) const {
     body += ':';
     body += values_of(pairs_, name);
   }
-  body += "},\"cost\":" + std::to_string(cost);
+  return body + "}";
+}
+
+std::string AttributeArgs::check_body(std::int64_t cost, bool peek) const {
+  std::string body = "{" + members() + ",\"cost\":" + std::to_string(cost);
   if (peek) body += ",\"peek\":true";
   return body + "}";
 }
+
+std::string AttributeArgs::reset_body() const { return "{" + members() + "}"; }
 
 AttributeArgs AttributeArgs::numbered(std::int64_t number) const {
   AttributeArgs out = *this;

@@ -19,12 +19,16 @@ class AttributeArgs {
 
   // Refers to this object.
   std::vector<Attribute> attributes() const;
-  // The body of POST /v1/check.
+  // The body of POST /v1/check and, without `peek`, of /v1/refund.
   std::string check_body(std::int64_t cost, bool peek) const;
+  // The body of POST /v1/reset.
+  std::string reset_body() const;
   // The same attributes with "{}" in every value replaced by `number`.
   AttributeArgs numbered(std::int64_t number) const;
 
  private:
+  std::string members() const;
+
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 

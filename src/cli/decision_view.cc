@@ -3,7 +3,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <iomanip>
 #include <ostream>
 
 namespace weir::cli {
@@ -32,6 +31,8 @@ RuleView read_rule(const element& object) {
   read_flag(object, "allowed", rule.allowed);
   read_number(object, "limit", rule.limit);
   read_number(object, "remaining", rule.remaining);
+  read_number(object, "capacity", rule.capacity);
+  read_number(object, "window_ms", rule.window_ms);
   read_number(object, "retry_after_ms", rule.retry_after_ms);
   read_number(object, "reset_after_ms", rule.reset_after_ms);
   return rule;
@@ -44,19 +45,49 @@ Failure not_a_decision(const element& root) {
   return {Code::internal, "the answer is not a decision"};
 }
 
-std::string verdict_of(const Terminal& terminal, bool allowed, bool shadow) {
-  if (allowed) return terminal.paint(Colour::green, "allowed");
-  return shadow ? terminal.paint(Colour::yellow, "would deny") : terminal.paint(Colour::red, "denied");
+std::string_view verdict_word(bool allowed, bool shadow) {
+  if (allowed) return "allowed";
+  return shadow ? "would deny" : "denied";
 }
 
-void show_rule(const Terminal& terminal, const RuleView& rule) {
-  const bool shadow = rule.mode == "shadow";
-  terminal.out << "  " << verdict_of(terminal, rule.allowed, shadow) << "  " << shown(rule.rule) << " ("
-               << shown(rule.algorithm) << (shadow ? ", shadow" : "") << "): " << rule.remaining << " of " << rule.limit
-               << " left";
-  if (rule.retry_after_ms > 0) terminal.out << ", retry after " << duration_for_people(rule.retry_after_ms);
-  if (rule.reset_after_ms > 0) terminal.out << ", full again in " << duration_for_people(rule.reset_after_ms);
-  terminal.out << '\n';
+// With spaces behind it up to `columns`; the colour covers the word only.
+std::string verdict_of(const Terminal& terminal, bool allowed, bool shadow, std::size_t columns = 0) {
+  const std::string_view word = verdict_word(allowed, shadow);
+  const Colour colour = allowed ? Colour::green : shadow ? Colour::yellow : Colour::red;
+  return terminal.paint(colour, word) + std::string(columns - std::min(columns, word.size()), ' ');
+}
+
+// "199 of 200 left (limit 120 per 60 s, burst 200)"
+std::string usage_of(const RuleView& rule) {
+  if (rule.limit < 0) return "unlimited";
+  std::string limit = "limit " + std::to_string(rule.limit);
+  if (rule.window_ms > 0) limit += " per " + duration_for_people(rule.window_ms);
+  const bool queues = rule.algorithm == "leaky-bucket";
+  if (queues && rule.capacity > 0) limit += ", queue " + std::to_string(rule.capacity - 1);
+  if (!queues && rule.capacity > 0 && rule.capacity != rule.limit) limit += ", burst " + std::to_string(rule.capacity);
+  std::string text = std::to_string(rule.remaining);
+  if (rule.capacity > 0) text += " of " + std::to_string(rule.capacity);
+  return text + " left (" + limit + ")";
+}
+
+std::string waits_of(const RuleView& rule) {
+  std::string text;
+  if (rule.retry_after_ms > 0) text += "retry after " + duration_for_people(rule.retry_after_ms);
+  if (rule.reset_after_ms > 0) {
+    text += (text.empty() ? "full again in " : ", full again in ") + duration_for_people(rule.reset_after_ms);
+  }
+  return text;
+}
+
+std::string kind_of(const RuleView& rule) { return shown(rule.algorithm) + (rule.mode == "shadow" ? ", shadow" : ""); }
+
+// The widest entry of a column; a few very long ones do not push the others away.
+template <typename Text>
+std::size_t width_of(const std::vector<RuleView>& rules, Text text) {
+  constexpr std::size_t kWidest = 48;
+  std::size_t width = 0;
+  for (const RuleView& rule : rules) width = std::max(width, std::min(columns_of(text(rule)), kWidest));
+  return width;
 }
 
 }  // namespace
@@ -88,10 +119,27 @@ void DecisionView::show(const Terminal& terminal) const {
   if (reason != "ok") out << " (" << shown(reason) << ")";
   if (degraded) out << ", " << terminal.paint(Colour::yellow, "decided without the store");
   if (!allowed && retry_after_ms > 0) out << ", retry after " << duration_for_people(retry_after_ms);
-  if (reason == "cost_too_large") out << ", no wait can help";
+  if (reason == "cost_too_large") out << ", it will never fit";
   if (delay_ms > 0) out << ", wait " << duration_for_people(delay_ms) << " first";
   out << '\n';
-  for (const RuleView& each : rules) show_rule(terminal, each);
+  show_rules(terminal, true);
+}
+
+void DecisionView::show_rules(const Terminal& terminal, bool verdicts) const {
+  const std::size_t id_width = width_of(rules, [](const RuleView& each) { return shown(each.rule); });
+  const std::size_t kind_width = width_of(rules, kind_of);
+  const std::size_t usage_width = width_of(rules, usage_of);
+  std::size_t verdict_width = 0;
+  for (const RuleView& each : rules) {
+    verdict_width = std::max(verdict_width, verdict_word(each.allowed, each.mode == "shadow").size());
+  }
+  for (const RuleView& each : rules) {
+    std::ostream& out = terminal.out << "  ";
+    if (verdicts) out << verdict_of(terminal, each.allowed, each.mode == "shadow", verdict_width) << "  ";
+    out << padded(shown(each.rule), id_width) << "  " << padded(kind_of(each), kind_width) << "  ";
+    const std::string waits = waits_of(each);
+    out << (waits.empty() ? usage_of(each) : padded(usage_of(each), usage_width) + "  " + waits) << '\n';
+  }
 }
 
 }  // namespace weir::cli

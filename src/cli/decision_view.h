@@ -1,5 +1,5 @@
-// DecisionView: the JSON of a decision, read back and shown to people. Whether the decision came from a
-// server or was made in this process, it is shown by the same code.
+// DecisionView: the JSON of a decision, read back and shown to people. A decision of a server and one made in this
+// process are shown by the same code.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,10 @@ struct RuleView {
   std::string algorithm;
   std::string mode;
   bool allowed = true;
-  std::int64_t limit = 0;
+  std::int64_t limit = -1;  // -1: unlimited
   std::int64_t remaining = 0;
+  std::int64_t capacity = 0;   // 0: the server is of a version that does not send it
+  std::int64_t window_ms = 0;  // the same
   std::int64_t retry_after_ms = 0;
   std::int64_t reset_after_ms = 0;
 };
@@ -32,9 +34,13 @@ struct DecisionView {
   std::int64_t delay_ms = 0;
   std::vector<RuleView> rules;
 
-  // invalid_argument: this is a problem report; the message is its detail. internal: this is no answer of ours.
+  // invalid_argument: the text is a problem report; the message is its detail. internal: Weir does not answer like
+  // this.
   static Result<DecisionView> read(std::string_view json);
+  // The verdict, then every rule.
   void show(const Terminal& terminal) const;
+  // Every rule, one line each, in columns. Without verdicts after a refund or a reset, which decide nothing.
+  void show_rules(const Terminal& terminal, bool verdicts) const;
 };
 
 }  // namespace weir::cli

@@ -1,12 +1,12 @@
-// What the program's exit code tells a script. Documented in `weir --help`.
+// The program's exit codes. Documented in `weir --help`.
 #pragma once
 
 namespace weir::cli {
 
 enum ExitCode : int {
-  kExitAllowed = 0,  // also: the command did what it was asked
+  kExitAllowed = 0,  // or: done
   kExitDenied = 1,
-  kExitBadInput = 2,  // wrong usage, a file that does not hold up
+  kExitBadInput = 2,  // wrong usage or an invalid file
   kExitFailed = 3,    // the server cannot be reached, or the operation failed
 };
 

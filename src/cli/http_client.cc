@@ -16,12 +16,14 @@
 #include <memory>
 #include <optional>
 
+#include "cli/tls_stream.h"
+
 namespace weir::cli {
 namespace {
 
 constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
 
-// What stands before the body.
+// What comes before the body.
 struct Head {
   int status = 0;
   std::size_t body_bytes = 0;
@@ -82,27 +84,31 @@ Result<ServerAddress> ServerAddress::parse(std::string_view text) {
   ServerAddress out;
   out.text = text;
   const auto bad = [&](std::string_view why) {
-    return Failure{Code::invalid_argument,
-                   "'" + out.text + "' " + std::string(why) + ", expected http://host:port or unix:/path"};
+    return Failure{Code::invalid_argument, "'" + out.text + "' " + std::string(why) +
+                                               ", expected http://host:port, https://host or unix:/path"};
   };
   if (text.starts_with("unix:")) {
     out.path = text.substr(5);
     if (out.path.empty() || out.path.size() >= sizeof(sockaddr_un::sun_path)) return bad("has no usable socket path");
     return out;
   }
-  if (text.starts_with("https://")) return bad("needs TLS, which this command does not speak yet");
+  out.tls = text.starts_with("https://");
+  if (out.tls) text.remove_prefix(8);
   if (text.starts_with("http://")) text.remove_prefix(7);
   if (text.ends_with('/')) text.remove_suffix(1);
-  const std::size_t colon = text.rfind(':');
-  const bool bracketed = text.starts_with('[');
+  if (text.find("://") != std::string_view::npos) return bad("has an unknown scheme");
   if (text.find('/') != std::string_view::npos) return bad("has a path");
-  if (colon == std::string_view::npos || (bracketed && text[colon - 1] != ']')) return bad("has no port");
+  const bool bracketed = text.starts_with('[');
+  std::size_t colon = text.rfind(':');
+  if (bracketed && colon != std::string_view::npos && text[colon - 1] != ']') colon = std::string_view::npos;
+  if (colon == std::string_view::npos && !out.tls) return bad("has no port");
   std::string_view host = text.substr(0, colon);
+  if (bracketed && !host.ends_with(']')) return bad("has a bracket that is not closed");
   if (bracketed) host = host.substr(1, host.size() - 2);
-  std::uint16_t port = 0;
-  if (host.empty() || !read_number(text.substr(colon + 1), port) || port == 0) return bad("has no host and port");
   out.host = host;
-  out.port = text.substr(colon + 1);
+  out.port = colon == std::string_view::npos ? "443" : text.substr(colon + 1);
+  std::uint16_t port = 0;
+  if (host.empty() || !read_number(std::string_view(out.port), port) || port == 0) return bad("has no host and port");
   return out;
 }
 
@@ -110,7 +116,12 @@ Failure HttpClient::failed(std::string_view what) const {
   return {Code::unavailable, "cannot reach " + server_.text + ": " + std::string(what)};
 }
 
+HttpClient::HttpClient(ServerTarget target) : target_(std::move(target)) {}
+
+HttpClient::~HttpClient() { close(); }
+
 void HttpClient::close() {
+  tls_.reset();
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
 }
@@ -119,8 +130,8 @@ Status HttpClient::open(int family, const void* address, unsigned length, int pr
   fd_ = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, protocol);
   if (fd_ < 0) return failed(std::strerror(errno));
   timeval limit{};
-  limit.tv_sec = timeout_.count() / 1'000'000;
-  limit.tv_usec = timeout_.count() % 1'000'000;
+  limit.tv_sec = target_.timeout.count() / 1'000'000;
+  limit.tv_usec = target_.timeout.count() % 1'000'000;
   ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);  // bounds connect() too
   ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   if (::connect(fd_, static_cast<const sockaddr*>(address), length) == 0) return success();
@@ -155,16 +166,38 @@ Status HttpClient::connect_tcp() {
   return status;
 }
 
-Status HttpClient::connect() { return server_.path.empty() ? connect_tcp() : connect_local(); }
+Status HttpClient::connect() {
+  Status status = server_.path.empty() ? connect_tcp() : connect_local();
+  if (!status.ok() || !server_.tls) return status;
+  tls_ = std::make_unique<TlsStream>(target_.tls, fd_, server_.text);
+  status = tls_->handshake(server_.host);
+  if (!status.ok()) close();
+  return status;
+}
+
+Status HttpClient::send(std::string_view bytes) {
+  if (tls_ != nullptr) return tls_->write(bytes);
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return failed(std::strerror(errno));
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return success();
+}
+
+Result<std::size_t> HttpClient::receive(char* buffer, std::size_t size) {
+  if (tls_ != nullptr) return tls_->read(buffer, size);
+  for (;;) {
+    const ssize_t got = ::recv(fd_, buffer, size, 0);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) return failed(errno == EAGAIN ? "no answer in time" : std::strerror(errno));
+  }
+}
 
 Result<HttpAnswer> HttpClient::exchange(std::string_view request) {
   answered_ = false;
-  while (!request.empty()) {
-    const ssize_t sent = ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return failed(std::strerror(errno));
-    request.remove_prefix(static_cast<std::size_t>(sent));
-  }
+  if (Status sent = send(request); !sent.ok()) return sent.failure();
   std::string input;
   std::optional<Head> head;
   std::size_t head_bytes = 0;
@@ -174,18 +207,19 @@ Result<HttpAnswer> HttpClient::exchange(std::string_view request) {
       if (const std::size_t end = input.find("\r\n\r\n"); end != std::string::npos) {
         head = read_head(std::string_view(input).substr(0, end));
         head_bytes = end + 4;
-        if (!head) return Failure{Code::internal, server_.text + " did not answer as a Weir server does"};
+        if (!head)
+          return Failure{Code::internal, "the answer of " + server_.text + " is not the HTTP of a Weir server"};
       } else if (input.size() > kMaxHeadBytes) {
-        return Failure{Code::internal, server_.text + " answered with endless headers"};
+        return Failure{Code::internal, "the headers of the answer of " + server_.text + " do not end"};
       }
     }
     if (head && input.size() >= head_bytes + head->body_bytes) break;
-    const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failed(errno == EAGAIN ? "it does not answer in time" : std::strerror(errno));
-    if (got == 0) return failed("it closed the connection");
+    const Result<std::size_t> got = receive(buffer, sizeof buffer);
+    if (!got.ok()) return got.failure();
+    if (got.value() == 0) return failed("the connection was closed");
     answered_ = true;
-    input.append(buffer, static_cast<std::size_t>(got));
+    input.append(buffer, got.value());
+    if (tls_ == nullptr && input.starts_with("\x15\x03")) return failed("it answers with TLS; use https://");
   }
   if (head->close) close();
   return HttpAnswer{head->status, input.substr(head_bytes, head->body_bytes)};
@@ -193,7 +227,10 @@ Result<HttpAnswer> HttpClient::exchange(std::string_view request) {
 
 Result<HttpAnswer> HttpClient::post(std::string_view target, std::string_view body) {
   std::string request = "POST " + std::string(target) + " HTTP/1.1\r\nHost: ";
-  request += server_.path.empty() ? server_.host + ":" + server_.port : "localhost";
+  const bool is_v6 = server_.host.find(':') != std::string::npos;
+  const std::string host = is_v6 ? "[" + server_.host + "]" : server_.host;
+  request += server_.path.empty() ? host + ":" + server_.port : "localhost";
+  if (!target_.token.empty()) request += "\r\nAuthorization: Bearer " + target_.token;
   request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   request += body;
   const bool kept = fd_ >= 0;

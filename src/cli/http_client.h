@@ -1,10 +1,11 @@
 // HttpClient: one blocking connection to a Weir server, kept open between requests.
 //
-// Speaks the HTTP/1.1 that our server answers with (Content-Length, no chunks); refuses anything else. Every wait and
-// every buffer is bounded. Not thread-safe. Failures: unavailable (nobody answers), invalid_argument (the address is
-// no address), internal (the answer is not HTTP).
+// Speaks the HTTP/1.1 that our server answers with (Content-Length, no chunks), with or without TLS; refuses anything
+// else. Every wait and every buffer is bounded. Not thread-safe. Failures: unavailable (no answer), invalid_argument
+// (not an address), internal (the answer is not HTTP), and those of tls_stream.h.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,14 +14,26 @@
 
 namespace weir::cli {
 
-// http://host:port, host:port, or unix:/path
+class ClientTls;
+class TlsStream;
+
+// http://host:port, https://host[:port], host:port, or unix:/path
 struct ServerAddress {
+  bool tls = false;
   std::string host;
   std::string port;
   std::string path;  // of a Unix socket; then host and port are empty
   std::string text;  // as given
 
   static Result<ServerAddress> parse(std::string_view text);
+};
+
+// The server, and how to call it.
+struct ServerTarget {
+  ServerAddress address;
+  Duration timeout{};
+  std::shared_ptr<const ClientTls> tls;  // set if address.tls
+  std::string token;                     // sent as a bearer token; empty: none
 };
 
 struct HttpAnswer {
@@ -32,8 +45,8 @@ class HttpClient {
  public:
   static constexpr std::size_t kMaxAnswerBytes = std::size_t{16} << 20;
 
-  HttpClient(ServerAddress server, Duration timeout) : server_(std::move(server)), timeout_(timeout) {}
-  ~HttpClient() { close(); }
+  explicit HttpClient(ServerTarget target);
+  ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
@@ -44,15 +57,19 @@ class HttpClient {
   Status connect();
   Status connect_tcp();
   Status connect_local();
+  Status send(std::string_view bytes);
+  // At least one byte, or 0 at the end of the connection.
+  Result<std::size_t> receive(char* buffer, std::size_t size);
   Status open(int family, const void* address, unsigned length, int protocol);
   Result<HttpAnswer> exchange(std::string_view request);
   Failure failed(std::string_view what) const;
   void close();
 
-  const ServerAddress server_;
-  const Duration timeout_;
+  const ServerTarget target_;
+  const ServerAddress& server_ = target_.address;
   int fd_ = -1;
-  bool answered_ = false;  // bytes of the current answer have arrived
+  std::unique_ptr<TlsStream> tls_;  // null: the bytes go over the socket as they are
+  bool answered_ = false;           // bytes of the current answer have arrived
 };
 
 }  // namespace weir::cli

@@ -1,7 +1,8 @@
 // Latencies: counts by duration in buckets that are at most 1/16 wide, so that a percentile is within 6.25 % and the
-// size does not depend on how many there were. Not thread-safe; merge() joins those of several threads.
+// size does not depend on how many there were. Not thread-safe; merge() adds those of another thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -13,18 +14,22 @@ class Latencies {
   void add(std::int64_t micros) {
     ++counts_[bucket_of(micros < 0 ? 0 : static_cast<std::uint64_t>(micros))];
     ++total_;
+    largest_ = micros > largest_ ? micros : largest_;
   }
   void merge(const Latencies& other) {
     for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
     total_ += other.total_;
+    largest_ = other.largest_ > largest_ ? other.largest_ : largest_;
   }
   std::uint64_t total() const { return total_; }
+  std::int64_t largest() const { return largest_; }
 
-  // The upper end of the bucket that holds the given share (in 1/1000) of all; 0 if there are none.
+  // The upper end of the bucket with the given share (in 1/1000) of all, but not above the largest; 0 if there are
+  // none.
   std::int64_t percentile(std::uint64_t per_mille) const {
     std::uint64_t left = (total_ * per_mille + 999) / 1000;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
-      if (counts_[i] >= left && left > 0) return static_cast<std::int64_t>(upper_end(i));
+      if (counts_[i] >= left && left > 0) return std::min(static_cast<std::int64_t>(upper_end(i)), largest_);
       left -= counts_[i];
     }
     return 0;
@@ -46,6 +51,7 @@ class Latencies {
 
   std::array<std::uint64_t, kSteps * 62> counts_{};
   std::uint64_t total_ = 0;
+  std::int64_t largest_ = 0;
 };
 
 }  // namespace weir::cli

@@ -2,6 +2,7 @@
 // NO_COLOR is set (https://no-color.org).
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@ struct Terminal {
   std::ostream& out;
   std::ostream& err;
   bool coloured = false;  // out is a terminal that takes colours
+  bool live = false;      // err is a terminal: progress may be shown there
 
   std::string paint(Colour colour, std::string_view text) const;
 };
@@ -24,7 +26,12 @@ bool takes_colours(int fd);
 // Text from elsewhere, made safe to show: control characters escaped, always one line of valid UTF-8.
 std::string shown(std::string_view text);
 
-// "1.5 s", "250 ms", "2 min 5 s"
+// How many columns of a terminal the text takes: wide characters take two, combining ones none.
+std::size_t columns_of(std::string_view text);
+// The text with spaces behind it, so that it takes at least `columns`.
+std::string padded(std::string text, std::size_t columns);
+
+// "250 ms", "1.5 s", "2 min 5 s", "16 days 19 h": rounded up to what is shown, so that no wait is too short.
 std::string duration_for_people(long long milliseconds);
 
 }  // namespace weir::cli

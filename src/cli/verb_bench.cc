@@ -1,210 +1,168 @@
-// Closed-loop load: each connection sends its next request when the answer to the last has come. Time is read from
-// SteadyClock, so latencies are in whole microseconds.
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <atomic>
-#include <iomanip>
+#include <charconv>
 #include <memory>
-#include <mutex>
 #include <ostream>
-#include <thread>
 
 #include "cli/attribute_args.h"
+#include "cli/bench_report.h"
+#include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/http_client.h"
-#include "cli/latency.h"
+#include "cli/failure_report.h"
+#include "cli/load.h"
+#include "cli/server_call.h"
 #include "cli/verbs.h"
 #include "weir/limiter.h"
 
 namespace weir::cli {
 namespace {
 
-constexpr std::size_t kMaxConnections = 1'000;
+constexpr std::int64_t kMaxConnections = 1'000;
 constexpr std::int64_t kMaxKeys = 1'000'000;
+constexpr double kMaxRate = 10'000'000;
 
 struct Options {
   std::vector<std::string> words;
-  std::string server = "http://127.0.0.1:8080";
+  ServerOptions server;
   std::string local;
-  std::size_t connections = 16;
-  double duration_s = 5;
+  std::int64_t connections = 16;
+  std::string duration = "5s";
+  double rate = 0;
   std::int64_t keys = 1;
+  std::string mix = "even";
   bool json = false;
 };
 
-struct Tally {
-  std::uint64_t allowed = 0;
-  std::uint64_t denied = 0;
-  std::uint64_t failed = 0;
-  Latencies latencies;
-  std::string first_failure;
-
-  void merge(const Tally& other) {
-    allowed += other.allowed;
-    denied += other.denied;
-    failed += other.failed;
-    latencies.merge(other.latencies);
-    if (first_failure.empty()) first_failure = other.first_failure;
-  }
-};
-
-std::int64_t micros_of(double seconds) { return static_cast<std::int64_t>(seconds * 1e6); }
-
-void count(const Result<HttpAnswer>& answer, Tally& tally) {
-  const int status = answer.ok() ? answer.value().status : 0;
-  if (status == 200) {
-    ++tally.allowed;
-  } else if (status == 429) {
-    ++tally.denied;
-  } else {
-    ++tally.failed;
-    if (!tally.first_failure.empty()) return;
-    tally.first_failure = answer.ok() ? "the server answered with status " + std::to_string(status) + ": " +
-                                            shown(answer.value().body.substr(0, 300))
-                                      : answer.failure().message;
-  }
+int fail(const Options& options, const Failure& failure, const Terminal& terminal) {
+  return report_failure(terminal, "weir bench", options.json, failure, hint_for(failure));
 }
 
-// One connection until `end`; gives up when the server is gone.
-Tally drive(const ServerAddress& server, const std::vector<std::string>& bodies, std::size_t first, SteadyClock& clock,
-            TimePoint end) {
-  constexpr std::uint64_t kMostFailures = 10;
-  HttpClient client(server, std::chrono::seconds(5));
-  Tally tally;
-  for (std::size_t i = first; tally.failed < kMostFailures; ++i) {
-    const TimePoint start = clock.now();
-    if (start >= end) break;
-    count(client.post("/v1/check", bodies[i % bodies.size()]), tally);
-    tally.latencies.add((clock.now() - start).count());
+// "10", "10s", "1.5m", "1h", "500ms"
+Result<Duration> parse_run_time(const std::string& text) {
+  constexpr double kLongest = 86'400e6;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const double micros = unit.empty() || unit == "s" ? 1e6
+                        : unit == "ms"              ? 1e3
+                        : unit == "m"               ? 60e6
+                        : unit == "h"               ? 3600e6
+                                                    : 0;
+  number *= micros;
+  if (error != std::errc() || !(number >= 10e3) || number > kLongest) {
+    return Failure{Code::invalid_argument,
+                   "--duration: is '" + shown(text) + "', expected 10ms to 24h, as in 500ms, 10s or 2m"};
   }
-  return tally;
+  return Duration(static_cast<std::int64_t>(number));
 }
 
-void report_server(const Options& options, const Tally& tally, double seconds, const Terminal& terminal) {
-  std::ostream& out = terminal.out;
-  const double rate = static_cast<double>(tally.latencies.total()) / seconds;
-  const auto at = [&](std::uint64_t per_mille) { return tally.latencies.percentile(per_mille); };
-  out << std::fixed << std::setprecision(0);
-  if (options.json) {
-    out << "{\"requests\":" << tally.latencies.total() << ",\"per_second\":" << rate << ",\"allowed\":" << tally.allowed
-        << ",\"denied\":" << tally.denied << ",\"failed\":" << tally.failed << ",\"latency_us\":{\"p50\":" << at(500)
-        << ",\"p90\":" << at(900) << ",\"p99\":" << at(990) << ",\"p999\":" << at(999) << "}}\n";
-    return;
+int bench_server(const Options& options, const AttributeArgs& args, Duration duration, const Terminal& terminal) {
+  Result<ServerTarget> target = server_target(options.server, terminal);
+  if (!target.ok()) return fail(options, target.failure(), terminal);
+  LoadPlan plan{.target = std::move(target).value(),
+                .bodies = {},
+                .mix = SubjectMix(options.mix, static_cast<std::size_t>(options.keys)),
+                .connections = static_cast<std::size_t>(options.connections),
+                .duration = duration,
+                .rate = options.rate};
+  for (std::int64_t i = 0; i < options.keys; ++i) plan.bodies.push_back(args.numbered(i).check_body(1, false));
+  LoadResult result;
+  LoadTime time;
+  {
+    ProgressLine line(terminal, duration);
+    result = run_load(plan, time, [&](Duration elapsed, std::uint64_t done) { line.show(elapsed, done); });
   }
-  out << terminal.paint(Colour::bold, "rate") << "     " << rate << " checks/s with " << options.connections
-      << " connections\n"
-      << terminal.paint(Colour::bold, "latency") << "  p50 " << at(500) << " us, p90 " << at(900) << " us, p99 "
-      << at(990) << " us, p99.9 " << at(999) << " us\n"
-      << terminal.paint(Colour::bold, "answers") << "  " << tally.allowed << " allowed, " << tally.denied << " denied, "
-      << tally.failed << " failed\n";
-}
-
-int bench_server(const Options& options, const AttributeArgs& args, const Terminal& terminal) {
-  const Result<ServerAddress> server = ServerAddress::parse(options.server);
-  if (!server.ok()) {
-    terminal.err << "weir bench: " << server.failure().message << '\n';
-    return kExitBadInput;
+  if (result.answered() == 0) {
+    const std::string how_many =
+        result.failed == 1 ? "the only call failed: " : "all " + std::to_string(result.failed) + " calls failed: ";
+    // Not wrong usage, even if the server calls the request wrong: nothing was measured.
+    const Failure& first = result.first_failure;
+    const Failure failure{first.code == Code::invalid_argument ? Code::failed_precondition : first.code,
+                          how_many + first.message};
+    return fail(options, failure, terminal);
   }
-  std::vector<std::string> bodies;
-  for (std::int64_t i = 0; i < options.keys; ++i) bodies.push_back(args.numbered(i).check_body(1, false));
-  SteadyClock clock;
-  const TimePoint start = clock.now();
-  const TimePoint end = start + Duration(micros_of(options.duration_s));
-  std::mutex mutex;
-  Tally all;  // guarded by mutex
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < options.connections; ++i) {
-    threads.emplace_back([&, i] {
-      const std::size_t first = i * bodies.size() / options.connections;  // spread over the keys
-      const Tally tally = drive(server.value(), bodies, first, clock, end);
-      const std::lock_guard lock(mutex);
-      all.merge(tally);
-    });
+  report_load(plan, result, options.json, terminal);
+  if (result.failed == 0) return kExitAllowed;
+  if (!options.json) {
+    terminal.err << "weir bench: " << result.failed << " of " << result.sent()
+                 << " calls failed; the first: " << result.first_failure.message << '\n';
   }
-  for (std::thread& thread : threads) thread.join();
-  report_server(options, all, static_cast<double>((clock.now() - start).count()) / 1e6, terminal);
-  if (all.failed == 0) return kExitAllowed;
-  terminal.err << "weir bench: " << all.first_failure << '\n';
   return kExitFailed;
 }
 
-int bench_local(const Options& options, const AttributeArgs& args, const Terminal& terminal) {
-  constexpr int kBetweenLooks = 1024;  // checks between two looks at the clock
+int bench_local(const Options& options, const AttributeArgs& args, Duration duration, const Terminal& terminal) {
+  constexpr std::uint64_t kBatch = 1024;  // checks between two readings of the clock
   Result<std::unique_ptr<Limiter>> limiter = Limiter::open(options.local);
-  if (!limiter.ok()) {
-    terminal.err << limiter.failure().message << '\n';
-    return kExitBadInput;
-  }
+  if (!limiter.ok()) return fail(options, {Code::invalid_argument, limiter.failure().message}, terminal);
   std::vector<AttributeArgs> owners;
   std::vector<std::vector<Attribute>> requests;
   for (std::int64_t i = 0; i < options.keys; ++i) owners.push_back(args.numbered(i));
   requests.reserve(owners.size());
   for (const AttributeArgs& owner : owners) requests.push_back(owner.attributes());
+  // Picked beforehand, so that only the decision is measured.
+  const SubjectMix mix(options.mix, requests.size());
+  std::vector<std::uint32_t> order(std::max<std::size_t>(requests.size(), std::size_t{1} << 16));
+  if (options.mix == "even") order.resize(requests.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(mix.pick(i));
   SteadyClock clock;
-  const TimePoint start = clock.now();
-  const TimePoint end = start + Duration(micros_of(options.duration_s));
-  std::uint64_t allowed = 0;
-  std::uint64_t total = 0;
+  ProgressLine line(terminal, duration);
+  LocalResult result;
   std::size_t next = 0;
+  const TimePoint start = clock.now();
+  TimePoint shown_at = start;
   TimePoint now = start;
-  for (; now < end; now = clock.now()) {
-    for (int i = 0; i < kBetweenLooks; ++i) {
-      allowed += limiter.value()->check(Request(requests[next])).allowed ? 1 : 0;
-      next = next + 1 == requests.size() ? 0 : next + 1;
+  for (; now < start + duration; now = clock.now()) {
+    for (std::uint64_t i = 0; i < kBatch; ++i) {
+      result.allowed += limiter.value()->check(Request(requests[order[next]])).allowed ? 1 : 0;
+      next = next + 1 == order.size() ? 0 : next + 1;
     }
-    total += kBetweenLooks;
+    result.total += kBatch;
+    if (now - shown_at < std::chrono::milliseconds(250)) continue;
+    shown_at = now;
+    line.show(now - start, result.total);
   }
-  const double nanos = static_cast<double>((now - start).count()) * 1e3 / static_cast<double>(total);
-  std::ostream& out = terminal.out;
-  out << std::fixed << std::setprecision(1);
-  if (options.json) {
-    out << "{\"checks\":" << total << ",\"ns_per_check\":" << nanos << ",\"allowed\":" << allowed
-        << ",\"denied\":" << total - allowed << "}\n";
-  } else {
-    out << terminal.paint(Colour::bold, "in process") << "  " << nanos << " ns per check on one thread\n"
-        << terminal.paint(Colour::bold, "answers") << "     " << allowed << " allowed, " << total - allowed
-        << " denied\n";
-  }
+  result.took = now - start;
+  report_local(result, options.json, terminal);
   return kExitAllowed;
 }
 
 int bench(const Options& options, const Terminal& terminal) {
   const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
-  if (!args.ok()) {
-    terminal.err << "weir bench: " << args.failure().message << '\n';
-    return kExitBadInput;
-  }
-  return options.local.empty() ? bench_server(options, args.value(), terminal)
-                               : bench_local(options, args.value(), terminal);
+  if (!args.ok()) return fail(options, args.failure(), terminal);
+  const Result<Duration> duration = parse_run_time(options.duration);
+  if (!duration.ok()) return fail(options, duration.failure(), terminal);
+  return options.local.empty() ? bench_server(options, args.value(), duration.value(), terminal)
+                               : bench_local(options, args.value(), duration.value(), terminal);
 }
 
 }  // namespace
 
 void add_bench(CLI::App& parent, Session& session) {
-  CLI::App* verb = parent.add_subcommand("bench", "Measure a server, or the decision itself in this process");
+  Command verb(parent, "bench", "Measure a server, or decisions in this process");
   const auto options = std::make_shared<Options>();
-  verb->add_option("attributes", options->words, "The requests' attributes, name=value each");
-  CLI::Option* server = verb->add_option("--server", options->server, "The server: http://host:port or unix:/path")
-                            ->envname("WEIR_SERVER")
-                            ->capture_default_str();
-  verb->add_option("--local", options->local, "Decide in this process by this rules file or folder")->excludes(server);
-  verb->add_option("--connections", options->connections, "Connections, each with one request under way")
-      ->check(CLI::Range(std::size_t{1}, kMaxConnections))
-      ->capture_default_str();
-  verb->add_option("--duration", options->duration_s, "Seconds to run")
-      ->check(CLI::Range(0.01, 86'400.0))
-      ->capture_default_str();
-  verb->add_option("--keys", options->keys, "Put 0 to N-1, in turn, in the place of {} in the values")
-      ->check(CLI::Range(std::int64_t{1}, kMaxKeys))
-      ->capture_default_str();
-  verb->add_flag("--json", options->json, "For machines: one object");
-  verb->footer(
+  verb.words("attributes", options->words, "The requests' attributes, name=value each");
+  verb.integer("--connections", options->connections, 1, kMaxConnections,
+               "Connections, each with one request under way");
+  verb.text("--duration", options->duration, "How long to run: 500ms, 10s, 2m; a bare number is in seconds")
+      .value("TIME");
+  const Option rate = verb.number("--rate", options->rate, 0, kMaxRate,
+                                  "Requests a second over all connections, and latencies from the time each is due; 0 "
+                                  "sends as fast as the server answers");
+  verb.integer("--keys", options->keys, 1, kMaxKeys, "Number of subjects: 0 to N-1 replace {} in the values");
+  verb.choice("--mix", options->mix, {"even", "random", "hot"},
+              "Order of the subjects: even (one after the other), random, or hot (a few busy ones, Zipf)");
+  verb.flag("--json", options->json, "Print one object, and errors as {\"error\":{…}}");
+  const Option server = add_server_options(verb, options->server);
+  verb.text("--local", options->local, "Decide in this process by this rules file or folder, without a server")
+      .value("PATH")
+      .excludes(server)
+      .excludes(rate);
+  verb.footer(
+      "Exit codes: 0 every call was answered, 2 bad input, 3 calls failed. If all fail, no figures are printed.\n\n"
       "Examples:\n"
       "  weir bench tenant=acme api_key=k1\n"
-      "  weir bench tenant=acme api_key=k{} --keys 10000 --connections 64 --duration 10\n"
+      "  weir bench tenant=acme api_key=k{} --keys 10000 --mix hot --connections 64 --duration 10s\n"
+      "  weir bench tenant=acme api_key=k{} --keys 10000 --rate 5000 --json\n"
       "  weir bench --local rules.yaml tenant=acme api_key=k{} --keys 1000000");
-  verb->callback(
-      [&session, options] { session.action = [&session, options] { return bench(*options, session.terminal); }; });
+  verb.action(session, [&session, options] { return bench(*options, session.terminal); });
 }
 
 }  // namespace weir::cli

@@ -1,4 +1,4 @@
-// Completion scripts, made from the very options that the program parses, so that they are never out of date.
+// Completion scripts, generated from the options that the program parses, so that they are always complete.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
@@ -54,7 +54,7 @@ void walk(const CLI::App& app, const std::vector<std::string>& path, std::vector
   }
 }
 
-// The part that bash and zsh share: follows the verbs typed so far and leaves what may come next in `next`.
+// The part that bash and zsh share: follows the verbs typed so far and sets `next` to what may come next.
 void write_walk(const std::vector<Place>& places, const std::string& typed, std::ostream& out) {
   out << "  local word place='' next=''\n  for word in " << typed << "; do\n    case \"$place/$word\" in\n";
   for (const Place& place : places) {

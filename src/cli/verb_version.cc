@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "server/version.h"
@@ -9,20 +9,18 @@
 namespace weir::cli {
 
 void add_version(CLI::App& parent, Session& session) {
-  CLI::App* verb = parent.add_subcommand("version", "Print the version");
+  Command verb(parent, "version", "Print the version");
   const auto json = std::make_shared<bool>(false);
-  verb->add_flag("--json", *json, "For machines: {\"version\":\"…\"}");
-  verb->footer("Example:\n  weir version --json");
-  verb->callback([&session, json] {
-    session.action = [&session, json] {
-      std::ostream& out = session.terminal.out;
-      if (*json) {
-        out << "{\"version\":\"" << server::kVersion << "\"}\n";
-      } else {
-        out << "weir " << server::kVersion << '\n';
-      }
-      return kExitAllowed;
-    };
+  verb.flag("--json", *json, "Print {\"version\":\"…\"}");
+  verb.footer("Examples:\n  weir version\n  weir version --json");
+  verb.action(session, [&session, json] {
+    std::ostream& out = session.terminal.out;
+    if (*json) {
+      out << "{\"version\":\"" << server::kVersion << "\"}\n";
+    } else {
+      out << "weir " << server::kVersion << '\n';
+    }
+    return kExitAllowed;
   });
 }
 

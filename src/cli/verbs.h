@@ -1,5 +1,5 @@
 // The verbs of the program, one file each. Each add_… puts its verb, with options, help and examples, under `parent`;
-// when the command line names it, it leaves in `session` what is to be done.
+// when the command line names it, it leaves what to do in `session`.
 #pragma once
 
 #include <functional>
@@ -19,6 +19,8 @@ struct Session {
 
 void add_serve(CLI::App& parent, Session& session);
 void add_check(CLI::App& parent, Session& session);
+void add_refund(CLI::App& parent, Session& session);
+void add_reset(CLI::App& parent, Session& session);
 void add_rules_validate(CLI::App& parent, Session& session);
 void add_rules_explain(CLI::App& parent, Session& session);
 void add_rules_import(CLI::App& parent, Session& session);

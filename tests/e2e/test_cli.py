@@ -358,6 +358,61 @@ def test_bench(start, rules):
     assert result["latency_us"]["p50"] <= result["latency_us"]["p99"]
 
 
+def test_bench_at_a_rate(start, rules):
+    server = start("--rules", str(rules))
+    done = weir("bench", "tenant=t{}", "--keys", "100", "--mix", "hot", "--rate", "50", "--duration", "400ms", "--json",
+                "--server", f"http://{server.http}")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["requests"] + result["unsent"] == 20 and result["target_per_second"] == 50
+    assert result["latency_us"]["p999"] <= result["latency_us"]["max"]
+
+
+def test_a_benchmark_that_fails_says_why_and_reports_no_rate(start, rules, tmp_path):
+    gone = weir("bench", "a=b", "--server", f"unix:{tmp_path}/none.sock", "--json")
+    assert gone.returncode == 3
+    error = json.loads(gone.stdout)["error"]
+    assert error["code"] == "unavailable" and error["message"].startswith("all 160 calls failed: cannot reach unix:")
+    server = start("--rules", str(rules))
+    refused = weir("bench", "a=" + "x" * 4096, "b=" + "x" * 4096, *[f"c{i}=b" for i in range(62)], "--connections", "1",
+                   "--server", f"http://{server.admin}")
+    assert refused.returncode == 3 and "rate" not in refused.stdout and "all 10 calls failed: " in refused.stderr
+
+
+def test_check_shows_burst_and_limit_apart(start, tmp_path):
+    rules = tmp_path / "burst.yaml"
+    rules.write_text("version: 1\nrules:\n"
+                     "  - {id: search, per: [tenant], algorithm: gcra, limit: 120, window: 60s, burst: 200}\n"
+                     "  - {id: size-per-year, per: [tenant], algorithm: fixed-window, limit: 5, window: 365d}\n")
+    server = start("--rules", str(rules))
+    done = weir("check", "tenant=acme", "--server", f"http://{server.http}")
+    first, search, sizes = done.stdout.splitlines()
+    assert "  199 of 200 left (limit 120 per 60 s, burst 200)  full again in " in search
+    assert "  4 of 5 left (limit 5 per 365 days)  " in sizes and " days" in sizes.split("full again in ")[1]
+    assert sizes.index("fixed-window") == search.index("gcra"), "columns align"
+    assert sizes.index("full again") == search.index("full again")
+
+
+def test_refund_gives_back_what_was_charged(start, rules):
+    server = start("--rules", str(rules))
+    url = f"http://{server.http}"
+    assert [server.check() for _ in range(3)] == [200, 200, 429]
+    done = weir("refund", "tenant=acme", "--cost", "2", "--server", url)
+    assert done.returncode == 0 and done.stdout.startswith("refunded 2\n  per-tenant  fixed-window  2 of 2 left"), done
+    assert [server.check() for _ in range(3)] == [200, 200, 429]
+    answer = weir("refund", "tenant=acme", "--server", url, "--json")
+    assert json.loads(answer.stdout)["rules"][0]["remaining"] == 1
+    nothing = weir("refund", "user=joe", "--server", url)
+    assert nothing.returncode == 0 and nothing.stdout == "no rule applies: nothing was refunded\n"
+
+
+def test_a_local_decision_ignores_the_server_of_the_environment(rules):
+    env = {**QUIET, "WEIR_SERVER": "http://127.0.0.1:1", "WEIR_CA": "/nowhere"}
+    assert weir("check", "tenant=acme", "--local", str(rules), env=env).returncode == 0
+    both = weir("check", "tenant=acme", "--local", str(rules), "--server", "http://127.0.0.1:1")
+    assert both.returncode == 2 and "--server excludes --local" in both.stderr
+
+
 def test_metrics_pass_promtool(start, rules):
     server = start("--rules", str(rules))
     for _ in range(3):
@@ -393,5 +448,7 @@ def test_bash_completes_verbs_and_options():
     script = weir("completion", "bash").stdout
     ask = script + '\nCOMP_WORDS=(weir rules va); COMP_CWORD=2; _weir; echo "${COMPREPLY[@]}"'
     ask += '\nCOMP_WORDS=(weir check --pe); COMP_CWORD=2; _weir; echo "${COMPREPLY[@]}"\n'
+    ask += '\nCOMP_WORDS=(weir ref); COMP_CWORD=1; _weir; echo "${COMPREPLY[@]}"\n'
+    ask += '\nCOMP_WORDS=(weir bench --ra); COMP_CWORD=2; _weir; echo "${COMPREPLY[@]}"\n'
     done = subprocess.run(["bash"], input=ask, capture_output=True, text=True)
-    assert done.stdout.split() == ["validate", "--peek"], done
+    assert done.stdout.split() == ["validate", "--peek", "refund", "--rate"], done
