@@ -66,9 +66,7 @@ class PageRunner:
                 self.compare(body)
 
     def do(self, commands):
-        # --local excludes a server, also one that the environment names.
-        commands = self.moved(commands).replace("weir check --local", "env -u WEIR_SERVER weir check --local")
-        script = "trap 's=$?; [ $s -lt 2 ] || exit $s' ERR\n" + commands
+        script = "trap 's=$?; [ $s -lt 2 ] || exit $s' ERR\n" + self.moved(commands)
         done = subprocess.run(["bash", "-uo", "pipefail", "-c", script], cwd=self.work, env=self.environment,
                               capture_output=True, text=True, timeout=2 * SECONDS)
         assert done.returncode in (0, 1), f"{commands}\n{done.stdout}{done.stderr}"
