@@ -108,9 +108,11 @@ TEST_F(AnswerFault, AnErrorOfTheServerOpensTheBreakerAndSaysWhatTheServerSaid) {
   harness_.run_until("the probe finds out", [&] { return harness_.changes.size() > 1; });
   EXPECT_EQ(harness_.changes[1].state, BreakerState::open);
   EXPECT_EQ(harness_.changes[1].trouble.cause, Cause::permission);
+  EXPECT_EQ(harness_.store().stats().breaker(), BreakerState::open) << "the probe is over";
   server_.set_answer(outcome_text(1, 10));
   harness_.run_until("the breaker closes", [&] { return harness_.changes.size() > 2; });
   EXPECT_EQ(harness_.changes[2].state, BreakerState::closed);
+  EXPECT_EQ(harness_.store().stats().probes_under_way, 0U);
 }
 
 }  // namespace

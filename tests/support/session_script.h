@@ -40,6 +40,8 @@ class Recorder final : public Events {
     send();
   }
   bool finished() const { return session_->finished(); }
+  // What the peer said of its table in SETTINGS: from then on it understands no answer that needs a larger one.
+  void set_table_size(std::size_t bytes) { reader_.set_table_size(bytes); }
   // Of an answer, in memory.
   std::size_t kept(std::int32_t id) const { return exchanges_.at(id).body.size(); }
 

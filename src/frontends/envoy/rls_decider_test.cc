@@ -10,8 +10,8 @@
 #include "tests/support/toy_link.h"
 
 namespace weir::envoy {
-using grpc::ToyLimiter;
 using grpc::toy_decision;
+using grpc::ToyLimiter;
 namespace {
 
 using std::chrono::hours;
@@ -115,6 +115,26 @@ TEST_F(Rls, OneDescriptorOverItsLimitMakesTheAnswerOverLimitAndStatusesKeepTheir
   EXPECT_EQ(answer.statuses[2].remaining, 1U);
   EXPECT_EQ(answer.rate_limit_policy, R"("two";q=5;w=3600)");
   EXPECT_EQ(answer.retry_after, "1800");
+}
+
+// A caller keeps one answer for many calls, so nothing of one call may reach the next.
+TEST_F(Rls, ACollectedAnswerIsEmptyWhenItIsCleared) {
+  add("a", "1");
+  options.legacy_headers = true;
+  limiter.answer = toy_decision("per-user", 10, 0, minutes(1));
+  limiter.answer.allowed = limiter.answer.rules[0].allowed = false;
+  limiter.answer.retry_after = seconds(9);
+  RlsAnswer answer = decide();
+  const auto texts = [&answer] {
+    return std::vector{answer.rate_limit,   answer.rate_limit_policy, answer.retry_after,
+                       answer.legacy_limit, answer.legacy_remaining,  answer.legacy_reset};
+  };
+  EXPECT_TRUE(answer.over_limit);
+  EXPECT_THAT(texts(), testing::Each(testing::Not(testing::IsEmpty())));
+  answer.clear();
+  EXPECT_FALSE(answer.over_limit);
+  EXPECT_TRUE(answer.statuses.empty());
+  EXPECT_THAT(texts(), testing::Each(testing::IsEmpty()));
 }
 
 // The same decision gives the same headers as over HTTP.

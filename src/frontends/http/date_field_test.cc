@@ -10,6 +10,7 @@
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
 #include "frontends/transport/loops.h"
+#include "tests/support/recording_link.h"
 #include "tests/support/test_client.h"
 #include "tests/support/toy_limiter.h"
 
@@ -129,6 +130,21 @@ TEST_F(DatedAnswersTest, ATimeoutIsDatedToo) {
   TestClient client(endpoint_);
   client.send("GET /healthz HTTP/1.1\r\n");
   EXPECT_THAT(client.read_to_end(), testing::AllOf(StartsWith("HTTP/1.1 408"), HasSubstr(kDate)));
+}
+
+// What ends a request that never came to its end has the date of that moment and not of the request's first bytes.
+TEST_F(DatedAnswersTest, AnswersWithoutARequestHaveTheDateOfTheirComing) {
+  for (const bool timeout : {true, false}) {
+    clock_->set(from_micros(784'111'777 * kSecond));
+    transport::RecordingLink link;
+    const auto protocol = http_protocols(make_api_router(limiter_, {}), {}, clock_)(link);
+    protocol->on_bytes("GET /healthz HTTP/1.1\r\n");
+    clock_->advance(2s);
+    timeout ? protocol->on_timeout() : protocol->on_shortage();
+    EXPECT_THAT(link.sent, testing::AllOf(StartsWith(timeout ? "HTTP/1.1 408" : "HTTP/1.1 503"),
+                                          HasSubstr("\r\nDate: Sun, 06 Nov 1994 08:49:39 GMT\r\n")));
+    EXPECT_TRUE(link.is_closed);
+  }
 }
 
 TEST_F(DatedAnswersTest, AContinueIsNoAnswerAndHasNoDate) {

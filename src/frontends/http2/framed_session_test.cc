@@ -239,6 +239,17 @@ TEST_F(FramedConnection, HeaderFieldsMayComeInFivePieces) {
   EXPECT_TRUE(peer.answers[1].ended);
 }
 
+TEST_F(FramedConnection, TheFirstPieceMayHoldAPriorityAndNothingElse) {
+  Recorder& peer = connect();
+  const std::string block = header_block({{":method", "GET"}, {":scheme", "http"}, {":path", "/"}});
+  peer.receive(frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_PRIORITY, 1, std::string(5, '\0')));
+  peer.receive(frame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 1, block));
+  EXPECT_TRUE(peer.answers[1].ended);
+  EXPECT_THAT(peer.goaways, IsEmpty());
+  peer.receive(frame(NGHTTP2_HEADERS, kWhole | NGHTTP2_FLAG_PRIORITY, 3, std::string(4, '\0')));
+  expect_end(NGHTTP2_FRAME_SIZE_ERROR);
+}
+
 TEST_F(FramedConnection, AFieldRepeatedByReferenceCountsEveryTime) {
   // 4,000 bytes that are remembered, then a byte for each repetition: as much as five frames hold.
   const std::string bomb = "\x40\x01x\x7f\xa1\x1e" + std::string(4000, 'y');
@@ -434,6 +445,7 @@ TEST_F(FramedConnection, APeerThatLeavesIsServedToItsEnd) {
 
 TEST_F(FramedConnection, APeerWithoutATableUnderstandsEveryAnswer) {
   Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 0));
+  peer.set_table_size(0);
   for (std::int32_t stream = 1; stream < 20; stream += 2) {
     if (stream % 16 == 7 || stream % 16 == 9 || stream % 16 == 11) continue;
     peer.receive(get(stream));

@@ -158,6 +158,14 @@ TEST(DecisionHeaders, TellPolicyAndState) {
   EXPECT_EQ(fields(Decision{}), "");
 }
 
+TEST(DecisionHeaders, WhatAStringOfTheFieldCannotHoldBecomesAQuestionMark) {
+  Decision decision = allowed();
+  decision.rules[0].rule = "caf\xc3\xa9 \x01\x1f~\x7f\r\n";
+  std::string policy;
+  append_rate_limit_policy(policy, decision);
+  EXPECT_EQ(policy, R"("caf?? ??~???";q=120;w=60)");
+}
+
 TEST(DecisionHeaders, ListEveryEnforcedRuleInOrderAndNoShadowRule) {
   Decision decision = allowed();
   RuleOutcome other = decision.rules[0];

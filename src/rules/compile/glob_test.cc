@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "base/address_block.h"
 
@@ -51,6 +52,41 @@ TEST(Glob, ValuesThatAreNotUtf8AreHarmless) {
   EXPECT_TRUE(fits("a?", "a\xf0"));
   EXPECT_FALSE(fits("*?x", "\x80\x80\x80"));
   EXPECT_FALSE(fits("?", "\x80\x80"));
+}
+
+// Tries every way to place the stars, which is right and slow.
+bool fits_slowly(std::string_view pattern, std::string_view value) {
+  if (pattern.empty()) return value.empty();
+  const std::string_view rest = pattern.substr(1);
+  if (pattern.front() != '*') {
+    return !value.empty() && (pattern.front() == '?' || pattern.front() == value.front()) &&
+           fits_slowly(rest, value.substr(1));
+  }
+  for (std::size_t taken = 0; taken <= value.size(); ++taken) {
+    if (fits_slowly(rest, value.substr(taken))) return true;
+  }
+  return false;
+}
+
+// All texts of at most `longest` of these letters.
+std::vector<std::string> texts_of(std::string_view letters, std::size_t longest) {
+  std::vector<std::string> texts = {""};
+  for (std::size_t first = 0, length = 0; length < longest; ++length) {
+    const std::size_t end = texts.size();
+    for (; first < end; ++first) {
+      for (const char letter : letters) texts.push_back(texts[first] + letter);
+    }
+  }
+  return texts;
+}
+
+TEST(Glob, AgreesWithAMatcherThatTriesEverything) {
+  const std::vector<std::string> values = texts_of("ab", 5);
+  for (const std::string& pattern : texts_of("ab?*", 5)) {
+    for (const std::string& value : values) {
+      ASSERT_EQ(fits(pattern, value), fits_slowly(pattern, value)) << pattern << " on " << value;
+    }
+  }
 }
 
 // Every way to place the stars would be tried by a matcher that goes back: 10^20 of them.

@@ -41,6 +41,23 @@ TEST(RuleCheck, FaultsOfRulesMadeInCodeNameTheRule) {
   EXPECT_EQ(names.size(), 0u);  // nothing is remembered of rules that were refused
 }
 
+TEST(RuleCheck, ARuleReplacesOthersThatExist) {
+  Rules rules;
+  rules.rules.resize(2);
+  for (Rule& rule : rules.rules) rule.allowance = {.algorithm = Algorithm::gcra, .limit = 1, .window = 1s};
+  rules.rules[0].id = "general";
+  rules.rules[1].id = "special";
+  rules.rules[1].descriptor = {{"user", "ann"}};
+  rules.rules[1].replaces = {"general"};
+  EXPECT_TRUE(check_rules(rules).ok());
+  rules.rules[1].replaces = {"general", "gone", "special"};
+  const Status status = check_rules(rules);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.failure().message,
+            "rule special: replaces: no rule has the id \"gone\"\n"
+            "rule special: replaces: names the rule itself");
+}
+
 TEST(RuleNames, GiveTheSameNumberForTheSameId) {
   RuleNames names;
   const RuleName a = names.intern("a").value();

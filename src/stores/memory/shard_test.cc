@@ -185,6 +185,20 @@ TEST_P(ShardTest, NeverOverlooksAnIdleBucketForGood) {
   }
 }
 
+TEST_P(ShardTest, FindsAnIdleBucketThatMovedToTheEndBehindTheWalk) {
+  const BucketKey at_the_end{1, ~0ULL};
+  Slot* const last = insert(at_the_end);
+  insert({2, ~0ULL}, 500);  // there is no room for it at the end, so it is at the beginning
+  Slot* const other = insert({3, 1ULL << 62}, 50);
+  shard_.set_idle_from(*other, kFar);
+  EXPECT_FALSE(shard_.sweep(100, 2, budget_).finished) << "the walk has passed the end";
+  shard_.erase(*last, budget_);  // and now the second moves there
+  while (!shard_.sweep(100, 2, budget_).finished) {
+  }
+  EXPECT_EQ(shard_.sweep(500, 1'000, budget_).forgotten, 1u);
+  EXPECT_EQ(shard_.find({2, ~0ULL}), nullptr);
+}
+
 TEST_P(ShardTest, TimeInAShardNeverRunsBeforeTheMomentAtWhichItLastForgot) {
   insert({1, 1}, 1'000);
   insert({2, 2}, 500);
