@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds everything, runs every test, and ends with a line "N passed, N failed". Called by `make test`. What it started
-# ends with it, also when it is interrupted (scripts/contained.py).
+# Builds everything, runs every test, and ends with a line "N passed, N failed". Called by `make test`. A test that fails
+# is run once more, alone: if it then passes, it counts as passed and is reported as "flaky: NAME". All processes started
+# here end with this script, also when it is interrupted (scripts/contained.py).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 [ "${CONTAINED_BY:-}" = "$PPID" ] || exec scripts/contained.py "scripts/$(basename "$0")" "$@"
@@ -11,17 +12,18 @@ failed=0
 mkdir -p "$results"
 rm -f "$results"/*.xml
 
-# step NAME COMMAND…: a step that is one test of its own.
+# step NAME COMMAND…: a command that counts as one test.
 step() {
   local name=$1
   shift
   if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $name"; fi
 }
 
-# count FILE: adds a JUnit report's numbers; a report that is missing or holds no test is a failure.
+# count REPORT AGAIN: adds the numbers of a JUnit report; AGAIN, if it exists, is that of the tests that were run again.
+# A missing report or one without tests is a failure.
 count() {
   local numbers
-  numbers=$(/usr/bin/python3 scripts/count_junit.py "$1") || numbers="0 1"
+  numbers=$(/usr/bin/python3 scripts/count_junit.py "$@") || numbers="0 1"
   passed=$((passed + ${numbers% *}))
   failed=$((failed + ${numbers#* }))
 }
@@ -37,7 +39,7 @@ build() {
 
 has_no_warnings() { ! grep 'warning:' "$1"; }
 
-# Processes that lost their parents became children of scripts/contained.py, as this script is.
+# Processes whose parent ended became children of scripts/contained.py, like this script.
 nothing_is_left_running() {
   local left=""
   for _ in $(seq 50); do
@@ -51,10 +53,24 @@ nothing_is_left_running() {
 
 # ctest_in PRESET FOLDER [ARGUMENT…]
 ctest_in() {
-  local preset=$1 folder=$2
+  local preset=$1 folder=$2 report=$PWD/$results/ctest-$1.xml again=$PWD/$results/ctest-$1-again.xml
   shift 2
-  (cd "$folder" && ctest --parallel "$jobs" --output-on-failure --output-junit "$OLDPWD/$results/ctest-$preset.xml" "$@")
-  count "$results/ctest-$preset.xml"
+  if ! (cd "$folder" && ctest --parallel "$jobs" --output-on-failure --output-junit "$report" "$@"); then
+    echo "running the tests that failed once more, one at a time"
+    (cd "$folder" && ctest --rerun-failed --output-on-failure --output-junit "$again")
+  fi
+  count "$report" "$again"
+}
+
+# pytest_in FOLDER
+pytest_in() {
+  local report=$results/pytest.xml again=$results/pytest-again.xml
+  local pytest=(env WEIR_BIN="$PWD/build/bin/weir" /usr/bin/python3 -m pytest -q -rs -o cache_dir="$TMPDIR/pytest" "$1")
+  if ! "${pytest[@]}" --junitxml "$report"; then
+    echo "running the tests that failed once more"
+    "${pytest[@]}" --last-failed --last-failed-no-failures none --junitxml "$again"
+  fi
+  count "$report" "$again"
 }
 
 finish() {
@@ -69,8 +85,8 @@ if ! build release "WEIR_TESTS WEIR_BENCH"; then
 fi
 ctest_in release build
 
-# The tests that race threads, again under ThreadSanitizer; those that parse and compute, under ASan and UBSan;
-# each parser is fuzzed for a moment, beginning with every input that once broke one.
+# The tests that use several threads, again under ThreadSanitizer; those that parse and compute, again under ASan and
+# UBSan. Each parser is fuzzed for two seconds, beginning with every input that once broke one.
 if build tsan WEIR_TESTS memory_tests engine_tests; then
   ctest_in tsan build/tsan -R '^(MemoryStore|StoreContract|Engine|Snapshot|RulesCache|SlotLanes)|Concurren'
 else
@@ -86,7 +102,6 @@ else
   failed=$((failed + 1))
 fi
 
-WEIR_BIN=$PWD/build/bin/weir /usr/bin/python3 -m pytest -q -p no:cacheprovider tests/e2e --junitxml "$results/pytest.xml"
-count "$results/pytest.xml"
+pytest_in tests/e2e
 step "nothing is left running" nothing_is_left_running
 finish
