@@ -32,9 +32,9 @@ Result<Answer> decide_here(const Options& options, const AttributeArgs& args) {
   const Decision decision = limiter.value()->check(request);
   Answer answer;
   if (decision.allowed) {
-    http::append_decision(answer.json, decision);
+    render::append_decision(answer.json, decision);
   } else {
-    http::append_denial(answer.json, decision, http::default_status(decision));
+    render::append_denial(answer.json, decision, render::default_status(decision));
   }
   Result<DecisionView> view = DecisionView::read(answer.json);
   if (!view.ok()) return view.failure();

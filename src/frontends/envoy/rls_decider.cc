@@ -329,13 +329,13 @@ void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) c
   }
   const Decision* const told = options_.headers ? most_restrictive(decisions) : nullptr;
   if (told == nullptr) return;
-  http::append_rate_limit_policy(answer.rate_limit_policy, *told);
-  http::append_rate_limit(answer.rate_limit, *told);
-  if (const std::int64_t seconds = http::retry_after_seconds(*told); seconds > 0) {
+  render::append_rate_limit_policy(answer.rate_limit_policy, *told);
+  render::append_rate_limit(answer.rate_limit, *told);
+  if (const std::int64_t seconds = render::retry_after_seconds(*told); seconds > 0) {
     answer.retry_after = std::to_string(seconds);
   }
   if (!options_.legacy_headers) return;
-  if (const std::optional<http::LegacyFields> legacy = http::legacy_fields(*told)) {
+  if (const std::optional<render::LegacyFields> legacy = render::legacy_fields(*told)) {
     answer.legacy_limit = std::to_string(legacy->limit);
     answer.legacy_remaining = std::to_string(legacy->remaining);
     answer.legacy_reset = std::to_string(legacy->reset_seconds);

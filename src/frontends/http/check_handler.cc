@@ -17,7 +17,7 @@ struct CheckHandler::PendingBatch {
 };
 
 void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
-  const Result<int> deny_status = read_deny_status(request.query);
+  const Result<int> deny_status = render::read_deny_status(request.query);
   if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
   if (const Status status = body_.read_check(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
@@ -33,7 +33,7 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
 }
 
 void CheckHandler::refund(const HttpRequest& request, ResponseWriter& writer) {
-  const Result<int> deny_status = read_deny_status(request.query);
+  const Result<int> deny_status = render::read_deny_status(request.query);
   if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
   if (const Status status = body_.read_refund(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
@@ -63,13 +63,13 @@ void CheckHandler::note_ingress(const HttpRequest& request, const ResponseWriter
 Response CheckHandler::render(const Decision& decision, const Wishes& wishes) {
   json_.clear();
   fields_.clear();
-  append_decision_fields(fields_, decision, legacy_headers_);
+  render::append_decision_fields(fields_, decision, legacy_headers_);
   if (decision.allowed) {
-    append_decision(json_, decision);
+    render::append_decision(json_, decision);
     return {.status = 200, .content_type = kJson, .fields = fields_, .body = json_};
   }
-  const int status = wishes.deny_status != 0 ? wishes.deny_status : default_status(decision);
-  append_denial(json_, decision, status);
+  const int status = wishes.deny_status != 0 ? wishes.deny_status : render::default_status(decision);
+  render::append_denial(json_, decision, status);
   return {.status = status, .content_type = kProblemJson, .fields = fields_, .body = json_};
 }
 
@@ -77,7 +77,7 @@ Response CheckHandler::render_batch(std::span<const Decision> decisions) {
   json_ = R"({"decisions":[)";
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     if (i > 0) json_ += ',';
-    append_decision(json_, decisions[i]);
+    render::append_decision(json_, decisions[i]);
   }
   json_ += "]}";
   return {.status = 200, .content_type = kJson, .fields = {}, .body = json_};

@@ -23,7 +23,7 @@ void append_weir_status(std::string& fields, int status) {
 
 void ForwardAuthHandler::answer(const HttpRequest& request, ResponseWriter& writer) {
   // Some gateways add the client's own query to ours.
-  const Result<int> deny_status = read_deny_status(request.query, UnknownParameters::ignored);
+  const Result<int> deny_status = render::read_deny_status(request.query, render::UnknownParameters::ignored);
   if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
   if (deny_status.value() == 200) {
     return writer.send_problem(400, "deny_status: 200 would let everything pass, expected 403, 429 or 503");
@@ -56,11 +56,11 @@ void ForwardAuthHandler::refuse(const CallerRefusal& refusal, int deny_status, R
 Response ForwardAuthHandler::render(const Decision& decision, int deny_status) {
   json_.clear();
   fields_.clear();
-  append_decision_fields(fields_, decision, legacy_headers_);
+  render::append_decision_fields(fields_, decision, legacy_headers_);
   if (decision.allowed) return {.status = 200, .content_type = {}, .fields = fields_, .body = {}};
-  const int status = default_status(decision);
+  const int status = render::default_status(decision);
   if (deny_status != 0) append_weir_status(fields_, status);
-  append_denial(json_, decision, deny_status != 0 ? deny_status : status);
+  render::append_denial(json_, decision, deny_status != 0 ? deny_status : status);
   return {.status = deny_status != 0 ? deny_status : status,
           .content_type = kProblemJson,
           .fields = fields_,

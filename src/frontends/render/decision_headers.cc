@@ -7,7 +7,7 @@
 #include "frontends/render/quota_time.h"
 #include "weir/time.h"
 
-namespace weir::http {
+namespace weir::render {
 namespace {
 
 bool told(const RuleOutcome& rule) { return rule.mode == Mode::enforce && !rule.unlimited; }
@@ -114,4 +114,4 @@ void append_decision_fields(std::string& out, const Decision& decision, bool leg
   out += "\r\n";
 }
 
-}  // namespace weir::http
+}  // namespace weir::render

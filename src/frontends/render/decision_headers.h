@@ -10,7 +10,7 @@
 
 #include "weir/decision.h"
 
-namespace weir::http {
+namespace weir::render {
 
 // `"search-per-key";q=120;w=60`, one item for each enforced rule, in the order of the rules file; appends nothing if
 // there is none.
@@ -35,4 +35,4 @@ std::optional<LegacyFields> legacy_fields(const Decision& decision);
 // All of it as lines, each "Name: value\r\n".
 void append_decision_fields(std::string& out, const Decision& decision, bool legacy);
 
-}  // namespace weir::http
+}  // namespace weir::render

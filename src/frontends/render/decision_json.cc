@@ -5,7 +5,7 @@
 #include "frontends/render/json_text.h"
 #include "weir/time.h"
 
-namespace weir::http {
+namespace weir::render {
 namespace {
 
 struct ProblemType {
@@ -233,4 +233,4 @@ int default_status(const Decision& decision) {
   return decision.reason == Reason::store_unavailable || decision.reason == Reason::shed ? 503 : 429;
 }
 
-}  // namespace weir::http
+}  // namespace weir::render

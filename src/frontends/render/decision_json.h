@@ -1,4 +1,4 @@
-// A decision as JSON: the members of DESIGN's HTTP section, alone or inside a problem (RFC 9457). Plain functions on
+// A decision as JSON, alone or inside a problem (RFC 9457); api/openapi.json describes the members. Plain functions on
 // strings, for every front end that answers in JSON.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 #include "weir/decision.h"
 
-namespace weir::http {
+namespace weir::render {
 
 // {"allowed":true,"reason":"ok",…}
 void append_decision(std::string& out, const Decision& decision);
@@ -19,4 +19,4 @@ void append_denial(std::string& out, const Decision& decision, int status);
 // did not answer, load is being shed) and not the client's.
 int default_status(const Decision& decision);
 
-}  // namespace weir::http
+}  // namespace weir::render

@@ -10,7 +10,7 @@
 #include "frontends/render/json_text.h"
 #include "tests/support/toy_limiter.h"
 
-namespace weir::http {
+namespace weir::render {
 namespace {
 
 using namespace std::chrono_literals;
@@ -229,4 +229,4 @@ TEST(DecisionHeaders, OlderFieldsComeByOption) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::render

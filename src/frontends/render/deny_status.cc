@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace weir::http {
+namespace weir::render {
 namespace {
 constexpr std::string_view kDenyStatus = "deny_status";
 }  // namespace
@@ -29,4 +29,4 @@ Result<int> read_deny_status(std::string_view query, UnknownParameters unknown) 
   return status;
 }
 
-}  // namespace weir::http
+}  // namespace weir::render

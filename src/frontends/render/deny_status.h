@@ -5,11 +5,11 @@
 
 #include "weir/result.h"
 
-namespace weir::http {
+namespace weir::render {
 
 enum class UnknownParameters : bool { refused, ignored };
 
 // "" (0: the default one) or "deny_status=403". The failure names the parameter.
 Result<int> read_deny_status(std::string_view query, UnknownParameters unknown = UnknownParameters::refused);
 
-}  // namespace weir::http
+}  // namespace weir::render

@@ -1,6 +1,6 @@
 #include "frontends/render/json_text.h"
 
-namespace weir::http {
+namespace weir::render {
 namespace {
 
 bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
@@ -97,4 +97,4 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
-}  // namespace weir::http
+}  // namespace weir::render

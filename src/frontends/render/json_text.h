@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::render {
 
 // The length of the run at the start of `text` that needs no escape in JSON nor in a structured field: printable ASCII
 // but for quote and backslash.
@@ -70,4 +70,4 @@ inline void append_number(std::string& out, std::int64_t value) {
 // With quotes. `text` is UTF-8; what it is not is replaced by U+FFFD, so that the answer always is JSON.
 void append_json_string(std::string& out, std::string_view text);
 
-}  // namespace weir::http
+}  // namespace weir::render

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::http {
+namespace weir::render {
 namespace {
 
 __extension__ typedef __int128 Wide;
@@ -55,4 +55,4 @@ Duration time_to_more_quota(const RuleOutcome& rule) {
   return std::clamp(by_algorithm(rule), Duration(1), rule.reset_after);
 }
 
-}  // namespace weir::http
+}  // namespace weir::render

@@ -16,10 +16,10 @@
 
 #include "weir/decision.h"
 
-namespace weir::http {
+namespace weir::render {
 
 // After this time, if nothing else is charged, `remaining` is larger than now or all that the rule has. 0: it has all.
 // Precondition: something was counted (not rule.unlimited).
 Duration time_to_more_quota(const RuleOutcome& rule);
 
-}  // namespace weir::http
+}  // namespace weir::render

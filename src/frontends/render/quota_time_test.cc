@@ -14,7 +14,7 @@
 #include "frontends/render/decision_headers.h"
 #include "weir/limiter.h"
 
-namespace weir::http {
+namespace weir::render {
 namespace {
 
 using namespace std::chrono_literals;
@@ -166,4 +166,4 @@ TEST(QuotaTimeOfDebt, LargestNumbersDoNotOverflow) {
 }
 
 }  // namespace
-}  // namespace weir::http
+}  // namespace weir::render

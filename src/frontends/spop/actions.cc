@@ -47,14 +47,14 @@ void set_verdict(std::string& out, bool allowed, int status, std::string_view re
 void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::uint64_t frame, const Decision& decision,
                                   std::uint32_t max_frame_bytes) {
   const std::size_t begun = begin_frame(out, FrameType::ack, stream, frame);
-  set_verdict(out, decision.allowed, http::default_status(decision), reason_name(decision.reason));
+  set_verdict(out, decision.allowed, render::default_status(decision), reason_name(decision.reason));
   set(out, "degraded", decision.degraded ? 1 : 0);
-  if (const std::optional<http::LegacyFields> fields = http::legacy_fields(decision)) {
+  if (const std::optional<render::LegacyFields> fields = render::legacy_fields(decision)) {
     set(out, "limit", fields->limit);
     set(out, "remaining", fields->remaining);
     set(out, "reset", fields->reset_seconds);
   }
-  if (const std::int64_t seconds = http::retry_after_seconds(decision); seconds > 0) set(out, "retry_after", seconds);
+  if (const std::int64_t seconds = render::retry_after_seconds(decision); seconds > 0) set(out, "retry_after", seconds);
   if (decision.delay.count() > 0) set(out, "delay_ms", ceil_ms(decision.delay));
 
   const auto set_header = [&](std::string_view name, auto append) {
@@ -63,8 +63,8 @@ void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::u
     const std::size_t size = out.size() - begun - kLengthBytes + name.size() + text_.size() + kTextOverhead;
     if (!text_.empty() && size <= max_frame_bytes) set(out, name, text_);
   };
-  set_header("ratelimit", http::append_rate_limit);
-  set_header("ratelimit_policy", http::append_rate_limit_policy);
+  set_header("ratelimit", render::append_rate_limit);
+  set_header("ratelimit_policy", render::append_rate_limit_policy);
   end_frame(out, begun);
 }
 
