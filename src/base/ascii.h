@@ -1,7 +1,10 @@
-// The few comparisons of ASCII text that header fields need, independent of any locale.
+// ASCII text: case, trimming, hexadecimal and decimal digits, independent of any locale. Pure functions.
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace weir::base {
@@ -29,6 +32,14 @@ inline int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   const char small = lower(c);
   return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
+}
+
+inline constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+inline void append_number(std::string& out, std::int64_t value) {
+  char digits[20];  // of the lowest number, with its sign
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  out.append(digits, static_cast<std::size_t>(end - digits));
 }
 
 }  // namespace weir::base

@@ -6,21 +6,6 @@
 namespace weir::base {
 namespace {
 
-struct Lead {
-  std::size_t bytes;     // of the whole character; 0: cannot begin one
-  std::uint32_t bits;    // of the code point, from the first byte
-  std::uint32_t lowest;  // code point that needs this many bytes
-};
-
-Lead lead_of(unsigned char byte) {
-  if (byte < 0x80) return {1, byte, 1};  // 1: NUL is refused
-  if (byte < 0xc2) return {0, 0, 0};
-  if (byte < 0xe0) return {2, byte & 0x1fU, 0x80};
-  if (byte < 0xf0) return {3, byte & 0x0fU, 0x800};
-  if (byte < 0xf5) return {4, byte & 0x07U, 0x10000};
-  return {0, 0, 0};
-}
-
 // How many leading bytes of `text` are ASCII, in whole words.
 std::size_t ascii_words(std::string_view text) {
   constexpr std::uint64_t kHighBits = 0x8080808080808080U;
@@ -35,31 +20,37 @@ std::size_t ascii_words(std::string_view text) {
 
 }  // namespace
 
+std::size_t utf8_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
+  if (first == 0xed && byte(1) > 0x9f) return 0;  // a surrogate
+  if (first == 0xf0 && byte(1) < 0x90) return 0;  // overlong
+  if (first == 0xf4 && byte(1) > 0x8f) return 0;  // above U+10FFFF
+  return length;
+}
+
 bool is_utf8(std::string_view text) {
-  text.remove_prefix(ascii_words(text));
-  while (!text.empty()) {
-    const std::size_t valid = valid_text_prefix(text);
-    if (valid == text.size()) return true;
-    if (text[valid] != '\0') return false;
-    text.remove_prefix(valid + 1);
+  for (text.remove_prefix(ascii_words(text)); !text.empty();) {
+    const std::size_t length = utf8_sequence(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
   }
   return true;
 }
 
 std::size_t valid_text_prefix(std::string_view text) {
   std::size_t at = 0;
-  while (at < text.size()) {
-    const Lead lead = lead_of(static_cast<unsigned char>(text[at]));
-    if (lead.bytes == 0 || at + lead.bytes > text.size()) return at;
-    std::uint32_t point = lead.bits;
-    for (std::size_t i = 1; i < lead.bytes; ++i) {
-      const auto byte = static_cast<unsigned char>(text[at + i]);
-      if ((byte & 0xc0) != 0x80) return at;
-      point = point << 6 | (byte & 0x3fU);
-    }
-    const bool surrogate = point >= 0xd800 && point < 0xe000;
-    if (point < lead.lowest || point > 0x10ffff || surrogate) return at;
-    at += lead.bytes;
+  while (at < text.size() && text[at] != '\0') {
+    const std::size_t length = utf8_sequence(text.substr(at));
+    if (length == 0) break;
+    at += length;
   }
   return at;
 }

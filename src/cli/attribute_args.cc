@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "observe/json_text.h"
+#include "base/json_text.h"
+
 
 namespace weir::cli {
 namespace {
@@ -16,7 +17,7 @@ std::string values_of(const std::vector<std::pair<std::string, std::string>>& pa
   for (const auto& [each, value] : pairs) {
     if (each != name) continue;
     if (count++ > 0) list += ',';
-    observe::append_json_string(list, value);
+    base::append_json_string(list, value);
   }
   return count == 1 ? list : "[" + list + "]";
 }
@@ -54,7 +55,7 @@ std::string AttributeArgs::members() const {
     const auto same = [&](const auto& pair) { return pair.first == name; };
     if (std::any_of(pairs_.begin(), pairs_.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
     if (i > 0) body += ',';
-    observe::append_json_string(body, name);
+    base::append_json_string(body, name);
     body += ':';
     body += values_of(pairs_, name);
   }

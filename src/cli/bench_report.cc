@@ -4,7 +4,8 @@
 #include <ostream>
 #include <sstream>
 
-#include "observe/json_text.h"
+#include "base/json_text.h"
+
 
 namespace weir::cli {
 namespace {
@@ -49,7 +50,7 @@ void write_json(const LoadPlan& plan, const LoadResult& result, std::ostream& ou
   out << ",\"allowed\":" << result.allowed << ",\"denied\":" << result.denied << ",\"failed\":" << result.failed;
   if (result.failed > 0) {
     std::string text;
-    observe::append_json_string(text, result.first_failure.message);
+    base::append_json_string(text, result.first_failure.message);
     out << ",\"first_failure\":" << text;
   }
   out << ",\"latency_us\":{\"p50\":" << at(500) << ",\"p90\":" << at(900) << ",\"p99\":" << at(990)

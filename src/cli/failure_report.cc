@@ -3,8 +3,8 @@
 #include <ostream>
 #include <string>
 
+#include "base/json_text.h"
 #include "cli/exit_code.h"
-#include "observe/json_text.h"
 
 namespace weir::cli {
 
@@ -12,10 +12,10 @@ int report_failure(const Terminal& terminal, std::string_view verb, bool json, c
                    std::string_view hint) {
   if (json) {
     std::string text = std::string(R"({"error":{"code":")") + code_name(failure.code) + R"(","message":)";
-    observe::append_json_string(text, failure.message);
+    base::append_json_string(text, failure.message);
     if (!hint.empty()) {
       text += R"(,"hint":)";
-      observe::append_json_string(text, hint);
+      base::append_json_string(text, hint);
     }
     terminal.out << text << "}}\n";
   } else {

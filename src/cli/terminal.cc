@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/json_text.h"
 #include "base/utf8.h"
-#include "observe/json_text.h"
 
 namespace weir::cli {
 namespace {
@@ -67,7 +67,7 @@ bool takes_colours(int fd) {
 
 std::string shown(std::string_view text) {
   std::string out;
-  observe::append_plain_line(out, text);
+  base::append_plain_line(out, text);
   return out;
 }
 

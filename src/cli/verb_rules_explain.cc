@@ -3,10 +3,10 @@
 #include <memory>
 #include <ostream>
 
+#include "base/json_text.h"
 #include "cli/attribute_args.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
-#include "observe/json_text.h"
 #include "rules/rule_book.h"
 #include "server/config_value.h"
 
@@ -34,12 +34,12 @@ std::string allowance_text(const std::optional<Allowance>& allowance) {
 
 void append_member(std::string& json, std::string_view name, std::string_view text) {
   json += ",\"" + std::string(name) + "\":";
-  observe::append_json_string(json, text);
+  base::append_json_string(json, text);
 }
 
 std::string json_of(const RuleExplanation& rule) {
   std::string json = "{\"rule\":";
-  observe::append_json_string(json, rule.rule);
+  base::append_json_string(json, rule.rule);
   json += rule.applies ? ",\"applies\":true" : ",\"applies\":false";
   if (!rule.applies) {
     append_member(json, "why_not", rule.why_not);

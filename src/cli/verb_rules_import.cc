@@ -3,9 +3,9 @@
 #include <ostream>
 #include <sstream>
 
+#include "base/json_text.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
-#include "observe/json_text.h"
 #include "rules/read/rules_format.h"
 #include "rules/read/rules_text.h"
 
@@ -22,7 +22,7 @@ void append_lines(std::string& json, const std::vector<std::string>& lines) {
   json += '[';
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i > 0) json += ',';
-    observe::append_json_string(json, lines[i]);
+    base::append_json_string(json, lines[i]);
   }
   json += ']';
 }
@@ -51,7 +51,7 @@ int import(const Options& options, const Terminal& terminal) {
     json += ",\"notes\":";
     append_lines(json, read.value().notes);
     json += ",\"yaml\":";
-    observe::append_json_string(json, text);
+    base::append_json_string(json, text);
     terminal.out << json << "}\n";
     return kExitAllowed;
   }

@@ -3,9 +3,9 @@
 #include <ostream>
 #include <sstream>
 
+#include "base/json_text.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
-#include "observe/json_text.h"
 #include "rules/compile/rule_set.h"
 #include "rules/compile/rule_warnings.h"
 #include "rules/compile/slot_notes.h"
@@ -34,7 +34,7 @@ void append_list(std::string& json, const std::vector<std::string>& texts) {
   json += '[';
   for (std::size_t i = 0; i < texts.size(); ++i) {
     if (i > 0) json += ',';
-    observe::append_json_string(json, texts[i]);
+    base::append_json_string(json, texts[i]);
   }
   json += ']';
 }

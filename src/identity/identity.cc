@@ -1,12 +1,11 @@
 #include "identity/identity.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <array>
 #include <iterator>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 #include "identity/credentials.h"
 #include "identity/option_check.h"
 #include "identity/route_path.h"
@@ -310,7 +309,7 @@ std::optional<Refusal> Identity::add_source(const Seen& seen, const Source& sour
     std::optional<std::string> decoded = decode_query_text(value);
     if (!decoded) return malformed("the query parameter that identifies the caller is badly escaped", "query");
     value = spelled = std::move(*decoded);
-    if (has_control(value) || !simdjson::validate_utf8(spelled)) return malformed_field();
+    if (has_control(value) || !base::is_utf8(spelled)) return malformed_field();
   } else if (source.field.kind == Kind::cookie) {
     // As many frameworks do. Where one does not, two spellings of a cookie only count as one.
     value = spelled = undo_escapes(value);

@@ -1,8 +1,7 @@
 #include "identity/route_path.h"
 
-#include <simdjson.h>
-
 #include "base/ascii.h"
+#include "base/utf8.h"
 
 namespace weir::identity {
 namespace {
@@ -46,7 +45,7 @@ std::optional<std::string> decoded(std::string_view raw, EncodedSlash encoded_sl
   for (std::size_t at = path.find('%'); at != std::string::npos; at = path.find('%', at + 1)) {
     if (escaped_byte(path, at) >= 0) return std::nullopt;
   }
-  if (!simdjson::validate_utf8(path)) return std::nullopt;
+  if (!base::is_utf8(path)) return std::nullopt;
   return path;
 }
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "observe/json_text.h"
+#include "base/json_text.h"
 
 namespace weir::observe {
 namespace {
@@ -32,10 +32,10 @@ std::size_t room_left(const std::string& line) {
 
 void append_json_field(std::string& line, const Field& field) {
   line += ',';
-  append_json_string(line, field.name, kMaxName);
+  base::append_json_string(line, field.name, kMaxName);
   line += ':';
   if (const auto* text = std::get_if<std::string_view>(&field.value)) {
-    append_json_string(line, *text, room_left(line));
+    base::append_json_string(line, *text, room_left(line));
   } else if (const auto* number = std::get_if<std::int64_t>(&field.value)) {
     line += std::to_string(*number);
   } else {
@@ -51,13 +51,13 @@ bool is_word(std::string_view text) {
 
 void append_text_field(std::string& line, const Field& field) {
   line += ' ';
-  append_plain_line(line, field.name, kMaxName);
+  base::append_plain_line(line, field.name, kMaxName);
   line += '=';
   if (const auto* text = std::get_if<std::string_view>(&field.value)) {
     if (is_word(*text)) {
-      append_plain_line(line, *text, room_left(line));
+      base::append_plain_line(line, *text, room_left(line));
     } else {
-      append_json_string(line, *text, room_left(line));
+      base::append_json_string(line, *text, room_left(line));
     }
   } else if (const auto* number = std::get_if<std::int64_t>(&field.value)) {
     line += std::to_string(*number);
@@ -132,9 +132,9 @@ void Log::write(Level level, std::string_view event, std::string_view message, s
   line.reserve(256);
   if (json) {
     line += "{\"ts\":\"" + rfc3339(now) + "\",\"level\":\"" + std::string(level_name(level)) + "\",\"event\":";
-    append_json_string(line, event, kMaxName);
+    base::append_json_string(line, event, kMaxName);
     line += ",\"msg\":";
-    append_json_string(line, message, kMaxMessage);
+    base::append_json_string(line, message, kMaxMessage);
   } else {
     const std::size_t i = static_cast<std::size_t>(level);
     line += rfc3339(now) + ' ';
@@ -142,7 +142,7 @@ void Log::write(Level level, std::string_view event, std::string_view message, s
     line += kNames[i];
     if (options_.colour) line += kPlain;
     line.append(6 - kNames[i].size(), ' ');
-    append_plain_line(line, message, kMaxMessage);
+    base::append_plain_line(line, message, kMaxMessage);
   }
   for (const Field& field : fields) {
     if (room_left(line) < kLeastFieldBytes) break;

@@ -5,17 +5,10 @@
 #include <thread>
 #include <vector>
 
-#include "observe/json_text.h"
 #include "tests/support/log_sink.h"
 
 namespace weir::observe {
 namespace {
-
-std::string json(std::string_view text, std::size_t budget = kNoBudget) {
-  std::string out;
-  append_json_string(out, text, budget);
-  return out;
-}
 
 class LogTest : public testing::Test {
  protected:
@@ -26,36 +19,6 @@ class LogTest : public testing::Test {
   Sink sink_;
   ManualClock clock_{from_micros(1'782'907'200'123'456)};
 };
-
-TEST(JsonString, EscapesQuotesBackslashesAndControls) {
-  EXPECT_EQ(json("a\"b\\c\n\r\t\x01\x7f"), R"("a\"b\\c\n\r\t\u0001\u007f")");
-  EXPECT_EQ(json(std::string_view("\0", 1)), R"("\u0000")");
-}
-
-TEST(JsonString, ReplacesWhatIsNotUtf8) {
-  EXPECT_EQ(json("\xff"), "\"\xEF\xBF\xBD\"");
-  EXPECT_EQ(json("\xC0\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\"") << "overlong NUL";
-  EXPECT_EQ(json("\xE0\x80\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"") << "overlong";
-  EXPECT_EQ(json("\xED\xA0\x80"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"") << "surrogate";
-  EXPECT_EQ(json("\xF4\x90\x80\x80").size(), 2 + 4 * 3u) << "above U+10FFFF";
-  EXPECT_EQ(json("\xE2\x82"), "\"\xEF\xBF\xBD\xEF\xBF\xBD\"") << "cut short";
-  EXPECT_EQ(json("é€😀"), "\"é€😀\"");
-}
-
-TEST(JsonString, EscapesBreaksThatAreNotAscii) {
-  EXPECT_EQ(json("\xE2\x80\xA8\xE2\x80\xA9"), R"("\u2028\u2029")");
-  EXPECT_EQ(json("\xC2\x9B"), R"("\u009b")") << "the one-byte CSI of terminals";
-}
-
-TEST(JsonString, StaysInItsBudgetWhateverTheText) {
-  for (std::size_t budget = 9; budget < 60; ++budget) {
-    for (const std::string& text : {std::string(100, 'x'), std::string(100, '\x01'), std::string(100, '\xff')}) {
-      const std::string out = json(text, budget);
-      EXPECT_LE(out.size(), budget + 2);
-      EXPECT_TRUE(out.ends_with("…\"")) << out;
-    }
-  }
-}
 
 TEST_F(LogTest, LinesBearTheWallClocksTimeAlsoAfterItWasSetBack) {
   clock_.set_ahead(std::chrono::hours(2));

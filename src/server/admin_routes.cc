@@ -1,21 +1,12 @@
 #include "server/admin_routes.h"
 
-#include <cstdint>
 #include <optional>
 #include <utility>
 
-#include "frontends/render/json_text.h"
+#include "base/secret_compare.h"
 
 namespace weir::server {
 namespace {
-
-// Takes the same time wherever the difference is.
-bool same_secret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  std::uint8_t difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference |= static_cast<std::uint8_t>(a[i] ^ b[i]);
-  return difference == 0;
-}
 
 constexpr std::string_view kListener = "admin";
 constexpr std::string_view kChallenge = "WWW-Authenticate: Bearer realm=\"weir\"\r\n";
@@ -72,7 +63,7 @@ class TokenGate {
 
   bool is_right(std::string_view given) const {
     bool right = false;
-    for (const std::string& token : tokens_) right |= same_secret(given, token);
+    for (const std::string& token : tokens_) right |= base::same_secret(given, token);
     return right;
   }
   static void send_in(Duration wait, http::ResponseWriter& writer, const http::Response& response) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "observe/json_text.h"
+#include "base/json_text.h"
 #include "server/listener_settings.h"
 #include "server/version.h"
 
@@ -29,7 +29,7 @@ void HealthDetails::add_section(std::string_view name, std::string_view members)
 
 std::string error_member(std::string_view error) {
   std::string out = ",\"error\":";
-  observe::append_json_string(out, error, kShownError);
+  base::append_json_string(out, error, kShownError);
   return out;
 }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "frontends/render/json_text.h"
+#include "base/utf8.h"
 #include "weir/allowance.h"
 
 namespace weir::http {
@@ -36,8 +36,7 @@ struct CheckBody::Json {
   // the first of them, and that member be named.
   simdjson::padded_string_view mend(std::size_t size) {
     for (std::size_t at = 0; at < size;) {
-      const bool ascii = static_cast<unsigned char>(text[at]) < 0x80;
-      const std::size_t length = ascii ? 1 : utf8_sequence({text.get() + at, size - at});
+      const std::size_t length = base::utf8_sequence({text.get() + at, size - at});
       if (length == 0) {
         if (broken == nullptr) broken = text.get() + at;
         text[at] = '?';

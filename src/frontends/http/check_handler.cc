@@ -6,7 +6,6 @@
 #include "frontends/render/decision_headers.h"
 #include "frontends/render/decision_json.h"
 #include "frontends/render/deny_status.h"
-#include "frontends/render/json_text.h"
 
 namespace weir::http {
 // A batch whose decisions arrive one by one. Decisions are written on the loop only.

@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "base/ascii.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/render/decision_json.h"
 #include "frontends/render/deny_status.h"
-#include "frontends/render/json_text.h"
 
 namespace weir::http {
 namespace {
@@ -15,7 +15,7 @@ constexpr int kUnauthorized = 401;
 // A gateway that understands only one status for "no" learns here which it would have been.
 void append_weir_status(std::string& fields, int status) {
   fields += "Weir-Status: ";
-  append_number(fields, status);
+  base::append_number(fields, status);
   fields += "\r\n";
 }
 

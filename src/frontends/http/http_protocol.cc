@@ -3,8 +3,6 @@
 #include <cassert>
 #include <utility>
 
-#include "frontends/render/json_text.h"
-
 namespace weir::http {
 namespace {
 

@@ -1,6 +1,7 @@
 #include "frontends/http/response.h"
 
-#include "frontends/render/json_text.h"
+#include "base/ascii.h"
+#include "base/json_text.h"
 
 namespace weir::http {
 
@@ -53,7 +54,7 @@ std::string_view status_phrase(int status) {
 
 void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date) {
   out += "HTTP/1.1 ";
-  append_number(out, response.status);
+  base::append_number(out, response.status);
   out += ' ';
   out += status_phrase(response.status);
   if (!response.content_type.empty()) {
@@ -61,7 +62,7 @@ void append_response(std::string& out, const Response& response, const ResponseF
     out += response.content_type;
   }
   out += "\r\nContent-Length: ";
-  append_number(out, static_cast<std::int64_t>(response.body.size()));
+  base::append_number(out, static_cast<std::int64_t>(response.body.size()));
   out += "\r\nCache-Control: no-store\r\n";
   out += date;
   out += response.fields;
@@ -76,11 +77,11 @@ void append_response(std::string& out, const Response& response, const ResponseF
 
 void append_problem(std::string& out, int status, std::string_view detail) {
   out += R"({"type":"about:blank","title":)";
-  append_json_string(out, status_phrase(status));
+  base::append_json_string(out, status_phrase(status));
   out += R"(,"status":)";
-  append_number(out, status);
+  base::append_number(out, status);
   out += R"(,"detail":)";
-  append_json_string(out, detail);
+  base::append_json_string(out, detail);
   out += '}';
 }
 

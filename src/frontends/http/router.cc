@@ -3,7 +3,6 @@
 #include <cassert>
 
 #include "frontends/http/http_protocol.h"
-#include "frontends/render/json_text.h"
 
 namespace weir::http {
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "frontends/render/json_text.h"
+#include "base/ascii.h"
+#include "base/json_text.h"
 #include "frontends/render/quota_time.h"
 #include "weir/time.h"
 
@@ -15,7 +16,7 @@ bool told(const RuleOutcome& rule) { return rule.mode == Mode::enforce && !rule.
 // A String of RFC 9651: printable ASCII, with quote and backslash escaped.
 void append_sf_string(std::string& out, std::string_view text) {
   out += '"';
-  const std::size_t plain = plain_prefix(text);
+  const std::size_t plain = base::plain_prefix(text);
   out.append(text.data(), plain);
   for (const char c : text.substr(plain)) {
     if (c == '"' || c == '\\') out += '\\';
@@ -55,10 +56,10 @@ void append_rate_limit_policy(std::string& out, const Decision& decision) {
     first = false;
     append_sf_string(out, rule.rule);
     out += ";q=";
-    append_number(out, std::max<std::int64_t>(rule.limit, 0));
+    base::append_number(out, std::max<std::int64_t>(rule.limit, 0));
     if (rule.window.count() > 0) {
       out += ";w=";
-      append_number(out, ceil_seconds(rule.window));
+      base::append_number(out, ceil_seconds(rule.window));
     }
   }
 }
@@ -71,10 +72,10 @@ void append_rate_limit(std::string& out, const Decision& decision) {
     first = false;
     append_sf_string(out, rule.rule);
     out += ";r=";
-    append_number(out, std::max<std::int64_t>(rule.remaining, 0));
+    base::append_number(out, std::max<std::int64_t>(rule.remaining, 0));
     if (const std::int64_t seconds = seconds_to_more(rule); seconds > 0) {
       out += ";t=";
-      append_number(out, seconds);
+      base::append_number(out, seconds);
     }
   }
 }
@@ -99,18 +100,18 @@ void append_decision_fields(std::string& out, const Decision& decision, bool leg
   append_line(out, "RateLimit: ", [&] { append_rate_limit(out, decision); });
   if (const std::int64_t seconds = retry_after_seconds(decision); seconds > 0) {
     out += "Retry-After: ";
-    append_number(out, seconds);
+    base::append_number(out, seconds);
     out += "\r\n";
   }
   if (!legacy) return;
   const std::optional<LegacyFields> fields = legacy_fields(decision);
   if (!fields) return;
   out += "X-RateLimit-Limit: ";
-  append_number(out, fields->limit);
+  base::append_number(out, fields->limit);
   out += "\r\nX-RateLimit-Remaining: ";
-  append_number(out, fields->remaining);
+  base::append_number(out, fields->remaining);
   out += "\r\nX-RateLimit-Reset: ";
-  append_number(out, fields->reset_seconds);
+  base::append_number(out, fields->reset_seconds);
   out += "\r\n";
 }
 

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "base/ascii.h"
+#include "base/json_text.h"
 #include "frontends/render/json_text.h"
 #include "weir/time.h"
 
@@ -147,7 +149,7 @@ void write_members(RoomWriter& out, const Decision& decision) {
 
 void append_duration(std::string& out, Duration duration) {
   const bool whole_seconds = duration.count() % 1'000'000 == 0;
-  append_number(out, whole_seconds ? ceil_seconds(duration) : ceil_ms(duration));
+  base::append_number(out, whole_seconds ? ceil_seconds(duration) : ceil_ms(duration));
   out += whole_seconds ? " s" : " ms";
 }
 
@@ -176,7 +178,7 @@ std::string denial_sentence(const Decision& decision) {
     text += ": rule ";
     text += rule->rule;
     text += " allows ";
-    append_number(text, rule->limit);
+    base::append_number(text, rule->limit);
     if (rule->window.count() > 0) {
       text += " per ";
       append_duration(text, rule->window);
@@ -184,7 +186,7 @@ std::string denial_sentence(const Decision& decision) {
   }
   if (decision.reason == Reason::cost_too_large) {
     text += "; a cost of ";
-    append_number(text, rule != nullptr ? rule->cost : decision.cost);
+    base::append_number(text, rule != nullptr ? rule->cost : decision.cost);
     text += " can never fit.";
   } else if (decision.retry_after.count() > 0) {
     text += "; try again in ";
@@ -213,9 +215,9 @@ void append_denial(std::string& out, const Decision& decision, int status) {
   out += R"(","title":")";
   out += type.title;
   out += R"(","status":)";
-  append_number(out, status);
+  base::append_number(out, status);
   out += R"(,"detail":)";
-  append_json_string(out, denial_sentence(decision));
+  base::append_json_string(out, denial_sentence(decision));
   out += R"(,"code":")";
   out += reason_name(decision.reason);
   out += R"(","violated-policies":)";

@@ -7,7 +7,6 @@
 
 #include "frontends/render/decision_headers.h"
 #include "frontends/render/decision_json.h"
-#include "frontends/render/json_text.h"
 #include "tests/support/toy_limiter.h"
 
 namespace weir::render {
@@ -33,8 +32,8 @@ std::string fields(const Decision& decision, bool legacy = false) {
   return out;
 }
 
-Decision allowed() { return ToyLimiter::allowed(Request{}); }
-Decision denied() { return ToyLimiter::denied(Request{}); }
+Decision allowed() { return http::ToyLimiter::allowed(Request{}); }
+Decision denied() { return http::ToyLimiter::denied(Request{}); }
 
 // Reads RFC 9651's grammar from the front of `rest`: String, then parameters whose values are Integers.
 bool take_item(std::string_view& rest) {
@@ -144,9 +143,12 @@ TEST(DecisionJson, ACostThatCanNeverFitSaysSo) {
 }
 
 TEST(DecisionJson, EscapesWhateverARuleIsCalled) {
+  Decision decision = allowed();
+  decision.rules[0].rule = std::string("a\"\\\n\x01\x1f\0\xc3\xa4\xff\xed\xa0\x80", 13);
   std::string out;
-  append_json_string(out, std::string("a\"\\\n\x01\x1f\0\xc3\xa4\xff\xed\xa0\x80", 13));
-  EXPECT_EQ(out, "\"a\\\"\\\\\\n\\u0001\\u001f\\u0000\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+  append_decision(out, decision);
+  EXPECT_THAT(
+      out, HasSubstr("\"a\\\"\\\\\\n\\u0001\\u001f\\u0000\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""));
 }
 
 TEST(DecisionHeaders, TellPolicyAndState) {

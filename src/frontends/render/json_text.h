@@ -1,4 +1,4 @@
-// Appending JSON and numbers to a string, without streams and without temporaries.
+// Writing JSON at the end of a string, into room made beforehand.
 #pragma once
 
 #include <cassert>
@@ -9,13 +9,6 @@
 #include <string_view>
 
 namespace weir::render {
-
-// The length of the run at the start of `text` that needs no escape in JSON nor in a structured field: printable ASCII
-// but for quote and backslash.
-std::size_t plain_prefix(std::string_view text);
-
-// The length of the well-formed UTF-8 sequence of several bytes at the start of `text`, 0 if there is none.
-std::size_t utf8_sequence(std::string_view text);
 
 // Writes at the end of a string, into room that was made beforehand: no check and no call for each piece. `room` must
 // be enough for all that is written; finish() gives the rest back and must be called.
@@ -47,7 +40,7 @@ class RoomWriter {
       at_ = std::to_chars(at_, at_ + kNumber, value).ptr;
     }
   }
-  // With quotes, as append_json_string().
+  // With quotes, as base::append_json_string().
   void json_string(std::string_view text);
 
   void finish() {
@@ -60,14 +53,5 @@ class RoomWriter {
   std::string& out_;
   char* at_;
 };
-
-inline void append_number(std::string& out, std::int64_t value) {
-  char digits[RoomWriter::kNumber];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-  out.append(digits, static_cast<std::size_t>(end - digits));
-}
-
-// With quotes. `text` is UTF-8; what it is not is replaced by U+FFFD, so that the answer always is JSON.
-void append_json_string(std::string& out, std::string_view text);
 
 }  // namespace weir::render

@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/secret_compare.h"
 #include "frontends/resp/command_docs.h"
 
 namespace weir::resp {
 namespace {
-
-// Takes the same time wherever the first difference is; only the length of `given` shows.
-bool same_secret(std::string_view given, std::string_view secret) {
-  unsigned difference = given.size() == secret.size() ? 0U : 1U;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const char expected = secret.empty() ? '\0' : secret[i % secret.size()];
-    difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(expected);
-  }
-  return difference == 0;
-}
 
 bool printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
@@ -153,8 +144,8 @@ void Session::auth(Words words, ReplyWriter& reply) {
 // On failure the answer is written.
 bool Session::log_in(std::string_view user, std::string_view password, ReplyWriter& reply) {
   // With no password configured the user is let in with any, as Redis does: clients with a URL always send one.
-  const bool known = same_secret(user, options_.user);
-  const bool right = options_.password.empty() || same_secret(password, options_.password);
+  const bool known = base::same_secret(user, options_.user);
+  const bool right = options_.password.empty() || base::same_secret(password, options_.password);
   if (known && right) {
     admitted_ = true;
     if (options_.logins != nullptr) options_.logins->succeeded(transport::LoginKind::password, address_);

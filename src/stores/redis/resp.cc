@@ -3,14 +3,10 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/ascii.h"
+
 namespace weir::redis {
 namespace {
-
-void append_number(std::string& out, std::int64_t value) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  out.append(digits, static_cast<std::size_t>(end - digits));
-}
 
 bool parse_integer(std::string_view text, std::int64_t& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -21,13 +17,13 @@ bool parse_integer(std::string_view text, std::int64_t& value) {
 
 CommandWriter::CommandWriter(std::string& out, std::size_t words) : out_(out) {
   out_ += '*';
-  append_number(out_, static_cast<std::int64_t>(words));
+  base::append_number(out_, static_cast<std::int64_t>(words));
   out_ += "\r\n";
 }
 
 CommandWriter& CommandWriter::word(std::string_view text) {
   out_ += '$';
-  append_number(out_, static_cast<std::int64_t>(text.size()));
+  base::append_number(out_, static_cast<std::int64_t>(text.size()));
   out_ += "\r\n";
   out_ += text;
   out_ += "\r\n";
