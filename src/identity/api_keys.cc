@@ -57,11 +57,10 @@ std::optional<BucketKey> ApiKeys::previous_hash(std::string_view key) const {
 }
 
 std::string ApiKeys::text(const BucketKey& hash) {
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string text(kMark);
-  for (const std::uint64_t half : {hash.high, hash.low}) {
-    for (int shift = 60; shift >= 0; shift -= 4) text += kHex[half >> shift & 0xf];
-  }
+  std::string text(kMark.size() + 32, '0');
+  kMark.copy(text.data(), kMark.size());
+  base::write_hex(text.data() + kMark.size(), hash.high);
+  base::write_hex(text.data() + kMark.size() + 16, hash.low);
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/secret_compare.h"
 
 namespace weir::server {
@@ -16,7 +17,7 @@ std::optional<std::string_view> shown_token(const http::HttpRequest& request) {
   constexpr std::string_view kScheme = "bearer ";
   const http::HttpField* field = request.find("authorization");
   if (field == nullptr || field->value.size() < kScheme.size()) return std::nullopt;
-  if (!http::equal_ignoring_case(field->value.substr(0, kScheme.size()), kScheme)) return std::nullopt;
+  if (!base::same_ignoring_case(field->value.substr(0, kScheme.size()), kScheme)) return std::nullopt;
   return field->value.substr(kScheme.size());
 }
 

@@ -1,7 +1,7 @@
 // The table of every setting. Flags, variables, weir.yaml, its reference text and `weir serve --help` are made from it.
 #include <algorithm>
-#include <cctype>
 
+#include "base/ascii.h"
 #include "server/config.h"
 
 namespace weir::server {
@@ -215,7 +215,7 @@ std::string flag_of(const ConfigField& field) {
 
 std::string variable_of(const ConfigField& field) {
   std::string variable = "WEIR_" + short_name(field);
-  for (char& c : variable) c = c == '.' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (char& c : variable) c = c == '.' ? '_' : base::upper(c);
   return variable;
 }
 

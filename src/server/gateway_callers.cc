@@ -1,5 +1,6 @@
 #include "server/gateway_callers.h"
 
+#include "base/ascii.h"
 #include "frontends/http/ingress_field.h"
 
 namespace weir::server {
@@ -82,7 +83,7 @@ void GatewayCallers::note(const MessageFault& fault) {
 }
 
 bool GatewayCallers::is_time(const identity::HeaderField& field) const {
-  return times_ != nullptr && http::equal_ignoring_case(field.name, times_->field_name());
+  return times_ != nullptr && base::same_ignoring_case(field.name, times_->field_name());
 }
 
 // HAProxy's own argument: like all that it says itself, believed.

@@ -1,7 +1,8 @@
 #include "server/gateway_time.h"
 
-#include <cctype>
 #include <charconv>
+
+#include "base/ascii.h"
 
 namespace weir::server {
 namespace {
@@ -63,9 +64,7 @@ bool GatewayTimeCounts::may_log(Result result, TimePoint now) {
 }
 
 GatewayTimeOptions gateway_time_options(const Config& config) {
-  GatewayTimeOptions options{.field = config.redis_time_header, .bound = config.redis_time_bound};
-  for (char& c : options.field) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return options;
+  return {.field = base::lowered(config.redis_time_header), .bound = config.redis_time_bound};
 }
 
 std::vector<observe::GatewayTimeCount> gateway_time_facts(bool enabled, const GatewayTimeCounts& counts) {

@@ -8,6 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/ascii.h"
+#include "base/json_text.h"
+
 namespace weir::envoy {
 namespace {
 
@@ -65,7 +68,7 @@ bool same_member(std::string_view a, std::string_view b) {
   const auto spell = [](std::string_view name) {
     std::string plain;
     for (const char c : name) {
-      if (c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      if (c != '_') plain += base::lower(c);
     }
     return plain;
   };
@@ -164,24 +167,6 @@ Status read_descriptor(const element& value, RlsRequest& request) {
   return status;
 }
 
-void append_json_text(std::string& out, std::string_view text) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += "\\u00";
-      out += kDigits[static_cast<unsigned char>(c) >> 4];
-      out += kDigits[static_cast<unsigned char>(c) & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
 std::string_view code_text(bool over_limit) { return over_limit ? "\"OVER_LIMIT\"" : "\"OK\""; }
 
 void append_status(std::string& out, const RlsStatus& status) {
@@ -193,7 +178,7 @@ void append_status(std::string& out, const RlsStatus& status) {
     out += ",\"unit\":\"";
     out += unit_name(status.unit);
     out += "\",\"name\":";
-    append_json_text(out, status.name);
+    base::append_json_string(out, status.name);
     out += '}';
   }
   if (status.remaining != 0) {
@@ -213,9 +198,9 @@ void append_header(std::string& out, std::string_view name, std::string_view val
   out += first ? ",\"responseHeadersToAdd\":[" : ",";
   first = false;
   out += "{\"key\":";
-  append_json_text(out, name);
+  base::append_json_string(out, name);
   out += ",\"value\":";
-  append_json_text(out, value);
+  base::append_json_string(out, value);
   out += '}';
 }
 

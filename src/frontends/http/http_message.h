@@ -44,7 +44,4 @@ struct HttpRequest {
   const HttpField* find(std::string_view name) const;
 };
 
-// ASCII only, as HTTP's names are.
-bool equal_ignoring_case(std::string_view a, std::string_view b);
-
 }  // namespace weir::http

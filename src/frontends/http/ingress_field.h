@@ -1,6 +1,7 @@
 // ingress_of(): when a gateway received a request, if its header fields say so and are believed (ingress_time.h).
 #pragma once
 
+#include "base/ascii.h"
 #include "frontends/http/http_message.h"
 #include "frontends/transport/ingress_time.h"
 
@@ -12,7 +13,7 @@ inline TimePoint ingress_of(const HttpRequest& request, const transport::Peer& p
   std::size_t count = 0;
   std::string_view first;
   for (const HttpField& field : request.fields) {
-    if (!equal_ignoring_case(field.name, times->field_name())) continue;
+    if (!base::same_ignoring_case(field.name, times->field_name())) continue;
     if (count++ == 0) first = field.value;
   }
   return times->read(count, first, peer);

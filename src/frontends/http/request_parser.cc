@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "base/ascii.h"
+
 namespace weir::http {
 namespace {
 
@@ -66,33 +68,11 @@ bool is_target_text(std::string_view text) {
   return true;
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char l = lower(c);
-  return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-}
-
 }  // namespace
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
-  }
-  return true;
-}
 
 const HttpField* HttpRequest::find(std::string_view name) const {
   for (const HttpField& field : fields) {
-    if (equal_ignoring_case(field.name, name)) return &field;
+    if (base::same_ignoring_case(field.name, name)) return &field;
   }
   return nullptr;
 }
@@ -212,7 +192,7 @@ bool RequestParser::parse_target(std::string_view bytes, std::string_view target
     const std::size_t scheme_end = target.find("://");
     if (scheme_end == std::string_view::npos) return false;
     const std::string_view scheme = target.substr(0, scheme_end);
-    if (!equal_ignoring_case(scheme, "http") && !equal_ignoring_case(scheme, "https")) return false;
+    if (!base::same_ignoring_case(scheme, "http") && !base::same_ignoring_case(scheme, "https")) return false;
     const std::size_t authority = scheme_end + 3;
     const std::size_t slash = target.find_first_of("/?", authority);
     const std::size_t authority_end = slash == std::string_view::npos ? target.size() : slash;
@@ -236,7 +216,7 @@ bool RequestParser::parse_field(std::string_view bytes, std::string_view line) {
   if (colon == std::string_view::npos) return refuse(400, "a header field has no colon");
   const std::string_view name = line.substr(0, colon);
   if (!is_token(name)) return refuse(400, "a header field's name is not a token");
-  const std::string_view value = trim(line.substr(colon + 1));
+  const std::string_view value = base::trimmed(line.substr(colon + 1));
   if (!is_field_text(value)) return refuse(400, "a header field's value has a control character");
   if (phase_ == Phase::trailers) return true;
   if (field_ranges_.size() >= limits_.header_count) return refuse(431, "there are too many header fields");
@@ -248,7 +228,7 @@ bool RequestParser::parse_field(std::string_view bytes, std::string_view line) {
 bool RequestParser::note_field(std::string_view name, std::string_view value) {
   switch (name.size()) {
     case 4:
-      if (!equal_ignoring_case(name, "host")) break;
+      if (!base::same_ignoring_case(name, "host")) break;
       if (has_host_ || !all_in(kHost, value)) {
         error_ = {400, has_host_ ? "there are two Host fields" : "the Host field is not a host"};
         return false;
@@ -256,22 +236,22 @@ bool RequestParser::note_field(std::string_view name, std::string_view value) {
       has_host_ = true;
       break;
     case 6:
-      if (!equal_ignoring_case(name, "expect")) break;
-      if (!equal_ignoring_case(value, "100-continue")) {
+      if (!base::same_ignoring_case(name, "expect")) break;
+      if (!base::same_ignoring_case(value, "100-continue")) {
         error_ = {417, "the only known expectation is 100-continue"};
         return false;
       }
       expects_continue_ = true;
       break;
     case 10:
-      if (equal_ignoring_case(name, "connection")) return note_connection(value);
+      if (base::same_ignoring_case(name, "connection")) return note_connection(value);
       break;
     case 14:
-      if (equal_ignoring_case(name, "content-length")) return note_content_length(value);
+      if (base::same_ignoring_case(name, "content-length")) return note_content_length(value);
       break;
     case 17:
-      if (!equal_ignoring_case(name, "transfer-encoding")) break;
-      if (chunked_ || !equal_ignoring_case(value, "chunked")) {
+      if (!base::same_ignoring_case(name, "transfer-encoding")) break;
+      if (chunked_ || !base::same_ignoring_case(value, "chunked")) {
         error_ = {400, "the only known transfer coding is chunked, once"};
         return false;
       }
@@ -305,9 +285,9 @@ bool RequestParser::note_content_length(std::string_view value) {
 bool RequestParser::note_connection(std::string_view value) {
   while (!value.empty()) {
     const std::size_t comma = value.find(',');
-    const std::string_view option = trim(value.substr(0, comma));
-    if (equal_ignoring_case(option, "close")) asks_close_ = true;
-    if (equal_ignoring_case(option, "keep-alive")) asks_keep_alive_ = true;
+    const std::string_view option = base::trimmed(value.substr(0, comma));
+    if (base::same_ignoring_case(option, "close")) asks_close_ = true;
+    if (base::same_ignoring_case(option, "keep-alive")) asks_keep_alive_ = true;
     value = comma == std::string_view::npos ? std::string_view() : value.substr(comma + 1);
   }
   return true;
@@ -386,8 +366,8 @@ bool RequestParser::parse_chunk_size(std::string_view line) {
   constexpr std::size_t kMaxDigits = 15;
   std::size_t digits = 0;
   length_ = 0;
-  while (digits < line.size() && digits <= kMaxDigits && hex_digit(line[digits]) >= 0) {
-    length_ = length_ * 16 + static_cast<std::uint64_t>(hex_digit(line[digits]));
+  while (digits < line.size() && digits <= kMaxDigits && base::hex_digit(line[digits]) >= 0) {
+    length_ = length_ * 16 + static_cast<std::uint64_t>(base::hex_digit(line[digits]));
     ++digits;
   }
   const std::string_view rest = line.substr(digits);

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/ascii.h"
+
 namespace weir::resp {
 namespace {
 
@@ -33,13 +35,6 @@ Length read_length(std::string_view bytes, std::size_t& at, std::uint64_t& value
 }
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f' || c == '\0'; }
-
-int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 char escaped(char c) {
   switch (c) {
@@ -138,9 +133,9 @@ bool CommandReader::unquote(std::string_view line, std::size_t& at) {
     if (c == '\\' && quote == '\'' && left > 1 && line[at + 1] == '\'') {
       unescaped_ += '\'';
       at += 2;
-    } else if (c == '\\' && quote == '"' && left > 3 && line[at + 1] == 'x' && hex_value(line[at + 2]) >= 0 &&
-               hex_value(line[at + 3]) >= 0) {
-      unescaped_ += static_cast<char>(hex_value(line[at + 2]) * 16 + hex_value(line[at + 3]));
+    } else if (c == '\\' && quote == '"' && left > 3 && line[at + 1] == 'x' && base::hex_digit(line[at + 2]) >= 0 &&
+               base::hex_digit(line[at + 3]) >= 0) {
+      unescaped_ += static_cast<char>(base::hex_digit(line[at + 2]) * 16 + base::hex_digit(line[at + 3]));
       at += 4;
     } else if (c == '\\' && quote == '"' && left > 1) {
       unescaped_ += escaped(line[at + 1]);

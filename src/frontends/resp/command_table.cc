@@ -1,5 +1,7 @@
 #include "frontends/resp/command_table.h"
 
+#include "base/ascii.h"
+
 namespace weir::resp {
 namespace {
 
@@ -64,12 +66,7 @@ constexpr CommandSpec kCommands[] = {
 std::span<const CommandSpec> commands() { return kCommands; }
 
 bool is_word(std::string_view word, std::string_view lower) {
-  if (word.size() != lower.size()) return false;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    const char c = word[i] >= 'A' && word[i] <= 'Z' ? static_cast<char>(word[i] + ('a' - 'A')) : word[i];
-    if (c != lower[i]) return false;
-  }
-  return true;
+  return base::same_ignoring_case(word, lower);
 }
 
 const CommandSpec* find_command(std::string_view name) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "base/ascii.h"
 #include "rules/compile/descriptor_tree.h"
 #include "rules/compile/rule_check.h"
 #include "rules/read/known_fields.h"
@@ -40,16 +41,11 @@ constexpr Unit kUnits[] = {{"second", std::chrono::seconds(1)},
                            {"month", hours(24 * 30)},
                            {"year", hours(24 * 365)}};
 
-std::string lower_case(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
-
 // YAML 1.1 has more words for true and false than we want in files of our own, but the original's reader knows them.
 std::optional<bool> truth_of(const base::YamlNode& node) {
   if (node.kind() == base::YamlNode::Kind::null) return false;
   if (!node.is_scalar()) return std::nullopt;
-  const std::string word = lower_case(node.text());
+  const std::string word = base::lowered(node.text());
   if (word == "true" || word == "yes" || word == "on" || word == "y") return true;
   if (word == "false" || word == "no" || word == "off" || word == "n") return false;
   return std::nullopt;
@@ -175,7 +171,7 @@ class EnvoyFile {
     const base::YamlNode* unit = limit.find("unit");
     const base::YamlNode* requests = limit.find("requests_per_unit");
     if (unit != nullptr) {
-      const std::string name = lower_case(text(*unit, path + ".unit"));
+      const std::string name = base::lowered(text(*unit, path + ".unit"));
       const Unit* found =
           std::find_if(std::begin(kUnits), std::end(kUnits), [&](const Unit& each) { return each.name == name; });
       if (found == std::end(kUnits)) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "rules/compile/rule_check.h"
 
 namespace weir::rules {
@@ -17,8 +18,8 @@ constexpr std::size_t kHashDigits = 12;
 std::string hash_digits(std::string_view text, std::uint64_t seed) {
   std::uint64_t hash = 14'695'981'039'346'656'037U + seed;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1'099'511'628'211U;
-  std::string digits;
-  for (std::size_t i = 0; i < kHashDigits; ++i) digits += "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+  std::string digits(kHashDigits, '0');
+  base::write_hex(digits.data(), hash, kHashDigits);
   return digits;
 }
 

@@ -1,5 +1,6 @@
 #include "stores/redis/encoding.h"
 
+#include "base/ascii.h"
 #include "stores/redis/resp.h"
 #include "stores/redis/slot.h"
 
@@ -8,22 +9,17 @@ namespace {
 
 constexpr std::size_t kTagDigits = 16;
 
-void put_hex(char* out, std::uint64_t value) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (int i = 15; i >= 0; --i, value >>= 4U) out[i] = kDigits[value & 15U];
-}
-
 void put_bucket_name(std::string& out, const Charge& charge, std::string_view key_prefix) {
   char digits[2 * kTagDigits];
-  put_hex(digits, charge.tag.high);
+  base::write_hex(digits, charge.tag.high);
   out += key_prefix;
   out += '{';
   out.append(digits, kTagDigits);
   out += "}:";
   out += charge.rule;
   out += ':';
-  put_hex(digits, charge.key.high);
-  put_hex(digits + 16, charge.key.low);
+  base::write_hex(digits, charge.key.high);
+  base::write_hex(digits + 16, charge.key.low);
   out.append(digits, 32);
 }
 
@@ -59,7 +55,7 @@ std::string bucket_name(const Charge& charge, std::string_view key_prefix) {
 
 std::uint16_t slot_of(const Charge& charge) {
   char digits[kTagDigits];
-  put_hex(digits, charge.tag.high);
+  base::write_hex(digits, charge.tag.high);
   return slot_of_tag({digits, kTagDigits});
 }
 

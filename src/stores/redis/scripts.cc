@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "base/ascii.h"
+
 namespace weir::redis {
 namespace {
 
@@ -14,11 +16,9 @@ std::string sha1_hex(std::string_view text) {
   unsigned int size = 0;
   const int done = EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha1(), nullptr);
   assert(done == 1 && size == 20);
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string hex;
   for (unsigned int i = 0; i < size && done == 1; ++i) {
-    hex += kDigits[digest[i] >> 4U];
-    hex += kDigits[digest[i] & 15U];
+    base::append_hex(hex, digest[i]);
   }
   return hex;
 }
