@@ -4,11 +4,23 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 namespace weir::base {
 namespace {
 
 constexpr std::array<std::uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+constexpr int kMappedBits = 8 * kMapped.size();
+
+// The address with all but its first `bits` of the 128 cleared.
+IpAddress first_bits(const IpAddress& address, int bits) {
+  IpAddress network = address;
+  for (int i = 0; i < 16; ++i) {
+    const int in_byte = std::clamp(bits - 8 * i, 0, 8);
+    network.bytes[static_cast<std::size_t>(i)] &= static_cast<std::uint8_t>(0xff00 >> in_byte);
+  }
+  return network;
+}
 
 }  // namespace
 
@@ -51,13 +63,7 @@ std::string ip_text(const IpAddress& address) {
 }
 
 IpAddress network_of(const IpAddress& address, int bits) {
-  const int kept = std::clamp(bits, 0, address.width()) + (kIpv6Bits - address.width());
-  IpAddress network = address;
-  for (int i = 0; i < 16; ++i) {
-    const int in_byte = std::clamp(kept - 8 * i, 0, 8);
-    network.bytes[static_cast<std::size_t>(i)] &= static_cast<std::uint8_t>(0xff00 >> in_byte);
-  }
-  return network;
+  return first_bits(address, std::clamp(bits, 0, address.width()) + (kIpv6Bits - address.width()));
 }
 
 std::string prefix_text(const IpAddress& address, int bits) {
@@ -67,23 +73,34 @@ std::string prefix_text(const IpAddress& address, int bits) {
   return text;
 }
 
-std::optional<IpPrefix> IpPrefix::parse(std::string_view text) {
+IpPrefix::IpPrefix(const IpAddress& network, int bits)
+    : network_(network), bits_(bits), v4_(bits >= kMappedBits && network.is_v4()) {}
+
+std::optional<IpPrefix> IpPrefix::parse(std::string_view text, HostBits host_bits) {
   const std::size_t slash = text.find('/');
-  const std::optional<IpAddress> address = parse_ip(text.substr(0, slash));
+  const std::string_view written = text.substr(0, slash);
+  const std::optional<IpAddress> address = parse_ip(written);
   if (!address) return std::nullopt;
-  int bits = address->width();
+  int bits = kIpv6Bits;
   if (slash != std::string_view::npos) {
+    const int before = written.find(':') == std::string_view::npos ? kMappedBits : 0;
     const std::string_view digits = text.substr(slash + 1);
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
     if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-    if (bits < 0 || bits > address->width() || (digits.size() > 1 && digits[0] == '0')) return std::nullopt;
+    if (bits < 0 || bits > kIpv6Bits - before || (digits.size() > 1 && digits[0] == '0')) return std::nullopt;
+    bits += before;
   }
-  if (network_of(*address, bits) != *address) return std::nullopt;
-  return IpPrefix(*address, bits);
+  const IpAddress network = first_bits(*address, bits);
+  if (host_bits == HostBits::refused && network != *address) return std::nullopt;
+  return IpPrefix(network, bits);
 }
 
 bool IpPrefix::contains(const IpAddress& address) const {
-  return address.is_v4() == network_.is_v4() && network_of(address, bits_) == network_;
+  if (address.is_v4() != v4_) return false;
+  const auto whole = static_cast<std::size_t>(bits_ / 8);
+  if (std::memcmp(address.bytes.data(), network_.bytes.data(), whole) != 0) return false;
+  const int rest = bits_ % 8;
+  return rest == 0 || (address.bytes[whole] ^ network_.bytes[whole]) >> (8 - rest) == 0;
 }
 
 }  // namespace weir::base

@@ -1,5 +1,5 @@
 // IP addresses and prefixes as values. An IPv4 address is kept in its IPv6-mapped form, so that ::ffff:192.0.2.1 and
-// 192.0.2.1 are one address: nobody gets a second bucket by spelling an address differently.
+// 192.0.2.1 are one address: a client does not get a second bucket by spelling its address differently.
 //
 //   std::optional<IpAddress> client = parse_ip("2001:db8::7");
 //   prefix_text(*client, 64);  // "2001:db8::/64"
@@ -36,21 +36,27 @@ std::string ip_text(const IpAddress& address);
 
 // The address with all but its first `bits` cleared; `bits` counts within the address's own family and is cut to it.
 IpAddress network_of(const IpAddress& address, int bits);
-// "192.0.2.0/24"; a whole address stands without a slash.
+// "192.0.2.0/24"; a whole address is written without a slash.
 std::string prefix_text(const IpAddress& address, int bits);
 
+// What to do with bits beyond the length of a prefix, as in "10.0.0.1/8".
+enum class HostBits : bool { refused, ignored };
+
+// A CIDR block, of either IPv4 or IPv6: ::/0 contains no IPv4 address.
 class IpPrefix {
  public:
-  // "10.0.0.0/8", "2001:db8::/32" or one address. Bits beyond the length must be zero: "10.0.0.1/8" is a mistake.
-  static std::optional<IpPrefix> parse(std::string_view text);
+  // "10.0.0.0/8", "2001:db8::/32" or one address. The length counts the bits of the address as it is written:
+  // "::ffff:10.0.0.0/104" is 10.0.0.0/8.
+  static std::optional<IpPrefix> parse(std::string_view text, HostBits host_bits = HostBits::refused);
 
   bool contains(const IpAddress& address) const;
 
  private:
-  IpPrefix(const IpAddress& network, int bits) : network_(network), bits_(bits) {}
+  IpPrefix(const IpAddress& network, int bits);
 
   IpAddress network_;
-  int bits_;
+  int bits_;  // of the 128
+  bool v4_;
 };
 
 }  // namespace weir::base

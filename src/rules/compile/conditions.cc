@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "rules/compile/fault_list.h"
 
@@ -57,7 +58,7 @@ Status CompiledCondition::add(std::string_view attribute, const std::string& pat
       globs_.emplace_back(pattern);
       break;
     case PatternKind::block: {
-      const auto block = base::AddressBlock::parse(pattern);
+      const auto block = base::IpPrefix::parse(pattern, base::HostBits::ignored);
       if (!block) {
         return Failure{Code::invalid_argument,
                        "is " + in_quotes(pattern) + ", expected an address or a block such as 10.0.0.0/8"};
@@ -92,8 +93,10 @@ bool CompiledCondition::fits(std::string_view value) const {
   for (const Glob& glob : globs_) {
     if (glob.matches(value)) return true;
   }
-  for (const base::AddressBlock& block : blocks_) {
-    if (block.contains(value)) return true;
+  if (!blocks_.empty()) {
+    const std::optional<base::IpAddress> address = base::parse_ip(value);
+    const auto contains = [&](const base::IpPrefix& block) { return block.contains(*address); };
+    if (address && std::any_of(blocks_.begin(), blocks_.end(), contains)) return true;
   }
   for (const auto& expression : expressions_) {
     if (re2::RE2::FullMatch(re2::StringPiece(value.data(), value.size()), *expression)) return true;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/address_block.h"
+#include "base/ip_address.h"
 #include "rules/compile/glob.h"
 #include "rules/compile/name_table.h"
 #include "rules/compile/request_view.h"
@@ -65,7 +65,7 @@ class CompiledCondition {
   NameId name_ = kUnknownName;
   std::vector<std::string> exact_;  // sorted
   std::vector<Glob> globs_;
-  std::vector<base::AddressBlock> blocks_;
+  std::vector<base::IpPrefix> blocks_;
   std::vector<std::unique_ptr<re2::RE2>> expressions_;
 };
 
