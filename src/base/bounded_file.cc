@@ -37,7 +37,7 @@ Failure too_large(const std::filesystem::path& path, std::size_t max_bytes) {
 }  // namespace
 
 Result<std::string> read_bounded_file(const std::filesystem::path& path, std::size_t max_bytes) {
-  // O_NONBLOCK: opening a pipe that nobody writes to must not wait.
+  // O_NONBLOCK: opening a pipe that has no writer must not wait.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return system_failure(path, errno);
   struct stat status {};

@@ -3,7 +3,8 @@
 #include <optional>
 
 #include "base/ascii.h"
-#include "base/text_file.h"
+#include "base/bounded_file.h"
+#include "base/content_lines.h"
 #include "keys/siphash.h"
 
 namespace weir::identity {
@@ -30,7 +31,7 @@ std::optional<BucketKey> parse_hash(std::string_view text) {
 Result<ApiKeys> ApiKeys::load(const keys::KeyRing& ring, const std::filesystem::path& revoked_file) {
   ApiKeys keys(ring);
   if (revoked_file.empty()) return keys;
-  const Result<std::string> text = base::read_text_file(revoked_file, kMaxFileBytes);
+  const Result<std::string> text = base::read_bounded_file(revoked_file, kMaxFileBytes);
   if (!text.ok()) return text.failure();
   for (const std::string_view line : base::content_lines(text.value())) {
     if (line.size() > kMaxKeyBytes) {

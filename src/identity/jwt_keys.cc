@@ -15,7 +15,7 @@
 #include <array>
 
 #include "base/base64url.h"
-#include "base/text_file.h"
+#include "base/bounded_file.h"
 
 namespace weir::identity {
 namespace {
@@ -189,7 +189,7 @@ Status JwtKeys::add(JwtKey key, const std::string& name) {
 }
 
 Status JwtKeys::add_pem_file(const std::filesystem::path& file) {
-  const Result<std::string> text = base::read_text_file(file, kMaxFileBytes);
+  const Result<std::string> text = base::read_bounded_file(file, kMaxFileBytes);
   if (!text.ok()) return text.failure();
   const Bio bio(BIO_new_mem_buf(text.value().data(), static_cast<int>(text.value().size())));
   std::size_t count = 0;
@@ -208,7 +208,7 @@ Status JwtKeys::add_pem_file(const std::filesystem::path& file) {
 }
 
 Status JwtKeys::add_secret_file(const std::filesystem::path& file) {
-  Result<std::string> text = base::read_text_file(file, kMaxFileBytes);
+  Result<std::string> text = base::read_bounded_file(file, kMaxFileBytes);
   if (!text.ok()) return text.failure();
   JwtKey key;
   key.secret = std::move(text).value();
@@ -221,7 +221,7 @@ Status JwtKeys::add_secret_file(const std::filesystem::path& file) {
 }
 
 Status JwtKeys::add_jwks_file(const std::filesystem::path& file) {
-  const Result<std::string> text = base::read_text_file(file, kMaxFileBytes);
+  const Result<std::string> text = base::read_bounded_file(file, kMaxFileBytes);
   if (!text.ok()) return text.failure();
   return add_jwks(text.value(), file.string());
 }

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "base/ascii.h"
-#include "base/text_file.h"
+#include "base/bounded_file.h"
+#include "base/content_lines.h"
 
 namespace weir::keys {
 namespace {
@@ -26,7 +27,7 @@ std::optional<HashKey> parse_hash_key(std::string_view digits) {
 }  // namespace
 
 Result<KeyRing> load_key_ring(const std::filesystem::path& file) {
-  const Result<std::string> text = base::read_text_file(file, kMaxFileBytes);
+  const Result<std::string> text = base::read_bounded_file(file, kMaxFileBytes);
   if (!text.ok()) return text.failure();
   const std::vector<std::string_view> lines = base::content_lines(text.value());
   if (lines.empty() || lines.size() > 2) {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/text_file.h"
+#include "base/content_lines.h"
 #include "identity/api_keys.h"
 #include "keys/key_ring.h"
 #include "tests/fuzz/expect.h"
