@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/attributes.h"
 #include "base/json_text.h"
-
 
 namespace weir::cli {
 namespace {
@@ -33,11 +33,15 @@ Result<AttributeArgs> AttributeArgs::parse(const std::vector<std::string>& words
     }
     std::string name = word.substr(0, equals);
     std::string value = word.substr(equals + 1);
-    if (name.size() > kMaxAttributeName) return bad("'" + name.substr(0, 20) + "…': the name is over 128 bytes");
-    if (value.size() > kMaxAttributeValue) return bad("'" + name + "': the value is over 4096 bytes");
+    if (const std::string_view wrong = base::attribute_name_fault(name); !wrong.empty()) {
+      return bad("'" + name.substr(0, 20) + "…': the name " + std::string(wrong));
+    }
+    if (const std::string_view wrong = base::attribute_value_fault(value); !wrong.empty()) {
+      return bad("'" + name + "': the value " + std::string(wrong));
+    }
     args.pairs_.emplace_back(std::move(name), std::move(value));
   }
-  if (args.pairs_.size() > kMaxAttributes) return bad("there are more than 64 attributes");
+  if (args.pairs_.size() > kMaxAttributes) return bad(std::string(base::kTooManyAttributes));
   return args;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/attributes.h"
 #include "weir/allowance.h"
 
 namespace weir::envoy {
@@ -31,8 +32,11 @@ Failure invalid(std::string message) { return {Code::invalid_argument, std::move
 
 Status check_attributes(std::span<const Attribute> attributes) {
   for (const Attribute& attribute : attributes) {
-    if (attribute.name.size() > kMaxAttributeName) return invalid("a descriptor key is longer than 128 bytes");
-    if (attribute.value.size() > kMaxAttributeValue) return invalid("a descriptor value is longer than 4096 bytes");
+    // An empty key is allowed here.
+    const std::string_view key_fault = base::attribute_name_fault(attribute.name);
+    if (!key_fault.empty() && !attribute.name.empty()) return invalid("a descriptor key " + std::string(key_fault));
+    const std::string_view value_fault = base::attribute_value_fault(attribute.value);
+    if (!value_fault.empty()) return invalid("a descriptor value " + std::string(value_fault));
   }
   return success();
 }

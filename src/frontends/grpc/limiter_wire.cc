@@ -1,5 +1,6 @@
 #include "frontends/grpc/limiter_wire.h"
 
+#include "base/attributes.h"
 #include "base/protobuf_wire.h"
 #include "base/utf8.h"
 #include "weir/allowance.h"
@@ -19,9 +20,10 @@ Status read_attribute(std::string_view bytes, Attribute& attribute) {
     if (reader.tag() == base::bytes_field(2)) attribute.value = reader.bytes();
   }
   if (reader.failed() || !base::is_utf8(attribute.name) || !base::is_utf8(attribute.value)) return malformed();
-  if (attribute.name.empty()) return invalid("an attribute has no name");
-  if (attribute.name.size() > kMaxAttributeName) return invalid("an attribute's name is longer than 128 bytes");
-  if (attribute.value.size() > kMaxAttributeValue) return invalid("an attribute's value is longer than 4096 bytes");
+  const std::string_view name_fault = base::attribute_name_fault(attribute.name);
+  if (!name_fault.empty()) return invalid("an attribute's name " + std::string(name_fault));
+  const std::string_view value_fault = base::attribute_value_fault(attribute.value);
+  if (!value_fault.empty()) return invalid("an attribute's value " + std::string(value_fault));
   return success();
 }
 
@@ -74,7 +76,7 @@ Status CheckMessages::read(std::string_view message) {
   while (reader.next()) {
     switch (reader.tag()) {
       case base::bytes_field(1):
-        if (attributes.size() - firsts_.back() == kMaxAttributes) return invalid("more than 64 attributes");
+        if (attributes.size() - firsts_.back() == kMaxAttributes) return invalid(std::string(base::kTooManyAttributes));
         if (Status status = read_attribute(reader.bytes(), attributes.emplace_back()); !status.ok()) return status;
         break;
       case base::varint_field(2):

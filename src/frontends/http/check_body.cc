@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/attributes.h"
 #include "base/utf8.h"
 #include "weir/allowance.h"
 
@@ -243,8 +244,8 @@ class CheckBody::Reader {
 
   Status check_name(std::string_view name) const {
     if (name.empty()) return fault("attributes", "a name is empty");
-    if (name.size() > kMaxAttributeName) return attribute_fault(name, "the name is longer than 128 bytes");
-    static_assert(kMaxAttributeName == 128);
+    const std::string_view wrong = base::attribute_name_fault(name);
+    if (!wrong.empty()) return attribute_fault(name, "the name " + std::string(wrong));
     if (name.find('\0') != std::string_view::npos) return attribute_fault(name, "the name must not contain NUL");
     for (std::size_t i = first_; i < body_.attributes_.size(); ++i) {
       if (body_.attributes_[i].name == name)
@@ -278,15 +279,15 @@ class CheckBody::Reader {
       if (error == simdjson::INCORRECT_TYPE) return attribute_fault(name, "must be a string or an array of strings");
       return attribute_fault(name, "is not a valid JSON string");
     }
-    if (value.size() > kMaxAttributeValue) return attribute_fault(name, "the value is longer than 4096 bytes");
-    static_assert(kMaxAttributeValue == 4096);
+    const std::string_view wrong = base::attribute_value_fault(value);
+    if (!wrong.empty()) return attribute_fault(name, "the value " + std::string(wrong));
     if (value.find('\0') != std::string_view::npos) return attribute_fault(name, "the value must not contain NUL");
     return add(name, value);
   }
 
   Status add(std::string_view name, std::string_view value) {
-    if (body_.attributes_.size() - first_ >= kMaxAttributes) return fault("attributes", "has more than 64 values");
     static_assert(kMaxAttributes == 64);
+    if (body_.attributes_.size() - first_ >= kMaxAttributes) return fault("attributes", "has more than 64 values");
     body_.attributes_.push_back({name, value});
     return success();
   }

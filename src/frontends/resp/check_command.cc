@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/attributes.h"
 #include "frontends/resp/command_table.h"
 #include "frontends/resp/throttle.h"
 
@@ -44,17 +45,14 @@ Result<Request> CheckCommand::read(std::span<const std::string_view> words, bool
   if (pairs.empty()) return refuse("no attribute is given; expected attribute value …");
   if (pairs.size() % 2 != 0) return refuse("the last attribute has no value; expected attribute value …");
   const std::size_t count = pairs.size() / 2;
-  if (count > kMaxAttributes) return refuse("more than " + std::to_string(kMaxAttributes) + " attributes");
+  if (count > kMaxAttributes) return refuse(std::string(base::kTooManyAttributes));
   for (std::size_t i = 0; i < count; ++i) {
     const Attribute attribute{pairs[2 * i], pairs[2 * i + 1]};
-    if (attribute.name.empty()) return refuse("attribute " + std::to_string(i + 1) + " has an empty name");
-    if (attribute.name.size() > kMaxAttributeName) {
-      return refuse("the name of attribute " + std::to_string(i + 1) + " is longer than " +
-                    std::to_string(kMaxAttributeName) + " bytes");
+    if (const std::string_view wrong = base::attribute_name_fault(attribute.name); !wrong.empty()) {
+      return refuse("the name of attribute " + std::to_string(i + 1) + " " + std::string(wrong));
     }
-    if (attribute.value.size() > kMaxAttributeValue) {
-      return refuse("the value of '" + std::string(attribute.name) + "' is longer than " +
-                    std::to_string(kMaxAttributeValue) + " bytes");
+    if (const std::string_view wrong = base::attribute_value_fault(attribute.value); !wrong.empty()) {
+      return refuse("the value of '" + std::string(attribute.name) + "' " + std::string(wrong));
     }
     attributes_[i] = attribute;
   }

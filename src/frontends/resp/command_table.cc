@@ -65,9 +65,7 @@ constexpr CommandSpec kCommands[] = {
 
 std::span<const CommandSpec> commands() { return kCommands; }
 
-bool is_word(std::string_view word, std::string_view lower) {
-  return base::same_ignoring_case(word, lower);
-}
+bool is_word(std::string_view word, std::string_view lower) { return base::same_ignoring_case(word, lower); }
 
 const CommandSpec* find_command(std::string_view name) {
   for (const CommandSpec& command : kCommands) {

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/attributes.h"
+
 namespace weir::resp {
 namespace {
 
@@ -62,8 +64,8 @@ Result<std::int64_t> read_integer(std::string_view name, std::string_view text, 
 Result<AdHocCharge> Throttle::read(std::span<const std::string_view> words) {
   if (words.size() < kMostWords - 1 || words.size() > kMostWords) return wrong_count(words.size());
   key_ = words[1];
-  if (key_.size() > kMaxAttributeValue) {
-    return Failure{Code::invalid_argument, "key: is longer than " + std::to_string(kMaxAttributeValue) + " bytes"};
+  if (const std::string_view wrong = base::attribute_value_fault(key_); !wrong.empty()) {
+    return Failure{Code::invalid_argument, "key: " + std::string(wrong)};
   }
   const Terms terms(words.subspan<2, 3>());
   if (!settled(terms)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/attributes.h"
 #include "frontends/spop/notify.h"
 
 namespace weir::spop {
@@ -65,7 +66,7 @@ std::optional<MessageFault> ClientMessageReader::take(std::string_view name, con
     message.peek = has_value && is_true(value);
     return std::nullopt;
   }
-  if (name.empty() || name.size() > kMaxAttributeName || gateway_fields_.size() == kMaxAttributes) {
+  if (!base::attribute_name_fault(name).empty() || gateway_fields_.size() == kMaxAttributes) {
     return by_configuration("has an argument without a name or with one that is too long, or too many of them");
   }
   gateway_fields_.push_back({name, texts_.of(value)});

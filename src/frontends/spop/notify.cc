@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/attributes.h"
+
 namespace weir::spop {
 
 NotifyReader::Found NotifyReader::read(std::string_view payload, Request& request) {
@@ -32,9 +34,9 @@ bool NotifyReader::take(std::string_view name, const Value& value, Request& requ
     request.peek = is_true(value);
     return true;
   }
-  if (name.empty() || name.size() > kMaxAttributeName || count_ == kMaxAttributes) return false;
+  if (!base::attribute_name_fault(name).empty() || count_ == kMaxAttributes) return false;
   const std::string_view text = texts_.of(value);
-  if (text.size() > kMaxAttributeValue) return false;
+  if (!base::attribute_value_fault(text).empty()) return false;
   attributes_[count_++] = {name == "src" ? std::string_view("ip") : name, text};
   return true;
 }
