@@ -124,7 +124,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     input_.note_progress();
     const YamlNode* target = anchor < anchors_.size() ? anchors_[anchor] : nullptr;
-    if (target == nullptr) refuse(mark, "this alias stands inside the node that it refers to");
+    if (target == nullptr) refuse(mark, "this alias is inside the node that it refers to");
     count(mark, target->weight_);
     if (open_.size() + target->height_ > kMaxYamlDepth) refuse_depth(mark);
     const Refused at = refused_at(mark, shift_, {});
@@ -267,7 +267,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
 
 namespace {
 
-// Where the first byte stands that no text may have: NUL, or not UTF-8.
+// The place of the first byte that no text may have: NUL, or not UTF-8.
 std::optional<Refused> find_bad_byte(std::string_view text) {
   const std::size_t good = valid_text_prefix(text);
   if (good == text.size()) return std::nullopt;

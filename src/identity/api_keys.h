@@ -1,10 +1,11 @@
-// API keys are hashed at the door: what travels on, as the attribute's value, is "k_" and 32 hexadecimal digits of a
+// API keys are hashed when they arrive: the attribute's value is "k_" and 32 hexadecimal digits of a
 // keyed 128-bit hash. The key itself appears in no bucket, log, metric or message.
 //
-// Revoked keys stand in a file, one per line, either as the key itself or as its hash ("k_…"); empty lines and lines
-// beginning with '#' do not count. During a rotation of the hash key, hashes made under the previous one still count.
+// Revoked keys are listed in a file, one per line, either as the key itself or as its hash ("k_…"); empty lines and
+// lines beginning with '#' do not count. During a rotation of the hash key, hashes made under the previous one still
+// count.
 //
-// Immutable after load, so thread-safe; reloading means loading anew and replacing the object.
+// Immutable after load, so thread-safe; reloading means loading again and replacing the object.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// ClientAddress: which address a request comes from, when proxies stand in between.
+// ClientAddress: which address a request comes from, when proxies are in between.
 //
 // Each proxy appends the address it was called from to X-Forwarded-For (or Forwarded, RFC 7239), so only the right end
 // of the list is known to be true, and only as far as we trust those who wrote it. The list is read from the right:

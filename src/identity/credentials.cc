@@ -63,7 +63,7 @@ bool hides_jwt(std::string_view text) {
   return false;
 }
 
-// Whether the word "bearer" stands somewhere in the text.
+// Whether the word "bearer" occurs anywhere in the text.
 bool mentions_bearer(std::string_view text) {
   for (std::size_t at = 0; at + kBearer.size() <= text.size(); ++at) {
     if (!base::same_ignoring_case(text.substr(at, kBearer.size()), kBearer)) continue;

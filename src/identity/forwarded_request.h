@@ -1,8 +1,8 @@
 // What a gateway says about the request that it asks about: nginx with X-Original-Method and X-Original-URI, Caddy and
 // Traefik with X-Forwarded-Method, -Uri, -Host and -Proto, an nginx ingress with X-Original-URL.
 //
-// A gateway writes one family of these fields and may pass the other on just as the client sent it. So both may stand
-// there only if they say the same; else nobody can tell which one is the gateway's, and the request is refused. Only
+// A gateway writes one family of these fields and may pass the other on just as the client sent it. So both may be
+// present only if they agree; otherwise it is unknown which one is the gateway's, and the request is refused. Only
 // for requests from a trusted proxy.
 //
 // Pure functions; thread-safe.
@@ -24,7 +24,7 @@ struct ForwardedRequest {
   std::string_view scheme;  // empty: not said
 };
 
-// Nothing if the fields are repeated, contradict each other or cannot be what they stand for.
+// Nothing if the fields are repeated, contradict each other or are not valid values.
 std::optional<ForwardedRequest> read_forwarded(std::span<const HeaderField> headers);
 
 // The path and query of "https://host/path?query"; other texts stay.

@@ -51,7 +51,7 @@ TEST(ForwardedRequest, RefusesWhatIsNoMethodOrScheme) {
   EXPECT_FALSE(read({{"X-Forwarded-Proto", "httpshttpshttpshttps"}}));
 }
 
-TEST(ForwardedRequest, TheNearestProxysWordStandsAtTheRight) {
+TEST(ForwardedRequest, TheNearestProxyIsAtTheRight) {
   EXPECT_EQ(read({{"X-Forwarded-Proto", "http, https"}})->scheme, "https");
   EXPECT_EQ(read({{"X-Forwarded-Host", "evil.example, shop.example"}})->host, "shop.example");
 }

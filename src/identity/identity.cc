@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 7> kBuiltIn = {"ip", "method", "path", "h
 constexpr std::size_t kMaxForwardingLines = 32;
 constexpr std::string_view kExternal = "external";
 
-// What is wrong with a request's form may be told; about credentials the text is always the same, so that no one learns
+// A message may say what is wrong with a request's form; about credentials it is always the same, so that no one learns
 // by trying.
 Refusal malformed(std::string_view text, const char* cause) { return {Refusal::Kind::malformed, text, cause}; }
 Refusal malformed(const char* cause) { return malformed("the request could not be read", cause); }

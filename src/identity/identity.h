@@ -57,7 +57,7 @@ struct TrafficMark {
 struct IdentityOptions {
   std::vector<std::string> trusted_proxies;
   ForwardingHeader forwarding_header = ForwardingHeader::x_forwarded_for;
-  bool trust_unix_sockets = true;  // whoever may open the socket counts as a trusted proxy
+  bool trust_unix_sockets = true;  // peers that may open the socket are trusted proxies
   int ipv4_prefix = 32;
   int ipv6_prefix = 64;
   std::vector<AddressTier> tiers;
@@ -93,11 +93,11 @@ class Identity {
 
   // A failure's message begins with the option at fault: "attributes.tenant: …".
   static Result<std::shared_ptr<const Identity>> create(const IdentityOptions& options);
-  // The same options with the files read anew; routes and lists stay.
+  // The same options with the files read again; routes and lists stay.
   Result<std::shared_ptr<const Identity>> reloaded() const { return create(options_); }
 
   // Nothing on success; `caller` then holds the attributes and is valid as long as this Identity. What the inbound says
-  // was asked for counts: whoever fills it in is believed, and its headers are the client's.
+  // was asked for is trusted, and its headers are the client's.
   std::optional<Refusal> identify(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const;
   // The same for a request that only asks about another one, which a gateway describes (forwarded_request.h). From a
   // peer that is not a trusted proxy the description does not count.

@@ -140,7 +140,7 @@ TEST(Identity, DuringARotationAHashedValueAlsoComesAsThePreviousKeyMadeIt) {
   EXPECT_EQ(asked["client"], "c");
   EXPECT_EQ(asked["client@previous"], "-");
   options.attributes = {{"user@previous", "header:x-user"}};
-  EXPECT_FALSE(Identity::create(options).ok()) << "nobody chooses what was counted before";
+  EXPECT_FALSE(Identity::create(options).ok()) << "a caller must not choose what was counted before";
 }
 
 // The key itself is nowhere to be seen.
@@ -260,8 +260,8 @@ TEST(Identity, AGatewaysHeaderCountsOnlyFromTheGateway) {
 }
 
 // A mark counts where it comes from inside, whatever proxy passed it on.
-// HAProxy's arguments: believed whoever its client is, and no header of the client's comes beside or instead of them.
-TEST(Identity, WhatAGatewaySaysItselfStandsForTheHeaderOfItsName) {
+// HAProxy's arguments: trusted for every client, and no header of the client is added or used instead.
+TEST(Identity, WhatAGatewaySaysItselfReplacesTheHeaderOfItsName) {
   IdentityOptions options;
   options.trusted_proxies = {"10.0.0.0/8"};
   options.attributes = {{"tenant", "gateway:x-tenant"}, {"client", "header:x-client"}};

@@ -27,7 +27,7 @@ struct Inbound {
   std::optional<base::IpAddress> peer;  // absent on a Unix socket
   std::string_view host = {};           // of the Host field
   std::string_view scheme = {};         // empty: not known
-  // What a gateway says itself, beside the headers that it passes on: it stands for the header of its name, also with
+  // What a gateway says itself, beside the headers that it passes on: it replaces the header of its name, also with
   // an empty value.
   std::span<const HeaderField> gateway_fields = {};
 };

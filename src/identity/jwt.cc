@@ -35,7 +35,7 @@ std::optional<Parts> split(std::string_view token) {
   return Parts{token.substr(0, second), std::move(*header), std::move(*payload), std::move(*signature)};
 }
 
-// Two readers of a duplicated member may each see another value, so nobody gets to read one.
+// Two readers of a duplicated member may each see another value, so it is refused.
 bool is_unambiguous(const dom::element& element) {
   if (dom::array list; element.get(list) == simdjson::SUCCESS) {
     for (const dom::element item : list) {

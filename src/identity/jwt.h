@@ -1,13 +1,14 @@
 // JwtVerifier: checks a JSON Web Token (RFC 7519, signed as in RFC 7515) and reads claims out of it.
 //
 // Refused: tokens over kMaxTokenBytes, anything but three strict base64url parts, duplicate members, unknown "crit"
-// extensions, an algorithm that is not the key's own ("none" is nobody's), a signature that does not fit, expired and
-// not yet valid tokens, tokens without "exp" unless told otherwise, another issuer or audience than the one set.
+// extensions, an algorithm that is not the key's own (no key has "none"), a signature that does not fit, expired and
+// not yet valid tokens, tokens without "exp" unless the options allow them, another issuer or audience than the one
+// set.
 //
-// The failure's message is for logs and metrics: one of a few fixed words, nothing from the token. What a caller is
-// told should not even be that.
+// The failure's message is for logs and metrics: one of a few fixed words, nothing from the token. Callers
+// should not be sent even that.
 //
-// Immutable after load, so thread-safe; reloading means loading anew and replacing the object.
+// Immutable after load, so thread-safe; reloading means loading again and replacing the object.
 #pragma once
 
 #include <filesystem>

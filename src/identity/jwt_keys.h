@@ -1,7 +1,7 @@
 // JwtKeys: the keys that may have signed a token, each bound to the one algorithm it is for.
 //
 // Binding the algorithm to the key, not to the token's header, is what makes the classic confusions impossible: a
-// public RSA key is never a secret for HS256, and "none" is nobody's algorithm.
+// public RSA key is never a secret for HS256, and no key has the algorithm "none".
 //
 // Sources: a PEM file with public keys (RSA of at least 2048 bits → RS256, P-256 → ES256), a file with a secret of at
 // least 32 bytes (HS256; one newline at its end does not count), a JWKS file (kty RSA, EC, oct; keys for other uses
@@ -46,7 +46,7 @@ class JwtKeys {
   Status add_pem_file(const std::filesystem::path& file);
   Status add_secret_file(const std::filesystem::path& file);
   Status add_jwks_file(const std::filesystem::path& file);
-  // The text of a JWKS; `name` stands in failures.
+  // The text of a JWKS; failures mention `name`.
   Status add_jwks(std::string_view json, const std::string& name);
 
   std::span<const JwtKey> all() const { return keys_; }

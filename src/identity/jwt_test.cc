@@ -90,7 +90,7 @@ TEST(Jwt, APublicKeyIsNeverASecret) {
   const KeyPair rsa = KeyPair::rsa();
   const JwtVerifier verifier = with_pem(rsa.pem());
   EXPECT_EQ(fault(verifier, hs256_token(rsa.pem(), kClaims)), "bad_signature");
-  // Even where a secret is in force as well, and with the key's own kid.
+  // Even where a secret is configured as well, and with the key's own kid.
   const ScratchFile pem(rsa.pem());
   const ScratchFile secret(kSecret);
   JwtOptions options;
@@ -99,7 +99,7 @@ TEST(Jwt, APublicKeyIsNeverASecret) {
   const JwtVerifier both = JwtVerifier::load(options).value();
   EXPECT_EQ(fault(both, hs256_token(rsa.pem(), kClaims)), "bad_signature");
   EXPECT_EQ(fault(both, hs256_token(kSecret, kClaims)), "");
-  // And an operator who mixes up the files is told so.
+  // And an operator who mixes up the files gets an error.
   options.secret_file = pem.path();
   EXPECT_EQ(JwtVerifier::load(options).failure().code, Code::invalid_argument);
 }

@@ -27,7 +27,7 @@ bool has_small_letters(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// The {names} of a pattern; false if one stands there twice.
+// The {names} of a pattern; false if one occurs twice.
 bool add_names(std::string_view pattern, std::set<std::string, std::less<>>& names) {
   std::set<std::string_view> own;
   for (std::size_t open = pattern.find('{'); open != std::string_view::npos; open = pattern.find('{', open + 1)) {
@@ -51,7 +51,7 @@ Status check_routes(const IdentityOptions& options, std::set<std::string, std::l
 
 Status check_source(const AttributeFrom& from, const std::set<std::string, std::less<>>& names) {
   const Result<FieldSource> source = parse_field_source(from.source);
-  if (!source.ok()) return success();  // told where the sources are prepared
+  if (!source.ok()) return success();  // reported where the sources are prepared
   const auto& [kind, name] = source.value();
   const std::string here = "attributes." + from.attribute + ": ";
   if ((kind == Kind::header || kind == Kind::gateway) && !is_token(name)) {

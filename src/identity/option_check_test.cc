@@ -35,7 +35,7 @@ TEST(OptionCheck, AMethodInSmallLettersWouldNeverMatch) {
   EXPECT_EQ(fault(options), "");
 }
 
-TEST(OptionCheck, ANameStandsInARouteOnce) {
+TEST(OptionCheck, ANameOccursInARouteOnce) {
   IdentityOptions options;
   options.routes = {{"GET", "/{id}", "a", 1}, {"*", "/{id}/of/{id}", "b", 1}};
   EXPECT_EQ(fault(options), "routes.ANY /{id}/of/{id}: has the same {name} twice");

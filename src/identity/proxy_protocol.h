@@ -1,5 +1,6 @@
 // The PROXY protocol, versions 1 (text) and 2 (binary): a load balancer's first bytes on a connection, saying who is
-// at its other end. Only for listeners whose peers are trusted to send it; whoever may speak it may claim any address.
+// at its other end. Only for listeners whose peers are trusted to send it; a peer that may send it may claim any
+// address.
 //
 // A pure function over the bytes received so far; thread-safe.
 #pragma once

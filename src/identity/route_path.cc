@@ -11,7 +11,7 @@ bool is_unreserved(char c) {
   return (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-// The byte that the escape at `at` stands for, or -1.
+// The byte that the escape at `at` encodes, or -1.
 int escaped_byte(std::string_view text, std::size_t at) {
   if (at + 2 >= text.size()) return -1;
   const int high = base::hex_digit(text[at + 1]);
@@ -19,7 +19,7 @@ int escaped_byte(std::string_view text, std::size_t at) {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-// Stands for a slash that was escaped and is kept; no path has a NUL of its own.
+// Replaces a slash that was escaped and is kept; no path has a NUL of its own.
 constexpr char kKeptSlash = '\0';
 
 // All escapes undone; nullopt for what no server should have to read.

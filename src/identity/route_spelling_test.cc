@@ -60,7 +60,7 @@ RC_GTEST_PROP(RouteSpelling, EverySpellingHasTheRouteOfItsResourceOrIsRefused, (
 }
 
 // The attribute `path` is what rules match and count by, so it has one spelling as well.
-RC_GTEST_PROP(RouteSpelling, TheSamePathIsToldForEverySpelling, ()) {
+RC_GTEST_PROP(RouteSpelling, EverySpellingGivesTheSamePath, ()) {
   static const auto identity = with_routes(kRoutes);
   const auto& [resource, expected] = *rc::gen::element(kResources[0], kResources[1], kResources[3]);
   const Text target = respelled(resource);

@@ -2,8 +2,8 @@
 //
 //   RouteTable::create({{"GET", "/v1/items/{id}", "item.read", 1}, {"*", "/v1/*", "other", 1}});
 //
-// A pattern's segment is a literal or {name}, which stands for any one segment that is not empty; a "*" as the last
-// segment stands for any rest, even an empty one, and the pattern "*" for every path. A whole pattern beats one with a
+// A pattern's segment is a literal or {name}, which matches any one segment that is not empty; a "*" as the last
+// segment matches any rest, even an empty one, and the pattern "*" for every path. A whole pattern beats one with a
 // "*"; then the leftmost literal beats a {name}; of several "*" the longest beats. A named method beats "*", and HEAD
 // without a route of its own takes that of GET, as servers do.
 //
@@ -41,13 +41,13 @@ class RouteTable {
   static constexpr std::size_t kMaxStates = 65536;
   static constexpr std::size_t kMaxPatternSegments = 32;
 
-  // invalid_argument names the route that is malformed or stands there twice.
+  // invalid_argument names the route that is malformed or given twice.
   static Result<RouteTable> create(std::span<const Route> routes, const PathOptions& paths = {});
 
   // The route of a path from normal_path(), or null. The pointer lives as long as the table.
   const Route* match(std::string_view method, std::string_view path) const;
 
-  // What {name} of the matched route stands for in the path; nothing if the route has no such name.
+  // What {name} of the matched route matches in the path; nothing if the route has no such name.
   static std::optional<std::string_view> parameter(const Route& route, std::string_view path, std::string_view name);
 
   // The path of the matched route with its literals as the pattern spells them: one text for all paths that servers

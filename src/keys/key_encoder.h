@@ -31,7 +31,7 @@ class KeyEncoder {
 
   static void add_value(SipHash& hash, std::string_view value) { hash.add_framed(value); }
 
-  // Tells whether two processes hash alike, without telling the key.
+  // Shows whether two processes use the same key, without revealing it.
   BucketKey fingerprint() const;
 
  private:

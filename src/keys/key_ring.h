@@ -17,7 +17,7 @@ struct KeyRing {
   std::optional<HashKey> previous;
 };
 
-// Failures name the file and line, never what stands there.
+// Failures name the file and line, never its contents.
 Result<KeyRing> load_key_ring(const std::filesystem::path& file);
 
 }  // namespace weir::keys

@@ -1,6 +1,6 @@
 // SipHash-1-3 with 128 bits of output (Aumasson and Bernstein), fed in 64-bit words.
 //
-// Written here rather than taken from a library because a subject comes in pieces, which are hashed where they stand
+// Written here rather than taken from a library because a subject comes in pieces, which are hashed in place
 // (docs/decisions/0003-keyed-hash.md). The tests check it against OpenSSL's implementation.
 //
 // A SipHash is a plain value: copy it to fork a common prefix.

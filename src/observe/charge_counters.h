@@ -18,7 +18,7 @@ namespace weir::observe {
 enum class ChargeResult : std::uint8_t {
   allowed,
   denied,
-  too_large,  // denied for ever: the cost cannot fit
+  too_large,  // can never be allowed: the cost cannot fit
   failed,     // the store did not answer, or had no room for the bucket
 };
 inline constexpr std::size_t kChargeResultCount = 4;

@@ -55,7 +55,7 @@ void DecisionCounters::add_counts(std::uint32_t index, std::uint32_t tenure, Rul
     }
   }
   read.near_limit = counts->near_limit.load(std::memory_order_relaxed);
-  // Another rule may have got the row meanwhile; then these counts are nobody's.
+  // Another rule may have got the row meanwhile; then these counts belong to no rule.
   std::atomic_thread_fence(std::memory_order_acquire);
   if (counts->tenure.load(std::memory_order_relaxed) != tenure) return;
   for (std::size_t a = 0; a < read.checks.size(); ++a) {
@@ -81,7 +81,7 @@ DecisionCounters::Row& DecisionCounters::row_of(std::uint32_t ordinal) {
   return counts;
 }
 
-// In an order that lets a reader notice: nobody's, zeros, the new rule's.
+// In an order that lets a reader notice: no rule's, zeros, the new rule's.
 void DecisionCounters::empty(Row& row, std::uint32_t tenure) {
   row.tenure.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);

@@ -25,7 +25,7 @@ namespace weir::observe {
 enum class Outcome : std::uint8_t {
   allowed,
   denied,
-  too_large,      // denied for ever: the cost cannot fit
+  too_large,      // can never be allowed: the cost cannot fit
   shadow_denied,  // would have been denied, was not
   failed_open,    // the store did not answer, the rule's policy let it pass
   failed_closed,  // the store did not answer, the rule's policy denied

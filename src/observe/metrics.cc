@@ -73,11 +73,11 @@ void collect_rules(const Facts& facts, FactWriter& write) {
                 facts.reloads_succeeded, {{"result", "success"}});
   write.also(facts.reloads_failed, {{"result", "failure"}});
   write.also(facts.reloads_unchanged, {{"result", "unchanged"}});
-  write.gauge("weir_rules_last_success_timestamp_seconds", "When the rules in force were loaded.",
+  write.gauge("weir_rules_last_success_timestamp_seconds", "When the current rules were loaded.",
               unix_seconds(facts.rules_last_success));
-  write.gauge("weir_rules_current", "1 if the rules in force are those on disk, 0 if the file there is refused.",
+  write.gauge("weir_rules_current", "1 if the loaded rules are those on disk, 0 if the file there is invalid.",
               facts.rules_current ? 1 : 0);
-  write.gauge("weir_rules_loaded", "Number of rules in force.", static_cast<double>(facts.rules_loaded));
+  write.gauge("weir_rules_loaded", "Number of rules loaded.", static_cast<double>(facts.rules_loaded));
 }
 
 void collect_store(const Facts& facts, FactWriter& write) {
@@ -170,7 +170,7 @@ void collect_callers(const Facts& facts, std::vector<MetricFamily>& out) {
   }
   if (!refused.metric.empty()) out.push_back(std::move(refused));
   FactWriter(out).gauge("weir_identity_current",
-                        "1 if the keys and revocations in force are those on disk, 0 if a file there is refused.",
+                        "1 if the loaded keys and revocations are those on disk, 0 if a file there is invalid.",
                         facts.identity_current ? 1 : 0);
 }
 
@@ -209,7 +209,7 @@ void collect_clock(const Facts& facts, FactWriter& write, std::vector<MetricFami
                 {{"direction", "forward"}});
   write.also(facts.clock_steps_backward, {{"direction", "backward"}});
   MetricFamily times = family(MetricType::Counter, "weir_gateway_times_total",
-                              "Times told by gateways, by what became of them (redis.time: gateway).");
+                              "Times sent by gateways, by result (redis.time: gateway).");
   for (const GatewayTimeCount& each : facts.gateway_times) {
     times.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"result", each.result}}));
   }

@@ -73,7 +73,7 @@ struct FailedLoginCount {
   std::uint64_t count = 0;
 };
 
-// What became of the times that gateways told: "used", "missing", "untrusted", "unreadable", "out_of_bounds".
+// The times that gateways sent, by result: "used", "missing", "untrusted", "unreadable", "out_of_bounds".
 struct GatewayTimeCount {
   std::string_view result;
   std::uint64_t count = 0;
@@ -88,7 +88,7 @@ struct Facts {
   std::uint64_t reloads_failed = 0;
   std::uint64_t reloads_unchanged = 0;
   TimePoint rules_last_success;
-  bool rules_current = true;  // false: the file on disk is refused and older rules are in force
+  bool rules_current = true;  // false: the file on disk is invalid and older rules are used
   std::uint64_t rules_loaded = 0;
 
   std::string_view store_name = "memory";
@@ -109,7 +109,7 @@ struct Facts {
 
   std::vector<RefusalCount> refused_callers;
   std::vector<FailedLoginCount> failed_logins;
-  bool identity_current = true;  // false: a file of keys on disk is refused and older keys are in force
+  bool identity_current = true;  // false: a file of keys on disk is invalid and older keys are used
 
   std::uint64_t connections_open = 0;  // on all listeners
   std::uint64_t connections_accepted = 0;
@@ -122,7 +122,7 @@ struct Facts {
   Duration clock_ahead{0};  // of bucket time before the wall clock, after that was set back
   std::uint64_t clock_steps_forward = 0;
   std::uint64_t clock_steps_backward = 0;
-  std::vector<GatewayTimeCount> gateway_times;  // empty: gateways tell no time
+  std::vector<GatewayTimeCount> gateway_times;  // empty: gateways send no time
 
   std::uint64_t log_lines_suppressed = 0;
 };

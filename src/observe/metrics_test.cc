@@ -175,7 +175,7 @@ TEST_F(MetricsTest, ARuleKeepsItsSeriesAndFreeLabelsGoToTheFirstOfTheFile) {
 }
 
 // Any sequence of loads and decisions on two loops: a series tells what was counted since its rule got the label.
-TEST_F(MetricsTest, CountsAreThoseOfTheRuleAndNobodyElses) {
+TEST_F(MetricsTest, CountsBelongToOneRuleOnly) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);

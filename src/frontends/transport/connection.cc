@@ -252,8 +252,8 @@ void Connection::send_pending() {
 }
 
 void Connection::wait_writable() {
-  // The clock runs anew only when all that was unsent at its start has gone: a reader that takes a byte now and then
-  // makes no progress.
+  // The timeout starts again only when all that was unsent at its start has gone: a reader that takes a byte now and
+  // then makes no progress.
   if (write_mark_ == 0 || sent_ >= write_mark_) {
     write_mark_ = outgoing().size();
     write_since_ = loop_->tick();

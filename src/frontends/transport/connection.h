@@ -1,7 +1,7 @@
 // Connection: one accepted socket, plain or TLS, TCP or Unix, and the Protocol that speaks on it.
 //
 // Lives on one loop's thread; on_loop() and post() are the exceptions. Its loop owns it until it is closed, then
-// whoever holds it (Link::hold). The Protocol lives exactly as long as its Connection.
+// its holders do (Link::hold). The Protocol lives exactly as long as its Connection.
 //
 // A wake is one receive, one on_bytes() with all that is there, one send. Invariants:
 //  - at most one receive and one wait for writability are under way;

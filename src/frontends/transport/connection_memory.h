@@ -1,9 +1,9 @@
 // ConnectionMemory: one account of the memory that all connections of all listeners take, with a bound. MemoryCharge:
 // what one connection has taken from it.
 //
-// Small takings (a connection itself, small requests) may use all of it, large ones three quarters: while large
-// messages fill their part, idle connections, small requests and new connections are still served. Who is refused waits
-// for a moment and is then turned away (Connection), which gives back what it had: somebody always gets on.
+// Small charges (a connection itself, small requests) may use all of it, large ones three quarters: while large
+// messages fill their part, idle connections, small requests and new connections are still served. A refused request
+// waits for a moment and is then rejected (Connection), which frees what it had: some request always proceeds.
 //
 // What answers take is charged without asking, because they are owed; Connection bounds it by reading no further.
 //
@@ -68,7 +68,7 @@ class ConnectionMemory {
 
 class MemoryCharge {
  public:
-  // Up to this, beside what the connection itself takes, a taking is small: headers and a small body.
+  // Up to this, beside what the connection itself takes, a charge is small: headers and a small body.
   static constexpr std::size_t kSmallBytes = std::size_t{32} << 10;
   // A charge that is too high by less than this stays: not every buffer that shrinks is worth an exchange.
   static constexpr std::size_t kSlack = std::size_t{4} << 10;

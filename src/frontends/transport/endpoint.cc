@@ -69,7 +69,7 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
     return endpoint;
   }
   if (endpoint.host == "localhost") endpoint.host = "127.0.0.1";
-  if (endpoint.host.find(':') != std::string::npos) return refuse(text, "an IPv6 address stands in brackets");
+  if (endpoint.host.find(':') != std::string::npos) return refuse(text, "an IPv6 address must be in brackets");
   if (!literal(AF_INET, endpoint.host)) return refuse(text, "not an IP address");
   return endpoint;
 }

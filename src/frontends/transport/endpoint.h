@@ -2,7 +2,7 @@
 //
 //   127.0.0.1:8080   [::1]:0   localhost:8080   unix:/run/weir/http.sock   off
 //
-// Plain data. Addresses are literal: a name that resolves elsewhere tomorrow has no place in a listener.
+// Plain data. Addresses are literal: a host name could resolve to another address later.
 #pragma once
 
 #include <cstdint>

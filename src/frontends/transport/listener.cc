@@ -60,7 +60,7 @@ sockaddr_un local_address(const Endpoint& endpoint) {
   return address;
 }
 
-// Removes the file of a Unix socket that nobody listens on any more.
+// Removes the file of a Unix socket that no process listens on any more.
 Status clear_stale_file(const Endpoint& endpoint, const sockaddr_un& address) {
   struct stat file {};
   if (lstat(endpoint.path.c_str(), &file) != 0) {
@@ -142,7 +142,7 @@ Result<Descriptor> bind_local(const Endpoint& endpoint, unsigned mode) {
   if (bind(made.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return system_failure(endpoint, "bind");
   }
-  // Before it listens: until then nobody can connect, whatever the umask left open.
+  // Before it listens: until then no one can connect, whatever the umask allows.
   if (chmod(endpoint.path.c_str(), static_cast<mode_t>(mode)) != 0) return system_failure(endpoint, "chmod");
   if (listen(made.get(), kBacklog) != 0) return system_failure(endpoint, "listen");
   return made;

@@ -34,7 +34,7 @@ class Descriptor {
 
 // A listening TCP socket. When endpoint.port is 0, the port that was taken is written there.
 Result<Descriptor> bind_tcp(Endpoint& endpoint);
-// A listening Unix socket. A file left behind by a process that is gone is removed; one that somebody listens on, or
+// A listening Unix socket. A file left behind by a process that is gone is removed; one that a process listens on, or
 // that is no socket, is a failure. `mode` is the file's permissions: who may write to it may connect.
 Result<Descriptor> bind_local(const Endpoint& endpoint, unsigned mode);
 

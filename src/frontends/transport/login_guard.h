@@ -1,8 +1,8 @@
-// LoginGuard: what becomes of logins that fail. It counts and reports them, and makes further attempts from the same
+// LoginGuard: counts and reports logins that fail, and makes further attempts from the same
 // address wait, longer with each failure, so that guessing is slow however many connections guess.
 //
 //   const LoginGuard::Turn turn = guard.ask("resp", LoginKind::password, peer.address);
-//   if (turn.refused) …                     // too many are waiting: close, without a look at what was said
+//   if (turn.refused) …                     // too many are waiting: close, without checking the credentials
 //   … after turn.wait, on a timer: …
 //   right ? guard.succeeded(LoginKind::password, peer.address)
 //         : guard.failed({.listener = "resp", .kind = LoginKind::password, .address = peer.address});
@@ -12,7 +12,7 @@
 // IPv6 address counts as its /64, peers of Unix sockets as one. Kinds are apart: what is known of one says nothing of
 // another. At most kMaxSources are remembered; the one whose last failure is the oldest makes room.
 //
-// Thread-safe. Nothing here waits, and ask() takes no lock while nobody has failed.
+// Thread-safe. Nothing here waits, and ask() takes no lock while no login has failed.
 #pragma once
 
 #include <array>

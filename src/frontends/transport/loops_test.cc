@@ -361,7 +361,7 @@ TEST_F(LoopsTest, DrainEndsAtItsDeadline) {
   loops_->drain(20ms);
   EXPECT_EQ(owed.read_to_end(), "");
   EXPECT_TRUE(owed.ended());
-  // The answer that comes after the end finds the loop still there, and nobody to send it to.
+  // The answer that comes after the end finds the loop still there, and no one to send it to.
   shared_.release();
 }
 
@@ -391,7 +391,7 @@ TEST_F(LoopsTest, AUnixSocketServesAllLoopsAndIsRemovedAtTheEnd) {
     EXPECT_EQ(two.read_until("\n"), "two\n");
     EXPECT_EQ(shared_.threads.size(), 2u);
   }
-  // Somebody listens there: it is not ours to take.
+  // Another process listens there: the file must not be removed.
   Loops other(1);
   const Result<Endpoint> taken = other.listen(
       {.endpoint = endpoint_, .limits = {}, .protocols = [this](std::size_t) { return factory(); }, .tls = nullptr});

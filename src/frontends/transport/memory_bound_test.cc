@@ -86,7 +86,7 @@ TEST_P(MemoryBound, HoldsWhateverIsSentAndSmallRequestsAreServedMeanwhile) {
   start({.shortage_timeout = 100ms});
   std::vector<TestClient> clients;
   for (int i = 0; i < 60; ++i) begin(clients.emplace_back(endpoint_));
-  // More than half of them cannot be served, and are told so.
+  // More than half of them cannot be served, and get an answer that says so.
   ASSERT_TRUE(eventually([&] {
     EXPECT_LE(memory_->used(), kLimit);
     EXPECT_TRUE(serves_small_ones());
@@ -96,7 +96,7 @@ TEST_P(MemoryBound, HoldsWhateverIsSentAndSmallRequestsAreServedMeanwhile) {
   EXPECT_TRUE(eventually([&] { return loops_.total().open == 0 && memory_->used() == 0; })) << memory_->used();
 }
 
-TEST_P(MemoryBound, WhoIsTurnedAwayIsToldSo) {
+TEST_P(MemoryBound, ARefusedPeerGetsAnAnswer) {
   start({.shortage_timeout = 20ms});
   ASSERT_TRUE(memory_->take(memory_->most_for_large() - 100'000, ConnectionMemory::Use::large));
   TestClient client(endpoint_);

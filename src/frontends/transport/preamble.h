@@ -1,5 +1,5 @@
 // Preamble: bytes before a connection's protocol, and before TLS, that say who is really at the other end: the PROXY
-// protocol of load balancers. What they mean, and who may say it, another room knows.
+// protocol of load balancers. Another room defines their format and who may send them.
 #pragma once
 
 #include <cstddef>

@@ -80,7 +80,7 @@ class Protocol {
   virtual std::size_t on_bytes(std::string_view bytes) = 0;
 
   // True between messages, when nothing is begun and nothing is owed. Decides which timeout runs: the idle one, or
-  // the one for a message that does not come to its end. That one starts anew whenever bytes are consumed, so a
+  // the one for a message that does not come to its end. That one starts again whenever bytes are consumed, so a
   // protocol that consumes messages piecemeal bounds their duration itself.
   virtual bool idle() const = 0;
   // True while an answer is owed: the peer waits for us and not we for the peer, so no timeout runs.

@@ -73,7 +73,7 @@ class TlsSession {
 
   bool established() const;
   std::string alpn() const;
-  // After a failure: why the client's certificate was refused; empty if that was not the reason. Lives for ever.
+  // After a failure: why the client's certificate was refused; empty if that was not the reason. Static text.
   std::string_view refused_certificate() const { return refused_certificate_; }
 
  private:

@@ -168,7 +168,7 @@ TEST_F(TlsTest, ARefusedCertificateLeavesATraceAndATimeToWait) {
   EXPECT_FALSE(connect(&client_));
 }
 
-// Whoever speaks no TLS, or no longer, has shown no certificate that could be refused.
+// A peer that does not speak TLS, or stopped, has sent no certificate that could be refused.
 TEST_F(TlsTest, AHandshakeThatFailsOtherwiseIsNoRefusedCertificate) {
   start({.client_ca = client_.certificate});
   TestClient socket(endpoint_);

@@ -92,12 +92,12 @@ TEST(YamlDocument, MergesMapsWhereTheMapHasNoEntryOfItsOwn) {
   EXPECT_EQ(c.find("y")->text(), "9");
   EXPECT_EQ(c.find("z")->text(), "8");
   EXPECT_EQ(error_of("a: {<<: [x]}\n"), "f.yaml:1:5: << merges a map or a list of maps into this one");
-  EXPECT_EQ(error_of("a: &a {<<: *a}\n"), "f.yaml:1:12: this alias stands inside the node that it refers to");
+  EXPECT_EQ(error_of("a: &a {<<: *a}\n"), "f.yaml:1:12: this alias is inside the node that it refers to");
 }
 
 TEST(YamlDocument, RefusesAnAliasInsideItsAnchor) {
-  EXPECT_EQ(error_of("a: &x [1, *x]\n"), "f.yaml:1:11: this alias stands inside the node that it refers to");
-  EXPECT_EQ(error_of("&r {a: {b: *r}}\n"), "f.yaml:1:12: this alias stands inside the node that it refers to");
+  EXPECT_EQ(error_of("a: &x [1, *x]\n"), "f.yaml:1:11: this alias is inside the node that it refers to");
+  EXPECT_EQ(error_of("&r {a: {b: *r}}\n"), "f.yaml:1:12: this alias is inside the node that it refers to");
 }
 
 TEST(YamlDocument, RefusesAnAliasBomb) {
