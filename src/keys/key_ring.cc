@@ -1,7 +1,5 @@
 #include "keys/key_ring.h"
 
-#include <algorithm>
-
 #include "base/ascii.h"
 #include "base/bounded_file.h"
 #include "base/content_lines.h"
@@ -10,6 +8,14 @@ namespace weir::keys {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 4096;
+
+}  // namespace
+
+std::string hash_key_text(const HashKey& key) {
+  std::string text;
+  for (const std::uint8_t byte : key) base::append_hex(text, byte);
+  return text;
+}
 
 std::optional<HashKey> parse_hash_key(std::string_view digits) {
   HashKey key{};
@@ -20,11 +26,9 @@ std::optional<HashKey> parse_hash_key(std::string_view digits) {
     if (high < 0 || low < 0) return std::nullopt;
     key[i] = static_cast<std::uint8_t>(high * 16 + low);
   }
-  if (std::all_of(key.begin(), key.end(), [](std::uint8_t byte) { return byte == 0; })) return std::nullopt;
+  if (key == HashKey{}) return std::nullopt;  // means "none" elsewhere
   return key;
 }
-
-}  // namespace
 
 Result<KeyRing> load_key_ring(const std::filesystem::path& file) {
   const Result<std::string> text = base::read_bounded_file(file, kMaxFileBytes);

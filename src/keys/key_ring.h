@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "weir/limiter.h"
 #include "weir/result.h"
@@ -16,6 +18,11 @@ struct KeyRing {
   HashKey current{};
   std::optional<HashKey> previous;
 };
+
+// 32 hexadecimal digits.
+std::string hash_key_text(const HashKey& key);
+// Nothing if the text is not such digits, or all of them are zero.
+std::optional<HashKey> parse_hash_key(std::string_view text);
 
 // Failures name the file and line, never its contents.
 Result<KeyRing> load_key_ring(const std::filesystem::path& file);

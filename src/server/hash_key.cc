@@ -12,22 +12,13 @@
 namespace weir::server {
 namespace {
 
-constexpr std::size_t kDigits = 2 * std::tuple_size_v<HashKey>;
-
-int digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 Failure system_failure(const std::filesystem::path& file) {
   return {Code::unavailable, file.string() + ": cannot be made: " + std::generic_category().message(errno)};
 }
 
-// Written beside and linked into place, so that nobody ever reads half a key.
+// Written beside and linked into place, so that no process reads half a key.
 Status make(const std::filesystem::path& file) {
-  const std::string text = hash_key_text(keys::random_hash_key()) + "\n";
+  const std::string text = keys::hash_key_text(keys::random_hash_key()) + "\n";
   const std::string fresh = file.string() + ".new." + std::to_string(::getpid());
   ::unlink(fresh.c_str());
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -41,29 +32,6 @@ Status make(const std::filesystem::path& file) {
 }
 
 }  // namespace
-
-std::string hash_key_text(const HashKey& key) {
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : key) {
-    text += kHex[byte >> 4];
-    text += kHex[byte & 0xF];
-  }
-  return text;
-}
-
-std::optional<HashKey> parse_hash_key(std::string_view text) {
-  if (text.size() != kDigits) return std::nullopt;
-  HashKey key{};
-  for (std::size_t i = 0; i < kDigits; i += 2) {
-    const int high = digit(text[i]);
-    const int low = digit(text[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    key[i / 2] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  if (key == HashKey{}) return std::nullopt;  // means "none" elsewhere
-  return key;
-}
 
 Result<keys::KeyRing> load_or_make_key_ring(const std::filesystem::path& file) {
   Result<keys::KeyRing> ring = keys::load_key_ring(file);

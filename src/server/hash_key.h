@@ -4,23 +4,14 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "keys/key_ring.h"
-#include "weir/limiter.h"
 #include "weir/result.h"
 
 namespace weir::server {
 
-// 32 hexadecimal digits.
-std::string hash_key_text(const HashKey& key);
-// Nothing if the text is not a key.
-std::optional<HashKey> parse_hash_key(std::string_view text);
-
 // Reads the file, or makes it (mode 0600, from the system's random source) if there is none. Two processes that make
-// it at the same time agree on one. Failures: invalid_argument (not a key), unavailable (cannot be read or made).
+// it at the same time agree on one. Failures: those of load_key_ring(), and unavailable (cannot be made).
 Result<keys::KeyRing> load_or_make_key_ring(const std::filesystem::path& file);
 
 }  // namespace weir::server

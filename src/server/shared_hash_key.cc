@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "server/hash_key.h"
+#include "keys/key_ring.h"
 #include "server/redis_settings.h"
 #include "stores/redis/directory.h"
 #include "stores/redis/slot.h"
@@ -71,7 +71,7 @@ class Exchange final : private redis::ReplyHandler {
  public:
   Exchange(redis::RedisOptions options, std::shared_ptr<redis::TlsSetup> tls, const HashKey& proposal)
       : options_(std::move(options)),
-        proposal_(hash_key_text(proposal)),
+        proposal_(keys::hash_key_text(proposal)),
         context_{.loop = loop_,
                  .options = options_,
                  .scripts = scripts_,
@@ -92,7 +92,7 @@ class Exchange final : private redis::ReplyHandler {
       loop_.run_for(kTurn);
     }
     if (!kept_) return unreachable();
-    if (const std::optional<HashKey> key = parse_hash_key(*kept_)) return *key;
+    if (const std::optional<HashKey> key = keys::parse_hash_key(*kept_)) return *key;
     return Failure{Code::invalid_argument,
                    "store: the key " + name_ + " in Redis is not a hash key, expected 32 hexadecimal digits"};
   }
