@@ -15,12 +15,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace weir::identity;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const fuzz::MemoryFile file(text);
-  if (const auto ring = load_key_ring(file.path()); !ring.ok()) fuzz::expect(!ring.failure().message.empty());
-  KeyRing ring;
+  if (const auto ring = keys::load_key_ring(file.path()); !ring.ok()) fuzz::expect(!ring.failure().message.empty());
+  keys::KeyRing ring;
   ring.previous.emplace().fill(1);
-  const Result<ApiKeys> keys = ApiKeys::load(ring, file.path());
-  if (!keys.ok()) return 0;
-  for (const std::string_view line : base::content_lines(text)) fuzz::expect(keys.value().is_revoked(line));
-  fuzz::expect(!keys.value().is_revoked("a key that the fuzzer would have to guess \x01\x02 5d41402abc4b2a76"));
+  const Result<ApiKeys> loaded = ApiKeys::load(ring, file.path());
+  if (!loaded.ok()) return 0;
+  for (const std::string_view line : base::content_lines(text)) fuzz::expect(loaded.value().is_revoked(line));
+  fuzz::expect(!loaded.value().is_revoked("a key that the fuzzer would have to guess \x01\x02 5d41402abc4b2a76"));
   return 0;
 }

@@ -12,6 +12,7 @@
 namespace {
 
 using namespace weir::identity;
+namespace base = weir::base;
 
 const Identity& identity() {
   static const std::shared_ptr<const Identity> made = [] {

@@ -11,6 +11,7 @@
 namespace {
 
 using namespace weir::identity;
+namespace base = weir::base;
 
 const std::vector<std::string> kTrusted = {"10.0.0.0/8"};
 

@@ -11,6 +11,7 @@
 namespace {
 
 using namespace weir::transport;
+namespace resp = weir::resp;
 
 std::string run(weir::Limiter& limiter, const resp::RespOptions& options, std::string_view bytes, std::size_t step) {
   RecordingLink link;

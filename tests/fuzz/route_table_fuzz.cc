@@ -34,7 +34,7 @@ std::vector<std::string> segments_of(std::string_view path) {
 // What literals are compared by: without their case and the dots at their end.
 std::string key_of(std::string_view segment) {
   std::string key(segment.substr(0, segment.find_last_not_of('.') + 1));
-  for (char& c : key) c = lower(c);
+  for (char& c : key) c = weir::base::lower(c);
   return key;
 }
 

@@ -16,6 +16,7 @@
 namespace {
 
 using namespace weir::transport;
+namespace spop = weir::spop;
 
 std::string greeting() {
   std::string out;

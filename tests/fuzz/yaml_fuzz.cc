@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace weir;
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (base::valid_text_prefix(text) != text.size()) return 0;  // refused before anything reads it
-  const auto events = rules::plain_events(text);
-  if (events) fuzz::expect(events == rules::yaml_cpp_events(text));
+  const auto events = base::plain_events(text);
+  if (events) fuzz::expect(events == base::yaml_cpp_events(text));
   return 0;
 }
