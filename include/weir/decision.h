@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "weir/allowance.h"
@@ -34,9 +35,9 @@ std::string_view mode_name(Mode mode);
 // One rule's view of one request.
 struct RuleOutcome {
   std::string_view rule;
-  BucketKey subject;          // who was counted, as a hash
-  std::uint32_t ordinal = 0;  // dense and stable for the life of the limiter: an index for counters
-  Algorithm algorithm = Algorithm::token_bucket;
+  BucketKey subject;                   // who was counted, as a hash
+  std::uint32_t ordinal = 0;           // dense and stable for the life of the limiter: an index for counters
+  std::optional<Algorithm> algorithm;  // none: the outcome is not an algorithm's
   Mode mode = Mode::enforce;
   bool allowed = true;
   bool unlimited = false;     // nothing was counted; limit and remaining mean nothing

@@ -10,15 +10,14 @@
 // With a store that answers at once (the default, memory) no method blocks and check() does not allocate.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 
 #include "weir/decision.h"
+#include "weir/options.h"
 #include "weir/request.h"
 #include "weir/result.h"
 #include "weir/rule.h"
@@ -26,14 +25,6 @@
 #include "weir/time.h"
 
 namespace weir {
-
-// Secret under which subjects are hashed. Nodes that share a store must share it.
-using HashKey = std::array<std::uint8_t, 16>;
-
-// The embedded store's settings.
-struct MemoryOptions {
-  std::size_t max_bytes = std::size_t{256} << 20;  // hard bound on everything the buckets take
-};
 
 // A bucket that no rule describes: the caller brings its name and its allowance, as CL.THROTTLE and Envoy's limit
 // override do. Buckets of one `space` and `subject` are the same bucket whatever the allowance.
@@ -45,25 +36,6 @@ struct AdHocCharge {
   Action action = Action::take;
   bool count_denied = false;  // a denied take consumes what is left
   TimePoint ingress{};        // as in Request
-};
-
-// Sees every decision of check() and every ad-hoc charge (not peeks, refunds and resets), on the thread that made it.
-// Must not block or throw.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  virtual void on_decision(const Decision& decision) = 0;
-  // `space` is the charge's. A status that is not ok: the store did not answer.
-  virtual void on_charge(std::string_view /*space*/, const ChargeOutcome& /*outcome*/) {}
-};
-
-struct LimiterOptions {
-  std::shared_ptr<Store> store;  // default: a memory store of its own, made from `memory`
-  MemoryOptions memory;
-  std::shared_ptr<Clock> clock;        // default: ProcessClock
-  std::shared_ptr<Observer> observer;  // default: none
-  HashKey hash_key{};                  // all zero: a random one
-  bool prefilter = true;               // with a store that answers later: refuse exhausted buckets without asking it
 };
 
 class Limiter {

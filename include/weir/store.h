@@ -17,6 +17,9 @@
 
 namespace weir {
 
+// What a charge is taken from. Stores implement buckets so far.
+enum class ChargeKind : std::uint8_t { bucket, lease, quota };
+
 // Cost against one bucket.
 struct Charge {
   BucketKey key;
@@ -26,6 +29,7 @@ struct Charge {
   std::int64_t cost = 1;                 // 0 to kMaxUnits
   bool binding = true;                   // false (a shadow rule): its denial does not hold back the others
   bool count_denied = false;             // a denied attempt consumes too, down to empty and not below
+  ChargeKind kind = ChargeKind::bucket;
 };
 
 // What one bucket answered.

@@ -11,11 +11,12 @@ namespace {
 using keys::KeyEncoder;
 using keys::SipHash;
 
+using Observers = std::vector<std::shared_ptr<Observer>>;
+
 class AdHocCall final : public StoreCall {
  public:
-  // `observer` may be null.
-  AdHocCall(const AdHocCharge& from, const KeyEncoder& encoder, const Reading& at, Observer* observer)
-      : observer_(observer), allowance_(*from.allowance) {
+  AdHocCall(const AdHocCharge& from, const KeyEncoder& encoder, const Reading& at, const Observers& observers)
+      : observers_(observers), allowance_(*from.allowance) {
     charge_ = make_ad_hoc_charge(from, allowance_, encoder);
     action = from.action;
     set_reading(at);
@@ -32,14 +33,16 @@ class AdHocCall final : public StoreCall {
   // Once, when the store has answered.
   const ChargeOutcome& finish() {
     if (status != Code::ok) outcome_.status = status;
-    if (observer_ != nullptr && action == Action::take) observer_->on_charge(charge_.rule, outcome_);
+    if (action == Action::take) {
+      for (const auto& observer : observers_) observer->on_charge(charge_.rule, outcome_);
+    }
     return outcome_;
   }
 
   std::function<void(const ChargeOutcome&)> done;
 
  private:
-  Observer* const observer_;
+  const Observers& observers_;
   const Allowance allowance_;
   Charge charge_;
   ChargeOutcome outcome_;
@@ -75,7 +78,7 @@ bool is_within_bounds(const AdHocCharge& charge) {
 ChargeOutcome Engine::charge(const AdHocCharge& charge) {
   if (!is_within_bounds(charge)) return refused();
   if (immediate_) {
-    AdHocCall call(charge, rules_.encoder(), clock_->read(), observer_.get());
+    AdHocCall call(charge, rules_.encoder(), clock_->read(), observers_);
     ask_now(call);
     return call.finish();
   }
@@ -87,7 +90,7 @@ ChargeOutcome Engine::charge(const AdHocCharge& charge) {
 void Engine::charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) {
   if (!is_within_bounds(charge)) return done(refused());
   if (immediate_) return done(this->charge(charge));
-  auto call = std::make_unique<AdHocCall>(charge, rules_.encoder(), clock_->read(), observer_.get());
+  auto call = std::make_unique<AdHocCall>(charge, rules_.encoder(), clock_->read(), observers_);
   call->done = std::move(done);
   AdHocCall* const pending = call.release();  // owns itself until complete()
   if (store_->begin(*pending)) pending->complete();

@@ -52,7 +52,7 @@ class AdHoc : public ::testing::TestWithParam<bool> {
     options.store = store_;
     options.clock = std::make_shared<ManualClock>();
     options.hash_key = {1, 2, 3};
-    options.observer = observer_;
+    options.observers = {observer_};
     engine_ = std::make_unique<Engine>(std::make_shared<rules::RuleBook>(), options,
                                        std::make_shared<memory::MemoryStore>(MemoryOptions{}));
   }

@@ -220,9 +220,8 @@ void Engine::TogetherCall::finish_ad_hoc(std::size_t index, bool denied) {
   ChargeOutcome& outcome = ad_hoc_outcomes_[index];
   if (status != Code::ok) outcome.status = status;
   const bool decides = !denied || !outcome.admitted;
-  if (engine_.observer_ != nullptr && action == Action::take && decides) {
-    engine_.observer_->on_charge(ad_hoc_[index].rule, outcome);
-  }
+  if (action != Action::take || !decides) return;
+  for (const auto& observer : engine_.observers_) observer->on_charge(ad_hoc_[index].rule, outcome);
 }
 
 // As Engine::learn() does for one check; what is forgotten in vain only costs the store a question.

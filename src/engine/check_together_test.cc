@@ -75,7 +75,7 @@ class CheckTogether : public ::testing::TestWithParam<bool> {
     LimiterOptions options;
     options.store = store != nullptr ? store : store_;
     options.clock = clock_;
-    options.observer = counts_;
+    options.observers = {counts_};
     options.hash_key = {1};
     engine_ = std::make_unique<Engine>(book_, options, fallback_);
   }

@@ -87,7 +87,7 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       with_tags_(store_->uses_tags()),
       source_(store_->name()),
       clock_(std::move(options.clock)),
-      observer_(std::move(options.observer)),
+      observers_(std::move(options.observers)),
       fallback_(std::move(fallback)),
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder()),
@@ -131,11 +131,13 @@ Decision Engine::run(Action action, const Request& request) {
   return decision;
 }
 
-// Every decision passes here once. Peeks, refunds and resets decide nothing, so the observer does not hear of them.
-// Hidden rules are hidden from callers, not from the observer.
+// Every decision passes here once. Peeks, refunds and resets decide nothing, so the observers do not see them.
+// Hidden rules are hidden from callers, not from the observers.
 inline void Engine::publish(const Check& check, Decision& decision, std::string_view source, Action action) {
   decision.source = source;
-  if (observer_ != nullptr && action == Action::take) observer_->on_decision(decision);
+  if (action == Action::take) {
+    for (const auto& observer : observers_) observer->on_decision(decision);
+  }
   if (check.may_have_hidden_rules()) [[unlikely]]
     hide_rules(check, source_, decision);
 }

@@ -1,11 +1,12 @@
 // Engine: the Limiter. One check, in order (engine.cc): rules → charges → what is known without the store (prefilter,
-// local limits) → one store call → failure policies if the store did not answer → verdict → observer.
+// local limits) → one store call → failure policies if the store did not answer → verdict → observers.
 //
 // Several engines may share one RuleBook and one thread-safe store: a server has one engine per loop, each with its
 // own connections to the store. Engines whose stores are the same in the end must share their BucketGenerations.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/check.h"
 #include "engine/rules_in_force.h"
@@ -80,7 +81,7 @@ class Engine final : public Limiter {
   const bool with_tags_;
   const std::string_view source_;
   const std::shared_ptr<Clock> clock_;
-  const std::shared_ptr<Observer> observer_;
+  const std::vector<std::shared_ptr<Observer>> observers_;
   const std::shared_ptr<Store> fallback_;
   RulesCache rules_;
   FailurePolicies policies_;

@@ -23,7 +23,7 @@ class RotatingLimiter final : public Limiter {
  public:
   static constexpr std::string_view kPreviousSuffix = "@previous";
 
-  // `previous` should have the observer.
+  // `previous` should have the observers.
   RotatingLimiter(Limiter& previous, Limiter& current) : previous_(previous), current_(current) {}
 
   bool immediate() const override { return previous_.immediate() && current_.immediate(); }

@@ -15,7 +15,7 @@
 
 #include "keys/siphash.h"
 #include "weir/allowance.h"
-#include "weir/limiter.h"
+#include "weir/options.h"
 #include "weir/store.h"
 
 namespace weir::keys {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "weir/limiter.h"
+#include "weir/options.h"
 #include "weir/result.h"
 
 namespace weir::keys {

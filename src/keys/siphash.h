@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "weir/limiter.h"
+#include "weir/options.h"
 #include "weir/store.h"
 
 namespace weir::keys {

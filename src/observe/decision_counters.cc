@@ -6,6 +6,8 @@
 namespace weir::observe {
 namespace {
 
+constexpr std::size_t kNoAlgorithm = kAlgorithmCount;
+
 void increment(DecisionCounters::Counter& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -29,6 +31,10 @@ std::string_view outcome_name(Outcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
+std::string_view algorithm_row_name(std::size_t row) {
+  return row == kNoAlgorithm ? "none" : algorithm_name(static_cast<Algorithm>(row));
+}
+
 DecisionCounters::DecisionCounters(std::shared_ptr<const RuleLabels> labels) : labels_(std::move(labels)) {}
 
 DecisionCounters::~DecisionCounters() {
@@ -40,7 +46,8 @@ void DecisionCounters::on_decision(const Decision& decision) {
   if (decision.degraded) increment(degraded_);
   for (const RuleOutcome& rule : decision.rules) {
     Row& counts = row_of(rule.ordinal);
-    increment(counts.checks[static_cast<std::size_t>(rule.algorithm)][static_cast<std::size_t>(outcome_of(rule))]);
+    const std::size_t algorithm = rule.algorithm ? static_cast<std::size_t>(*rule.algorithm) : kNoAlgorithm;
+    increment(counts.checks[algorithm][static_cast<std::size_t>(outcome_of(rule))]);
     if (is_near_limit(rule)) increment(counts.near_limit);
   }
 }

@@ -17,7 +17,7 @@
 
 #include "observe/charge_counters.h"
 #include "observe/rule_labels.h"
-#include "weir/limiter.h"
+#include "weir/options.h"
 
 namespace weir::observe {
 
@@ -36,6 +36,11 @@ std::string_view outcome_name(Outcome outcome);
 // An allowed check that leaves less than a fifth of the limit is near it.
 inline constexpr std::int64_t kNearLimitShare = 5;
 
+// One for each algorithm, and one for outcomes that are not an algorithm's.
+inline constexpr std::size_t kAlgorithmRows = kAlgorithmCount + 1;
+// "token-bucket", …, "none".
+std::string_view algorithm_row_name(std::size_t row);
+
 class DecisionCounters final : public Observer {
  public:
   using Counter = std::atomic<std::uint64_t>;
@@ -51,7 +56,7 @@ class DecisionCounters final : public Observer {
 
   // What was counted of one rule.
   struct RuleCounts {
-    std::array<std::array<std::uint64_t, kOutcomeCount>, kAlgorithmCount> checks{};
+    std::array<std::array<std::uint64_t, kOutcomeCount>, kAlgorithmRows> checks{};
     std::uint64_t near_limit = 0;
   };
 
@@ -64,7 +69,7 @@ class DecisionCounters final : public Observer {
  private:
   struct Row {
     std::atomic<std::uint32_t> tenure{0};  // of what is counted here
-    std::array<std::array<Counter, kOutcomeCount>, kAlgorithmCount> checks{};
+    std::array<std::array<Counter, kOutcomeCount>, kAlgorithmRows> checks{};
     Counter near_limit{0};
   };
   static constexpr std::uint32_t kRowsPerChunk = 64;

@@ -25,7 +25,6 @@ std::string_view shadow_denied(const Decision& decision) {
 }  // namespace
 
 void DecisionLog::on_decision(const Decision& decision) {
-  next_->on_decision(decision);
   if (drawn(decision.allowed ? sample_.allowed : sample_.denied)) write(decision);
 }
 
@@ -48,7 +47,7 @@ void DecisionLog::write(const Decision& decision) {
   SubjectText subject{};
   if (const RuleOutcome* rule = decision.decisive()) {
     fields.emplace_back("rule", rule->rule);
-    fields.emplace_back("algorithm", algorithm_name(rule->algorithm));
+    if (rule->algorithm) fields.emplace_back("algorithm", algorithm_name(*rule->algorithm));
     if (!rule->unlimited) {
       fields.emplace_back("limit", rule->limit);
       fields.emplace_back("remaining", rule->remaining);

@@ -235,15 +235,14 @@ void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
     DecisionCounters::RuleCounts counts;
     for (const DecisionCounters* loop : loops_) loop->add_counts(row, table->tenures[row], counts);
     bool used = false;
-    for (int a = 0; a < kAlgorithmCount; ++a) {
+    for (std::size_t a = 0; a < kAlgorithmRows; ++a) {
       for (std::size_t o = 0; o < kOutcomeCount; ++o) {
-        const std::uint64_t count = counts.checks[static_cast<std::size_t>(a)][o];
+        const std::uint64_t count = counts.checks[a][o];
         if (count == 0) continue;
         used = true;
-        checks.metric.push_back(sample(MetricType::Counter, static_cast<double>(count),
-                                       {{"rule", id},
-                                        {"algorithm", algorithm_name(static_cast<Algorithm>(a))},
-                                        {"outcome", outcome_name(static_cast<Outcome>(o))}}));
+        checks.metric.push_back(sample(
+            MetricType::Counter, static_cast<double>(count),
+            {{"rule", id}, {"algorithm", algorithm_row_name(a)}, {"outcome", outcome_name(static_cast<Outcome>(o))}}));
       }
     }
     if (!used) continue;

@@ -20,6 +20,7 @@ using testing::Not;
 
 RuleOutcome outcome(std::uint32_t ordinal, bool allowed, std::int64_t remaining = 50) {
   RuleOutcome out;
+  out.algorithm = Algorithm::token_bucket;
   out.ordinal = ordinal;
   out.allowed = allowed;
   out.limit = 100;
@@ -91,6 +92,14 @@ TEST_F(MetricsTest, SumsTheLoopsByRuleAlgorithmAndOutcome) {
   EXPECT_THAT(text(), HasSubstr("weir_checks_total{rule=\"login\",algorithm=\"gcra\",outcome=\"denied\"} 4\n"));
   EXPECT_THAT(text(), HasSubstr("weir_decisions_total{reason=\"ok\",allowed=\"true\"} 3\n"));
   EXPECT_THAT(text(), HasSubstr("weir_decisions_total{reason=\"limit_exceeded\",allowed=\"false\"} 4\n"));
+}
+
+TEST_F(MetricsTest, CountsOutcomesThatAreNotAnAlgorithms) {
+  RuleOutcome none = outcome(0, true);
+  none.algorithm.reset();
+  first_.on_decision(decision({none}));
+  EXPECT_THAT(text(),
+              HasSubstr("weir_checks_total{rule=\"search-per-key\",algorithm=\"none\",outcome=\"allowed\"} 1\n"));
 }
 
 TEST_F(MetricsTest, TellsShadowTooLargeAndStoreFailuresApart) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "stores/redis/options.h"
-#include "weir/limiter.h"
+#include "weir/options.h"
 #include "weir/result.h"
 #include "weir/time.h"
 

@@ -12,7 +12,7 @@
 #include "keys/key_ring.h"
 #include "observe/log.h"
 #include "stores/memory/snapshot.h"
-#include "weir/limiter.h"
+#include "weir/options.h"
 
 namespace weir::server {
 

@@ -25,6 +25,7 @@ class ToyLimiter final : public Limiter {
     decision.source = "memory";
     RuleOutcome rule;
     rule.rule = "search-per-key";
+    rule.algorithm = Algorithm::token_bucket;
     rule.limit = 120;
     rule.remaining = 119;
     rule.capacity = 120;

@@ -149,6 +149,7 @@ inline Decision toy_decision(std::string_view rule, std::int64_t limit, std::int
                              bool allowed = true) {
   RuleOutcome outcome;
   outcome.rule = rule;
+  outcome.algorithm = Algorithm::token_bucket;
   outcome.limit = limit;
   outcome.remaining = remaining;
   outcome.capacity = limit;

@@ -52,7 +52,7 @@ class HiddenRule : public ::testing::TestWithParam<bool> {
     options.store = store_;
     options.clock = clock_;
     options.hash_key = {4};
-    options.observer = watcher_;
+    options.observers = {watcher_};
     engine_ = std::make_unique<Engine>(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{}));
     return *engine_;
   }

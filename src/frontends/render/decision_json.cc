@@ -63,12 +63,18 @@ void write_limit(RoomWriter& out, const RuleOutcome& rule) {
   out.number(rule.remaining);
 }
 
+void write_algorithm(RoomWriter& out, const RuleOutcome& rule) {
+  if (!rule.algorithm) return out.literal(R"(,"algorithm":null)");
+  out.literal(R"(,"algorithm":")");
+  out.text(algorithm_name(*rule.algorithm));
+  out.literal("\"");
+}
+
 void write_rule(RoomWriter& out, const RuleOutcome& rule) {
   out.literal(R"({"rule":)");
   out.json_string(rule.rule);
-  out.literal(R"(,"algorithm":")");
-  out.text(algorithm_name(rule.algorithm));
-  out.literal(R"(","mode":")");
+  write_algorithm(out, rule);
+  out.literal(R"(,"mode":")");
   out.text(mode_name(rule.mode));
   out.literal(R"(","allowed":)");
   write_bool(out, rule.allowed);
@@ -94,13 +100,12 @@ void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
   }
   out.literal(R"(,"rule":)");
   out.json_string(rule->rule);
-  out.literal(R"(,"algorithm":")");
-  out.text(algorithm_name(rule->algorithm));
-  out.literal("\"");
+  write_algorithm(out, *rule);
   write_limit(out, *rule);
 }
 
-// Enough for write_members(): the literals and names, then the numbers, then what users named.
+// An estimate that is enough for write_members() in practice: the literals and names, then the numbers, then what users
+// named.
 std::size_t members_room(const Decision& decision) {
   constexpr std::size_t kWords = 512;
   constexpr std::size_t kRuleWords = 224;

@@ -230,5 +230,12 @@ TEST(DecisionHeaders, OlderFieldsComeByOption) {
   EXPECT_EQ(fields(Decision{}, true), "");
 }
 
+TEST(DecisionJson, AnOutcomeThatIsNotAnAlgorithmsHasNone) {
+  Decision decision = allowed();
+  decision.rules[0].algorithm.reset();
+  EXPECT_THAT(json(decision), HasSubstr(R"("rule":"search-per-key","algorithm":null,"limit":120)"));
+  EXPECT_THAT(json(decision), HasSubstr(R"({"rule":"search-per-key","algorithm":null,"mode")"));
+}
+
 }  // namespace
 }  // namespace weir::render

@@ -1,7 +1,6 @@
 // Writing JSON at the end of a string, into room made beforehand.
 #pragma once
 
-#include <cassert>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -10,8 +9,9 @@
 
 namespace weir::render {
 
-// Writes at the end of a string, into room that was made beforehand: no check and no call for each piece. `room` must
-// be enough for all that is written; finish() gives the rest back and must be called.
+// Writes at the end of a string, into room that was made beforehand, so that a piece costs a comparison and a copy.
+// Every piece checks the room before it is written; more room is made when an estimate was too small. finish() gives
+// the rest back and must be called.
 class RoomWriter {
  public:
   // The most that one number takes, and one JSON string of `size` bytes.
@@ -22,18 +22,22 @@ class RoomWriter {
     const std::size_t before = out.size();
     out.resize(before + room);
     at_ = out.data() + before;
+    end_ = at_ + room;
   }
 
   template <std::size_t N>
   void literal(const char (&text)[N]) {
+    ensure(N - 1);
     std::memcpy(at_, text, N - 1);
     at_ += N - 1;
   }
   void text(std::string_view text) {
+    ensure(text.size());
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
   }
   void number(std::int64_t value) {
+    ensure(kNumber);
     if (value >= 0 && value < 10) {
       *at_++ = static_cast<char>('0' + value);
     } else {
@@ -44,14 +48,20 @@ class RoomWriter {
   void json_string(std::string_view text);
 
   void finish() {
-    const auto used = static_cast<std::size_t>(at_ - out_.data());
-    assert(used <= out_.size());
-    out_.resize(used);
+    out_.resize(static_cast<std::size_t>(at_ - out_.data()));
+    end_ = at_;
   }
 
  private:
+  void ensure(std::size_t bytes) {
+    if (static_cast<std::size_t>(end_ - at_) < bytes) [[unlikely]]
+      grow(bytes);
+  }
+  void grow(std::size_t bytes);
+
   std::string& out_;
   char* at_;
+  char* end_;  // of the room
 };
 
 }  // namespace weir::render

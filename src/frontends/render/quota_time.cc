@@ -30,8 +30,8 @@ Duration until_melted(const RuleOutcome& rule) {
 }
 
 Duration by_algorithm(const RuleOutcome& rule) {
-  if (rule.limit <= 0) return rule.reset_after;
-  switch (rule.algorithm) {
+  if (rule.limit <= 0 || !rule.algorithm) return rule.reset_after;
+  switch (*rule.algorithm) {
     case Algorithm::token_bucket:
     case Algorithm::gcra:
     case Algorithm::leaky_bucket:

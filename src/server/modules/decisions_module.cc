@@ -17,7 +17,7 @@ Status DecisionsModule::open() {
       options.store = memory_.store();
     }
     options.clock = context_.clock;
-    options.observer = make_observer(counters_.back());
+    options.observers = make_observers(counters_.back());
     options.hash_key = context_.keys.previous.value_or(context_.keys.current);
     options.prefilter = context_.config.prefilter;
     engines_.push_back(std::make_unique<engine::Engine>(rules_.book(), options, memory_.fallback(), generations_));
@@ -36,11 +36,12 @@ Status DecisionsModule::start() {
   return success();
 }
 
-// A loop's counters, and in front of them the sampled decision log if it is switched on.
-std::shared_ptr<Observer> DecisionsModule::make_observer(std::shared_ptr<observe::DecisionCounters> counters) {
+// A loop's counters, and the sampled decision log if it is switched on.
+std::vector<std::shared_ptr<Observer>> DecisionsModule::make_observers(
+    std::shared_ptr<observe::DecisionCounters> counters) {
   const Config& config = context_.config;
   const observe::DecisionSample sample{.allowed = config.log_decisions, .denied = config.log_denials};
-  if (sample.none()) return counters;
+  if (sample.none()) return {std::move(counters)};
   if (decision_lines_ == nullptr) {
     observe::Log::Options options = context_.log.options();
     options.level = observe::Level::info;  // a sample that was asked for is written whatever log.level is
@@ -49,14 +50,14 @@ std::shared_ptr<Observer> DecisionsModule::make_observer(std::shared_ptr<observe
     decision_lines_ = std::make_unique<observe::Log>(options, *context_.clock);
   }
   std::random_device seed;
-  return std::make_shared<observe::DecisionLog>(std::move(counters), *decision_lines_, sample,
-                                                std::uint64_t{seed()} << 32 | seed());
+  auto lines = std::make_shared<observe::DecisionLog>(*decision_lines_, sample, std::uint64_t{seed()} << 32 | seed());
+  return {std::move(counters), std::move(lines)};
 }
 
-// Each decision is counted once, by the engine that makes it: the other engine has no observer.
+// Each decision is counted once, by the engine that makes it: the other engine has no observers.
 void DecisionsModule::add_rotating(const LimiterOptions& deciding) {
   LimiterOptions options = deciding;
-  options.observer = nullptr;
+  options.observers.clear();
   options.hash_key = context_.keys.current;
   incoming_.push_back(
       std::make_unique<engine::Engine>(rules_.book(), std::move(options), memory_.fallback(), generations_));

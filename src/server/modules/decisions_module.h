@@ -34,7 +34,7 @@ class DecisionsModule final : public Module {
   std::vector<const observe::DecisionCounters*> counters() const;
 
  private:
-  std::shared_ptr<Observer> make_observer(std::shared_ptr<observe::DecisionCounters> counters);
+  std::vector<std::shared_ptr<Observer>> make_observers(std::shared_ptr<observe::DecisionCounters> counters);
   void add_rotating(const LimiterOptions& deciding);
   void add_facts(observe::Facts& facts) const;
 

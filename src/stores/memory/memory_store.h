@@ -24,7 +24,7 @@
 
 #include "stores/memory/memory_budget.h"
 #include "stores/memory/shard.h"
-#include "weir/limiter.h"
+#include "weir/options.h"
 #include "weir/store.h"
 
 namespace weir::memory {

@@ -62,6 +62,8 @@ class Slot {
  private:
   friend class Shard;
 
+  // Seven algorithms and "empty" fill the tag: one more would be read as has_block().
+  static_assert(kAlgorithmCount <= 7, "the tag of a slot has three bits");
   static std::int64_t tag(Algorithm algorithm) { return static_cast<std::int64_t>(algorithm) + 1; }
   bool has_block() const { return (state_ & 8) != 0; }
   std::int64_t* block() const { return reinterpret_cast<std::int64_t*>(head_[0]); }
