@@ -19,7 +19,7 @@ struct Attribute {
   std::string_view value;
 };
 
-// Bounds that every front end enforces and that the engine checks again.
+// Bounds that every front end enforces. The engine checks the number of attributes, and the cost, again.
 inline constexpr std::size_t kMaxAttributes = 64;
 inline constexpr std::size_t kMaxAttributeName = 128;
 inline constexpr std::size_t kMaxAttributeValue = 4096;
@@ -33,7 +33,7 @@ struct Request {
   std::span<const Attribute> attributes;
   Cost cost;
   bool peek = false;  // look, charge nothing
-  // When a gateway that the caller trusts received this, for a shared store that is told to count by it (docs/time.md).
+  // When a gateway that the caller trusts received this, for a store that is configured to use it (docs/time.md).
   // The epoch: not known, and the clock says when.
   TimePoint ingress{};
 

@@ -2,11 +2,11 @@
 //
 // There are two times (docs/time.md). Buckets count by one that never runs backward; what people and tokens mean by a
 // time of day (`until`, calendar windows, `Date`, log lines, `exp`) is the wall clock, which may be set. A Reading
-// holds both. They differ only after the wall clock was set back.
+// has both. They differ only after the wall clock was set back.
 //
-// `now` is a parameter everywhere below the engine. A Clock is asked once per decision, by the engine. ProcessClock
-// and SteadyClock are the only code in the project that reads the machine's clocks for decisions; ManualClock is for
-// tests and simulations.
+// `now` is a parameter everywhere below the engine, which asks its Clock once per call. A store that is shared may use
+// another in its place (`redis.time`). ProcessClock and SteadyClock read the machine's clocks; ManualClock is for tests
+// and simulations.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ inline TimePoint from_micros(std::int64_t value) { return TimePoint{Duration{val
 inline std::int64_t ceil_ms(Duration duration) { return (duration.count() + 999) / 1000; }
 inline std::int64_t ceil_seconds(Duration duration) { return (duration.count() + 999'999) / 1'000'000; }
 
-// One look at a clock.
+// What a clock shows.
 struct Reading {
   TimePoint now;      // for buckets: never runs backward
   Duration ahead{0};  // of the wall clock; never negative, and 0 unless that was set back
@@ -37,7 +37,7 @@ struct Reading {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Never runs backward: a call that begins after another has returned, on whatever thread, is not told less.
+  // Never runs backward: a call that begins after another has returned, on whatever thread, gets no earlier time.
   virtual TimePoint now() = 0;
   // Both times for the price of one.
   virtual Reading read() { return {now(), Duration{0}}; }
@@ -50,8 +50,8 @@ class Clock {
 // the wall clock was set forward, now() follows at once; when it was set back, now() goes on as before and is ahead of
 // it until it catches up. So now() is the latest that the wall clock can have shown, and never runs backward.
 //
-// The two machine clocks are compared every kComparePeriod, by a thread that asks for the time after that, and before
-// it is told: the wall time in a Reading is at most that old. Differences below kLeastStep are taken for noise.
+// The two machine clocks are compared every kComparePeriod, by a thread that asks for the time after that, before
+// it is answered: the wall time in a Reading is at most that old. Differences below kLeastStep are taken for noise.
 class ProcessClock final : public Clock {
  public:
   static constexpr std::chrono::nanoseconds kComparePeriod = std::chrono::milliseconds(10);
@@ -101,7 +101,7 @@ class ProcessClock final : public Clock {
   std::atomic<std::int64_t> followed_ns_{0};
 };
 
-// For durations such as deadlines: a time since some start, which no setting of the wall clock touches. Stands still
+// For durations such as deadlines: a time since some start, which no setting of the wall clock touches. Stops
 // while the machine is suspended.
 class SteadyClock final : public Clock {
  public:

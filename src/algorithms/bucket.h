@@ -1,7 +1,7 @@
-// The seven algorithms behind four functions, as pure arithmetic on a bucket's words: no I/O, no clock, no locks.
+// The seven algorithms behind the same few functions, as pure arithmetic on a bucket's words: no I/O, clock or locks.
 //
 // A bucket is borrowed: three head words, and for the two algorithms that need more a tail. All words zero, or an
-// empty tail, is a fresh bucket. Each algorithm's file says what its words mean. facts of correctness: the sequential
+// empty tail, is a fresh bucket. Each algorithm's file says what its words mean. The reference for all is the sequential
 // models in tests/models, which every store is tested against.
 //
 // Time never runs backward inside a bucket: an earlier `now` than the bucket's last charge counts as that charge's.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "engine/ad_hoc.h"
+
 namespace weir::engine {
 namespace {
 
@@ -45,9 +47,10 @@ BucketKey tag_key(const Request& request, const rules::CompiledRule& rule, const
 
 }  // namespace
 
-void Check::plan(const Request& request, TimePoint wall, const RulesInForce& rules, const KeyEncoder& encoder,
+void Check::plan(const Request& request, TimePoint wall, const ActiveRules& rules, const KeyEncoder& encoder,
                  bool with_tags) {
   rules::ResolvedNames names;
+  planned_ = true;
   requested_cost_ = request.cost.units;
   may_have_local_limits_ = rules.set->has_local_limits();
   may_have_hidden_rules_ = rules.set->has_hidden();
@@ -69,6 +72,13 @@ void Check::plan(const Request& request, TimePoint wall, const RulesInForce& rul
   deciding_ = charges_.size();
   if (rules.set->has_several_windows()) [[unlikely]]
     record_in_other_windows();
+}
+
+void Check::plan(const AdHocCharge& charge, const Allowance& allowance, const KeyEncoder& encoder) {
+  planned_ = true;
+  requested_cost_ = charge.cost.units;
+  charges_.push_back(make_ad_hoc_charge(charge, allowance, encoder));
+  outcomes_.append();
 }
 
 void Check::record_in_other_windows() {

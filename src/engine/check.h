@@ -1,16 +1,14 @@
-// Check: one request on its way from rules to verdict. The steps, in order:
+// Check: what one request, or one ad-hoc charge, asks of the store, and what the store answered.
 //
-//   plan()     asks the rule set which rules apply and turns them into charges
-//   (the store takes the charges: StoreCall)
-//   decide()   turns outcomes into a Decision
-//
+// plan() makes the charges; a Run (run.h) carries them through the stages, which read the matches and the outcomes.
 // Lives on the stack when the store answers at once, on the heap when it answers later.
 #pragma once
 
 #include <utility>
 
-#include "engine/rules_in_force.h"
+#include "engine/active_rules.h"
 #include "rules/compile/rule_set.h"
+#include "weir/ad_hoc.h"
 #include "weir/decision.h"
 #include "weir/inline_vector.h"
 #include "weir/request.h"
@@ -22,8 +20,14 @@ class Check {
  public:
   // Fills matches and charges. Everything that is needed later is copied; the request may go away afterwards.
   // `wall` is the time of day, which says whether a temporary override applies. Precondition: within_bounds(request).
-  void plan(const Request& request, TimePoint wall, const RulesInForce& rules, const keys::KeyEncoder& encoder,
+  void plan(const Request& request, TimePoint wall, const ActiveRules& rules, const keys::KeyEncoder& encoder,
             bool with_tags);
+
+  // The same for an ad-hoc charge: it has one charge and no match. `allowance` must outlive the check.
+  // Precondition: is_within_bounds(charge).
+  void plan(const AdHocCharge& charge, const Allowance& allowance, const keys::KeyEncoder& encoder);
+  // False: out of bounds, and answered as such.
+  bool planned() const { return planned_; }
 
   static bool within_bounds(const Request& request) {
     return request.attributes.size() <= kMaxAttributes && request.cost.units >= 0 && request.cost.units <= kMaxUnits;
@@ -34,14 +38,14 @@ class Check {
   std::span<ChargeOutcome> outcomes() { return {outcomes_.data(), outcomes_.size()}; }
   std::span<const ChargeOutcome> outcomes() const { return {outcomes_.data(), outcomes_.size()}; }
   // The first so many charges come from one match each. Those after them only record: they count in a rule's windows of
-  // other lengths (rules/window_lengths.h), bind nothing and are told to nobody.
+  // other lengths (rules/window_lengths.h), bind nothing and appear in no answer.
   std::size_t deciding() const { return deciding_; }
   // The key of the subject that a deciding charge is about, whatever window it counts in.
   BucketKey subject_of(std::size_t charge) const;
   // The match that a deciding charge came from. Unlimited matches have no charge.
   const rules::Match& match_of(std::size_t charge) const;
   std::int64_t requested_cost() const { return requested_cost_; }
-  // Some rule in force, perhaps none of this check's, has a local limit.
+  // Some active rule, perhaps none of this check's, has a local limit.
   bool may_have_local_limits() const { return may_have_local_limits_; }
   // Some rule of the set is hidden, so one of those that apply may be.
   bool may_have_hidden_rules() const { return may_have_hidden_rules_; }
@@ -54,6 +58,7 @@ class Check {
   InlineVector<ChargeOutcome, 8> outcomes_;
   std::size_t deciding_ = 0;
   std::int64_t requested_cost_ = 0;
+  bool planned_ = false;
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;
 };

@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "stores/memory/memory_store.h"
+#include "tests/support/together.h"
 
 namespace weir::engine {
 namespace {
@@ -82,13 +83,13 @@ class CheckTogether : public ::testing::TestWithParam<bool> {
   Answer ask(const std::vector<Request>& requests, const std::vector<AdHocCharge>& charges = {}) {
     Answer answer;
     bool done = false;
-    engine_->check_together(requests, charges,
-                            [&](std::span<const Decision> decisions, std::span<const ChargeOutcome> outcomes) {
-                              EXPECT_FALSE(done);
-                              done = true;
-                              answer.decisions.assign(decisions.begin(), decisions.end());
-                              answer.outcomes.assign(outcomes.begin(), outcomes.end());
-                            });
+    check_together(*engine_, requests, charges,
+                   [&](std::span<const Decision> decisions, std::span<const ChargeOutcome> outcomes) {
+                     EXPECT_FALSE(done);
+                     done = true;
+                     answer.decisions.assign(decisions.begin(), decisions.end());
+                     answer.outcomes.assign(outcomes.begin(), outcomes.end());
+                   });
     EXPECT_TRUE(done);
     EXPECT_EQ(answer.decisions.size(), requests.size());
     EXPECT_EQ(answer.outcomes.size(), charges.size());
@@ -269,7 +270,7 @@ TEST(CheckTogetherInMemory, WithoutRoomForOneBucketEachDecidesAlone) {
   for (int i = 1; engine.check({{"user", newcomer}}).allowed; ++i) newcomer = std::to_string(i);
   const std::vector<Attribute> without_room = {{"user", newcomer}};
   const std::vector<Request> requests = {of(kAnn), of(without_room)};
-  engine.check_together(requests, {}, [](std::span<const Decision> decisions, std::span<const ChargeOutcome>) {
+  check_together(engine, requests, {}, [](std::span<const Decision> decisions, std::span<const ChargeOutcome>) {
     EXPECT_TRUE(decisions[0].allowed);
     EXPECT_EQ(decisions[0].decisive()->remaining, 3) << "ann has a bucket, and it is charged";
     EXPECT_FALSE(decisions[1].allowed);
@@ -292,7 +293,7 @@ TEST(CheckTogetherInMemory, IsAtomicAmongThreads) {
       Engine engine(book, options, fallback);
       for (int i = 0; i < 500; ++i) {
         const std::vector<Request> requests = {of(kAnn), of(kHome)};
-        engine.check_together(requests, {}, [&](std::span<const Decision> decisions, std::span<const ChargeOutcome>) {
+        check_together(engine, requests, {}, [&](std::span<const Decision> decisions, std::span<const ChargeOutcome>) {
           if (decisions[0].allowed && decisions[1].allowed) ++admitted;
         });
       }
@@ -336,7 +337,7 @@ RC_GTEST_PROP(CheckTogetherModel, AgreesWithCountsKeptByHand, ()) {
     }
     bool denied = false;
     for (const auto& [user, cost] : wanted) denied = denied || used[user] + cost > 8;
-    engine.check_together(requests, {}, [&](std::span<const Decision> decisions, std::span<const ChargeOutcome>) {
+    check_together(engine, requests, {}, [&](std::span<const Decision> decisions, std::span<const ChargeOutcome>) {
       for (std::size_t i = 0; i < who.size(); ++i) {
         RC_ASSERT(decisions[i].allowed == (used[who[i]] + wanted[who[i]] <= 8));
       }

@@ -1,60 +1,17 @@
+// The stages of a check, in their order, and the calls that stores answer at once. What is answered later, and groups
+// that are charged together, are in later.cc.
 #include "engine/engine.h"
 
 #include <algorithm>
 #include <cassert>
-#include <memory>
-#include <new>
 #include <utility>
 
+#include "engine/ad_hoc.h"
+#include "engine/group.h"
 #include "engine/stages/verdict.h"
-#include "engine/waiter.h"
 
 namespace weir::engine {
-
-// The call to a store that answers at once: everything on the stack.
-class Engine::InlineCall final : public StoreCall {
- public:
-  void complete() override { assert(false && "an immediate store answers before begin() returns"); }
-};
-
-// The call to a store that answers later: owns the check, the rules it refers to, and itself until completed.
-class Engine::DeferredCall final : public StoreCall {
- public:
-  DeferredCall(Engine& engine, Completion done) : engine_(engine), done_(std::move(done)) {}
-
-  void complete() override {
-    const std::unique_ptr<DeferredCall> self(this);
-    engine_.learn(check, *this, asked);
-    describe_rules(check, decision);
-    engine_.finish(check, *this, decision);
-    if (taken_locally && !decision.allowed) engine_.local_limits_.give_back(check, reading());
-    answer();
-  }
-  void answer() { done_(decision); }
-
-  Check check;
-  Decision decision;
-  std::shared_ptr<const RulesInForce> rules;
-  Prefilter::Stamp asked;
-  bool taken_locally = false;
-
- private:
-  Engine& engine_;
-  Completion done_;
-};
-
 namespace {
-
-Action effective_action(Action action, const Request& request) {
-  return action == Action::take && request.peek ? Action::peek : action;
-}
-
-void prepare(StoreCall& call, Action action, const Reading& at, Check& check) {
-  call.action = action;
-  call.set_reading(at);
-  call.charges = check.charges();
-  call.outcomes = check.outcomes();
-}
 
 std::unique_ptr<Prefilter> make_prefilter(std::shared_ptr<BucketGenerations> generations) {
   if (generations == nullptr) generations = std::make_shared<BucketGenerations>();
@@ -70,12 +27,18 @@ bool counts_denials(const Charge& charge) {
   return charge.count_denied && charge.allowance->algorithm != Algorithm::fixed_window;
 }
 
-// True when the call was denied as a whole, so that what it admitted is not charged, or no longer is.
-bool is_denied(const StoreCall& call) {
-  for (std::size_t i = 0; i < call.charges.size(); ++i) {
-    if (call.charges[i].binding && !call.outcomes[i].admitted) return true;
+// True when these are denied as a whole, so that what was admitted of them is not charged, or no longer is.
+bool is_denied(std::span<const Charge> charges, std::span<const ChargeOutcome> outcomes) {
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    if (charges[i].binding && !outcomes[i].admitted) return true;
   }
   return false;
+}
+
+// The store had no room for some bucket, and so charged none.
+bool lacks_room(const Run& run) {
+  return run.status == Code::ok && std::any_of(run.outcomes.begin(), run.outcomes.end(),
+                                               [](const ChargeOutcome& outcome) { return outcome.status != Code::ok; });
 }
 
 }  // namespace
@@ -96,39 +59,186 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
   assert(store_ != nullptr && clock_ != nullptr && fallback_->immediate());
 }
 
-Decision Engine::check(const Request& request) { return run(Action::take, request); }
-void Engine::check(const Request& request, Completion done) { run(Action::take, request, std::move(done)); }
-Decision Engine::refund(const Request& request) { return run(Action::refund, request); }
-void Engine::refund(const Request& request, Completion done) { run(Action::refund, request, std::move(done)); }
-Decision Engine::reset(const Request& request) { return run(Action::reset, request); }
 Status Engine::replace(const Rules& rules) { return rules_.book().replace(rules); }
 Status Engine::reload() {
   const Result<rules::LoadEffect> loaded = rules_.book().reload();
   if (!loaded.ok()) return loaded.failure();
   return success();
 }
-void Engine::find_replaced(std::span<const Request> requests, std::span<bool> replaced) {
-  rules_.current().set->find_replaced(requests, replaced);
+
+// The first stage. False: out of bounds, and answered.
+bool Engine::plan(const Request& request, const Reading& at, const ActiveRules& rules, Check& check,
+                  Decision& decision) {
+  if (!Check::within_bounds(request)) [[unlikely]] {
+    refuse_out_of_bounds(request, decision);
+    return false;
+  }
+  check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
+  return true;
 }
 
-// One check. This is the path that every front end and every store shares. The decision is made in place, where the
-// caller has it.
-Decision Engine::run(Action action, const Request& request) {
-  Decision decision;
-  if (!Check::within_bounds(request)) {
-    refuse_out_of_bounds(request, decision);
-  } else if (immediate_) {
-    const Reading at = clock_->read();
-    Check check;
-    check.plan(request, at.wall(), rules_.current(), rules_.encoder(), with_tags_);
-    store_->prefetch(check.charges());
-    decide_now(check, effective_action(action, request), at, decision);
-  } else {
-    Waiter<Decision> waiter;
-    run(action, request, [&waiter](const Decision& answer) { waiter.complete(answer); });
-    decision = waiter.wait();
+bool Engine::plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome) {
+  if (!is_within_bounds(charge)) [[unlikely]] {
+    outcome = refused_charge();
+    return false;
   }
-  return decision;
+  check.plan(charge, *allowance, rules_.encoder());
+  return true;
+}
+
+// The other stages. False: the store answers later; conclude() then does the rest.
+bool Engine::decide(Run& run) {
+  if (run.charges.size() > kMaxCharges) [[unlikely]] {
+    refuse_too_many(run);
+    return true;
+  }
+  if (prefilter_ != nullptr && refuse_by_prefilter(run)) return true;
+  if (run.combined != nullptr || run.checks.front().may_have_local_limits()) [[unlikely]] {
+    if (refuse_by_local_limits(run)) return true;
+  }
+  if (!ask_store(run)) return false;
+  conclude(run);
+  return true;
+}
+
+void Engine::refuse_too_many(Run& run) {
+  for (std::size_t i = 0; i < run.decisions.size(); ++i) {
+    if (!run.checks[i].planned()) continue;
+    refuse_too_many_rules(run.checks[i], run.decisions[i]);
+    publish(run.checks[i], run.decisions[i], source_, run.action);
+  }
+  for (ChargeOutcome& outcome : run.ad_hoc) outcome.admitted = false;
+}
+
+// Ad-hoc charges go past the prefilter. Groups are stamped but not looked up: what one bucket is known to answer says
+// nothing about the others.
+bool Engine::refuse_by_prefilter(Run& run) {
+  if (run.action != Action::take || run.decisions.empty()) return false;
+  if (run.combined == nullptr) {
+    if (const auto hit = prefilter_->find(run.charges, run.now, run.skew())) {
+      refuse_exhausted(run.checks.front(), hit->charge, hit->outcome, run.decisions.front());
+      publish(run.checks.front(), run.decisions.front(), "prefilter", Action::take);
+      return true;
+    }
+  }
+  run.asked = prefilter_->stamp(run.charges, run.now, run.skew());
+  return false;
+}
+
+bool Engine::refuse_by_local_limits(Run& run) {
+  if (run.combined != nullptr && run.action != Action::take) return false;
+  for (std::size_t i = 0; i < run.checks.size(); ++i) {
+    if (!run.checks[i].may_have_local_limits()) continue;
+    const LocalLimits::Answer local = local_limits_.ask(run.checks[i], run.action, run.reading());
+    if (local.denied) {
+      for (Check& earlier : run.checks.first(run.local_takes)) local_limits_.give_back(earlier, run.reading());
+      refuse_exhausted(run.checks[i], *local.denied, local.outcome, run.decisions[i]);
+      publish(run.checks[i], run.decisions[i], "local", run.action);
+      return true;
+    }
+    if (local.taken) run.local_takes = i + 1;
+  }
+  return false;
+}
+
+// The only place where charges reach the store, and where "now or later" is decided.
+inline bool Engine::ask_store(Run& run) {
+  if (!immediate_ && !run.charges.empty()) run.detach();
+  // While the memory of the buckets is being fetched.
+  for (std::size_t i = 0; i < run.decisions.size(); ++i) {
+    if (run.checks[i].planned()) describe_rules(run.checks[i], run.decisions[i]);
+  }
+  for (const Charge& charge : run.charges) assert(charge.kind == ChargeKind::bucket);  // no store has the others yet
+  return run.charges.empty() || store_->begin(run);
+}
+
+// What follows the store's answer. In a group a denial holds the others back: they are answered as if only looked at.
+void Engine::conclude(Run& run) {
+  if (run.combined != nullptr) [[unlikely]] {
+    if (immediate_ && lacks_room(run)) return conclude_each_alone(run);
+    run.combined->hand_out(run.checks);
+  }
+  if (prefilter_ != nullptr) learn(run);
+  const bool held_back = run.combined != nullptr && (run.action != Action::take ||
+                                                     (run.status == Code::ok && is_denied(run.charges, run.outcomes)));
+  for (std::size_t i = 0; i < run.checks.size(); ++i) {
+    Check& check = run.checks[i];
+    if (!check.planned()) [[unlikely]]
+      continue;
+    const bool decides = !held_back || is_denied(check.charges(), check.outcomes());
+    const Action action = decides ? run.action : Action::peek;
+    if (i < run.decisions.size()) {
+      conclude_check(check, run, action, run.decisions[i]);
+      if (i < run.local_takes && (held_back || !run.decisions[i].allowed)) [[unlikely]]
+        local_limits_.give_back(check, run.reading());
+    } else {
+      conclude_ad_hoc(check, run, action, run.ad_hoc[i - run.decisions.size()]);
+    }
+  }
+}
+
+// Failure policies answer for one check at a time, and so does a store without room.
+void Engine::conclude_each_alone(Run& run) {
+  for (std::size_t i = 0; i < run.checks.size(); ++i) {
+    if (!run.checks[i].planned()) continue;
+    InlineRun alone;
+    alone.carry(run.checks[i], run.action, run.reading());
+    if (i < run.decisions.size()) alone.decisions = run.decisions.subspan(i, 1);
+    if (i >= run.decisions.size()) alone.ad_hoc = run.ad_hoc.subspan(i - run.decisions.size(), 1);
+    alone.local_takes = i < run.local_takes ? 1 : 0;
+    if (alone.charges.empty() || store_->begin(alone)) conclude(alone);
+  }
+}
+
+// Precondition: describe_rules(check, decision).
+[[gnu::always_inline]] inline void Engine::conclude_check(Check& check, const Run& run, Action action,
+                                                          Decision& decision) {
+  bool answered = run.status == Code::ok;
+  for (const ChargeOutcome& outcome : check.outcomes().first(check.deciding())) answered &= outcome.status == Code::ok;
+  if (answered) [[likely]] {
+    make_verdict(check, {}, decision);
+    decision.atomic = run.atomic;
+    return publish(check, decision, source_, action);
+  }
+  Store* const again = immediate_ && run.combined == nullptr ? store_.get() : nullptr;
+  const FailurePolicies::Failed failed = policies_.stand_in(check, run.status, action, run.reading(), again);
+  make_verdict(check, {failed.data(), failed.size()}, decision);
+  decision.degraded = true;
+  decision.atomic = false;
+  publish(check, decision, "fallback", action);
+}
+
+void Engine::conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome) {
+  outcome = check.outcomes().front();
+  if (run.status != Code::ok) outcome.status = run.status;
+  if (action != Action::take) return;
+  for (const auto& observer : observers_) observer->on_charge(check.charges().front().rule, outcome);
+}
+
+// What the answer means for the prefilters: this engine's, and through forget() those of all loops.
+void Engine::learn(const Run& run) {
+  if (run.decisions.empty() || run.action == Action::peek) return;
+  if (run.action != Action::take) return prefilter_->forget(run.charges);
+  if (run.status != Code::ok) {
+    // Some of its steps may have been charged and given back.
+    if (!run.atomic) prefilter_->forget(run.charges);
+    return;
+  }
+  prefilter_->remember(run.charges, run.outcomes, run.asked);
+  const bool denied = is_denied(run.charges, run.outcomes);
+  std::size_t next = 0;
+  for (const Check& check : run.checks) {
+    for (std::size_t i = 0; i < check.charges().size(); ++i, ++next) {
+      const std::size_t place = run.combined != nullptr ? run.combined->places()[next] : next;
+      const bool admitted = run.outcomes[place].admitted;
+      // Repaid at the rate of one allowance, the bucket may admit earlier under another than it has said.
+      const bool written = admitted ? !denied : counts_denials(run.charges[place]);
+      const bool repaid = written && i < check.deciding() && has_several_allowances(check.match_of(i));
+      // Charged, so that others may have been denied, and given back because another bucket denied.
+      const bool undone = admitted && denied && !run.atomic;
+      if (repaid || undone) prefilter_->forget(run.charges.subspan(place, 1));
+    }
+  }
 }
 
 // Every decision passes here once. Peeks, refunds and resets decide nothing, so the observers do not see them.
@@ -142,199 +252,73 @@ inline void Engine::publish(const Check& check, Decision& decision, std::string_
     hide_rules(check, source_, decision);
 }
 
-// Precondition: describe_rules(check, decision).
-[[gnu::always_inline]] inline void Engine::finish(Check& check, StoreCall& call, Decision& decision) {
-  bool answered = call.status == Code::ok;
-  for (const ChargeOutcome& outcome : call.outcomes.first(check.deciding())) answered &= outcome.status == Code::ok;
-  if (!answered) [[unlikely]]
-    return finish_failed(check, call, decision);
-  make_verdict(check, {}, decision);
-  decision.atomic = call.atomic;
-  publish(check, decision, source_, call.action);
-}
-
-void Engine::finish_one(Check& check, StoreCall& call, Decision& decision) {
-  describe_rules(check, decision);
-  finish(check, call, decision);
-}
-
-void Engine::refuse_one(const Check& check, std::size_t charge, const ChargeOutcome& outcome, std::string_view source,
-                        Decision& decision) {
-  refuse_exhausted(check, charge, outcome, decision);
-  publish(check, decision, source, Action::take);
-}
-
-void Engine::refuse_too_many(const Check& check, Decision& decision) {
-  refuse_too_many_rules(check, decision);
-  publish(check, decision, source_, Action::take);
-}
-
-void Engine::decide_now(Check& check, Action action, const Reading& at, Decision& decision) {
-  if (check.charges().size() > kMaxCharges) [[unlikely]] {
-    refuse_too_many_rules(check, decision);
-    return publish(check, decision, source_, action);
+// At most N requests, all planned first, so that the memory of all their buckets is being fetched before the first is
+// touched.
+template <std::size_t N>
+void Engine::decide_at_once(Action action, std::span<const Request> requests, std::span<Decision> decisions,
+                            const Reading& at, const ActiveRules& rules) {
+  Check checks[N];
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (plan(requests[i], at, rules, checks[i], decisions[i])) store_->prefetch(checks[i].charges());
   }
-  InlineCall call;
-  prepare(call, action, at, check);
-  if (check.may_have_local_limits()) [[unlikely]]
-    return decide_behind_local_limits(check, call, decision);
-  describe_rules(check, decision);  // while the buckets' memory is on its way
-  if (!check.charges().empty()) ask_now(call);
-  finish(check, call, decision);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!checks[i].planned()) continue;
+    InlineRun run;
+    run.carry(checks[i], effective_action(action, requests[i]), at);
+    run.decisions = decisions.subspan(i, 1);
+    decide(run);
+  }
 }
 
-void Engine::decide_behind_local_limits(Check& check, StoreCall& call, Decision& decision) {
-  const LocalLimits::Answer local = local_limits_.ask(check, call.action, call.reading());
-  if (local.denied) {
-    refuse_exhausted(check, *local.denied, local.outcome, decision);
-    return publish(check, decision, "local", call.action);
-  }
-  describe_rules(check, decision);
-  if (!check.charges().empty()) ask_now(call);
-  finish(check, call, decision);
-  if (local.taken && !decision.allowed) local_limits_.give_back(check, call.reading());
+void Engine::charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome) {
+  Check check;
+  if (!plan(charge, charge.allowance, check, outcome)) return;
+  InlineRun run;
+  run.carry(check, charge.action, at);
+  run.ad_hoc = {&outcome, 1};
+  decide(run);
 }
 
-void Engine::ask_now(StoreCall& call) {
-  const bool answered = store_->begin(call);
-  assert(answered);
-  static_cast<void>(answered);
-}
-
-// The same for a store that answers later, on its own thread.
-void Engine::run(Action action, const Request& request, Completion done) {
-  if (immediate_ || !Check::within_bounds(request)) return done(run(action, request));
-  const Reading at = clock_->read();
-  auto call = std::make_unique<DeferredCall>(*this, std::move(done));
-  call->rules = rules_.current_shared();
-  call->check.plan(request, at.wall(), *call->rules, rules_.encoder(), with_tags_);
-  if (call->check.charges().size() > kMaxCharges) {
-    refuse_too_many_rules(call->check, call->decision);
-    publish(call->check, call->decision, source_, action);
-    return call->answer();
-  }
-  prepare(*call, effective_action(action, request), at, call->check);
-  call->ingress = request.ingress;
-  if (prefilter_ != nullptr && call->action == Action::take) {
-    if (const auto hit = prefilter_->find(call->charges, at.now, call->skew())) {
-      refuse_exhausted(call->check, hit->charge, hit->outcome, call->decision);
-      publish(call->check, call->decision, "prefilter", Action::take);
-      return call->answer();
-    }
-    call->asked = prefilter_->stamp(call->charges, at.now, call->skew());
-  }
-  if (call->check.may_have_local_limits()) {
-    const LocalLimits::Answer local = local_limits_.ask(call->check, call->action, at);
-    if (local.denied) {
-      refuse_exhausted(call->check, *local.denied, local.outcome, call->decision);
-      publish(call->check, call->decision, "local", call->action);
-      return call->answer();
-    }
-    call->taken_locally = local.taken;
-  }
-  DeferredCall* const pending = call.release();  // owns itself until complete()
-  if (pending->charges.empty() || store_->begin(*pending)) pending->complete();
-}
-
-// Sixteen requests at a time, so that the memory of all their buckets is on its way before the first is touched.
-void Engine::check_batch(std::span<const Request> requests, std::span<Decision> decisions) {
-  assert(requests.size() == decisions.size());
+bool Engine::begin(CheckCall& call) {
+  if (!immediate_) return begin_later(call);
   constexpr std::size_t kGroup = 16;
-  if (!immediate_) {
-    for (std::size_t i = 0; i < requests.size(); ++i) decisions[i] = run(Action::take, requests[i]);
-    return;
-  }
   const Reading at = clock_->read();
-  const RulesInForce& rules = rules_.current();
-  for (std::size_t first = 0; first < requests.size(); first += kGroup) {
-    const std::size_t count = std::min(kGroup, requests.size() - first);
-    Check checks[kGroup];
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!Check::within_bounds(requests[first + i])) continue;
-      checks[i].plan(requests[first + i], at.wall(), rules, rules_.encoder(), with_tags_);
-      store_->prefetch(checks[i].charges());
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const Request& request = requests[first + i];
-      Decision& decision = decisions[first + i];
-      std::destroy_at(&decision);
-      new (&decision) Decision;  // anew where it stands, without touching the room for its rules
-      if (Check::within_bounds(request)) {
-        decide_now(checks[i], effective_action(Action::take, request), at, decision);
-      } else {
-        refuse_out_of_bounds(request, decision);
-      }
-    }
+  const ActiveRules& rules = rules_.current();
+  if (call.requests.size() == 1) [[likely]] {
+    decide_at_once<1>(call.action, call.requests, call.decisions, at, rules);
+    return true;
   }
+  for (std::size_t first = 0; first < call.requests.size(); first += kGroup) {
+    const std::size_t count = std::min(kGroup, call.requests.size() - first);
+    decide_at_once<kGroup>(call.action, call.requests.subspan(first, count), call.decisions.subspan(first, count), at,
+                           rules);
+  }
+  return true;
 }
 
-// The store did not answer at all, or had no room for some buckets and, if one of them binds, charged none. The rules
-// concerned answer by their policies; if those admit, the buckets that the store does hold are charged after all.
-void Engine::finish_failed(Check& check, StoreCall& call, Decision& decision) {
-  const std::size_t count = check.deciding();
-  InlineVector<bool, 64> failed;
-  failed.resize(count);
-  bool charged = call.status == Code::ok;  // a charge that does not bind and found no room held back none of the others
-  for (std::size_t i = 0; i < count; ++i) {
-    failed[i] = call.status != Code::ok || check.outcomes()[i].status != Code::ok;
-    charged = charged && !(failed[i] && check.charges()[i].binding);
-  }
-  policies_.answer(check, {failed.data(), count}, call.action, call.reading());
+bool Engine::begin_group(GroupCall& call) {
+  InlineVector<bool, kMaxAttributes> marks;
+  marks.resize(call.requests.size());
+  const std::span<bool> replaced(marks.data(), marks.size());
+  if (call.replaces && call.requests.size() > 1) rules_.current().set->find_replaced(call.requests, replaced);
+  const bool together = call.all_or_none && count_takes(call, replaced) > 1;
+  if (!immediate_ || together) return begin_group_later(call, replaced, together);
 
-  bool admitted = true;
-  InlineVector<Charge, 8> held;
-  InlineVector<std::uint32_t, 8> held_index;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (failed[i]) {
-      admitted = admitted && (check.outcomes()[i].admitted || !check.charges()[i].binding);
-    } else {
-      held.push_back(check.charges()[i]);
-      held_index.push_back(static_cast<std::uint32_t>(i));
+  const Reading at = clock_->read();
+  const bool plain = std::none_of(replaced.begin(), replaced.end(), [](bool mark) { return mark; });
+  const auto differs = [&](Action action) { return action != call.actions.front(); };
+  if (plain && std::none_of(call.actions.begin(), call.actions.end(), differs)) {
+    if (!call.actions.empty()) call.action = call.actions.front();
+    if (!call.requests.empty()) static_cast<void>(begin(call));
+  } else {
+    const ActiveRules& rules = rules_.current();
+    for (std::size_t i = 0; i < call.requests.size(); ++i) {
+      if (replaced[i]) continue;
+      decide_at_once<1>(action_of(call, i), call.requests.subspan(i, 1), call.decisions.subspan(i, 1), at, rules);
     }
   }
-  for (std::size_t i = count; i < check.charges().size() && !held.empty(); ++i) {
-    held.push_back(check.charges()[i]);
-    held_index.push_back(static_cast<std::uint32_t>(i));
-  }
-  if (!held.empty() && immediate_ && !charged) {
-    InlineVector<ChargeOutcome, 8> outcomes;
-    outcomes.resize(held.size());
-    InlineCall again;
-    again.action = admitted || call.action != Action::take ? call.action : Action::peek;
-    again.set_reading(call.reading());
-    again.charges = {held.data(), held.size()};
-    again.outcomes = {outcomes.data(), outcomes.size()};
-    if (store_->begin(again)) {
-      for (std::size_t i = 0; i < held.size(); ++i) check.outcomes()[held_index[i]] = outcomes[i];
-    }
-  }
-
-  make_verdict(check, {failed.data(), count}, decision);
-  decision.degraded = true;
-  decision.atomic = false;
-  publish(check, decision, "fallback", call.action);
-}
-
-// What the answer means for the prefilters: this engine's, and through forget() those of all loops.
-void Engine::learn(const Check& check, const StoreCall& call, const Prefilter::Stamp& asked) {
-  if (prefilter_ == nullptr || call.action == Action::peek) return;
-  if (call.action != Action::take) return prefilter_->forget(call.charges);
-  if (call.status != Code::ok) {
-    // Some of its steps may have been charged and given back.
-    if (!call.atomic) prefilter_->forget(call.charges);
-    return;
-  }
-  prefilter_->remember(call.charges, call.outcomes, asked);
-  const bool denied = is_denied(call);
-  for (std::size_t i = 0; i < call.charges.size(); ++i) {
-    const bool admitted = call.outcomes[i].admitted;
-    // Repaid at the rate of one allowance, the bucket may admit earlier under another than it has said.
-    const bool written = admitted ? !denied : counts_denials(call.charges[i]);
-    const bool repaid = written && i < check.deciding() && has_several_allowances(check.match_of(i));
-    // Charged, so that others may have been denied, and given back because another bucket denied.
-    const bool undone = admitted && denied && !call.atomic;
-    if (repaid || undone) prefilter_->forget(call.charges.subspan(i, 1));
-  }
+  for (std::size_t i = 0; i < call.charges.size(); ++i) charge_at_once(call.charges[i], at, call.outcomes[i]);
+  return true;
 }
 
 }  // namespace weir::engine

@@ -1,5 +1,13 @@
-// Engine: the Limiter. One check, in order (engine.cc): rules → charges → what is known without the store (prefilter,
-// local limits) → one store call → failure policies if the store did not answer → verdict → observers.
+// Engine: the Limiter. Every check, batch, refund, reset, ad-hoc charge and group of them is a Run through the stages
+// of Engine::decide(), in this order:
+//
+//   plan            which rules apply, as charges                    check.h
+//   prefilter       denied without asking the store                  stages/prefilter.h
+//   local limit     denied by a cap of this node                     stages/local_limit.h
+//   store           charges all buckets or none, now or later        weir/store.h
+//   failure policy  answers for a store that did not                 stages/failure_policy.h
+//   verdict         outcomes become a Decision                       stages/verdict.h
+//   publish         observers see it, hidden rules are hidden
 //
 // Several engines may share one RuleBook and one thread-safe store: a server has one engine per loop, each with its
 // own connections to the store. Engines whose stores are the same in the end must share their BucketGenerations.
@@ -8,44 +16,32 @@
 #include <memory>
 #include <vector>
 
+#include "engine/active_rules.h"
 #include "engine/check.h"
-#include "engine/rules_in_force.h"
+#include "engine/run.h"
 #include "engine/stages/failure_policy.h"
 #include "engine/stages/local_limit.h"
 #include "engine/stages/prefilter.h"
 #include "rules/rule_book.h"
+#include "weir/ad_hoc.h"
 #include "weir/limiter.h"
 
 namespace weir::engine {
 
-class Engine final : public Limiter {
+class PendingCall;
+
+class Engine final : public Limiter, public AdHocLimiter {
  public:
   // options.store, options.clock and options.hash_key must be set; `fallback` counts while the store fails, and must
   // answer at once. `generations`: null if no other engine counts in the same store.
   Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback,
          std::shared_ptr<BucketGenerations> generations = nullptr);
 
-  bool immediate() const override { return immediate_; }
-  Decision check(const Request& request) override;
-  void check(const Request& request, Completion done) override;
-  void check_batch(std::span<const Request> requests, std::span<Decision> decisions) override;
-  Decision refund(const Request& request) override;
-  void refund(const Request& request, Completion done) override;
-  Decision reset(const Request& request) override;
-  ChargeOutcome charge(const AdHocCharge& charge) override;
-  void charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) override;
+  [[nodiscard]] bool begin(CheckCall& call) override;
+  [[nodiscard]] bool begin_group(GroupCall& call) override;
+  AdHocLimiter* ad_hoc() override { return this; }
   Status replace(const Rules& rules) override;
   Status reload() override;
-
-  // Decides several requests and ad-hoc charges as one: each is admitted or denied by its own rules, and if any is
-  // denied none is charged; denials that count (count_denied) still do. All of them are takes, and the ad-hoc ones
-  // within their bounds. `done` runs once, now or later; the answers are in the order of the requests and charges, and
-  // live during the call. Rules whose store does not answer decide each for itself.
-  using Together = std::function<void(std::span<const Decision>, std::span<const ChargeOutcome>)>;
-  void check_together(std::span<const Request> requests, std::span<const AdHocCharge> charges, Together done);
-
-  // Marks the requests of one call from Envoy whose rule is replaced by that of another (RuleSet::find_replaced).
-  void find_replaced(std::span<const Request> requests, std::span<bool> replaced);
 
   // Requests refused without asking the store.
   std::uint64_t prefilter_hits() const { return prefilter_ == nullptr ? 0 : prefilter_->hits(); }
@@ -55,25 +51,36 @@ class Engine final : public Limiter {
   std::uint64_t fallbacks(FailurePolicy policy) const { return policies_.answered(policy); }
 
  private:
-  class InlineCall;
-  class DeferredCall;
-  class TogetherCall;
+  class LaterRun;
+  class GroupRun;
 
-  Decision run(Action action, const Request& request);
-  void run(Action action, const Request& request, Completion done);
-  // With a store that answers at once: the rest of a check after plan().
-  void decide_now(Check& check, Action action, const Reading& at, Decision& decision);
-  void decide_behind_local_limits(Check& check, StoreCall& call, Decision& decision);
-  void ask_now(StoreCall& call);
-  void finish(Check& check, StoreCall& call, Decision& decision);
-  void finish_failed(Check& check, StoreCall& call, Decision& decision);
+  // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
+  bool plan(const Request& request, const Reading& at, const ActiveRules& rules, Check& check, Decision& decision);
+  bool plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome);
+  bool decide(Run& run);
+  void refuse_too_many(Run& run);
+  bool refuse_by_prefilter(Run& run);
+  bool refuse_by_local_limits(Run& run);
+  bool ask_store(Run& run);
+  void conclude(Run& run);
+  void conclude_each_alone(Run& run);
+  void conclude_check(Check& check, const Run& run, Action action, Decision& decision);
+  void conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome);
+  void learn(const Run& run);
   void publish(const Check& check, Decision& decision, std::string_view source, Action action);
-  // For calls that decide several checks: the end of one of them.
-  void finish_one(Check& check, StoreCall& call, Decision& decision);
-  void refuse_one(const Check& check, std::size_t charge, const ChargeOutcome& outcome, std::string_view source,
-                  Decision& decision);
-  void refuse_too_many(const Check& check, Decision& decision);
-  void learn(const Check& check, const StoreCall& call, const Prefilter::Stamp& asked);
+
+  // Stores that answer at once.
+  template <std::size_t N>
+  void decide_at_once(Action action, std::span<const Request> requests, std::span<Decision> decisions,
+                      const Reading& at, const ActiveRules& rules);
+  void charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome);
+
+  // Stores that answer later, and groups that are charged together (later.cc).
+  bool begin_later(CheckCall& call);
+  bool begin_group_later(GroupCall& call, std::span<const bool> replaced, bool together);
+  void start(PendingCall& pending, std::size_t index, const Request& request, Action action, const Reading& at,
+             const std::shared_ptr<const ActiveRules>& rules);
+  void start(PendingCall& pending, std::size_t index, const AdHocCharge& charge, const Reading& at);
 
   // Constant after construction. What the store says of itself is asked once.
   const std::shared_ptr<Store> store_;

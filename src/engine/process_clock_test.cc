@@ -48,6 +48,20 @@ TEST_F(ProcessClockTest, FollowsAForwardStepAtOnce) {
   EXPECT_EQ(clock_.steps().followed, 2h);
 }
 
+// Time passes while the clocks are compared, as when the thread is interrupted for less than kLeastStep.
+TEST_F(ProcessClockTest, NeverRunsAheadOfTheWallClockThatItFollows) {
+  for (const bool before : {true, false}) {
+    machine_.step(2h);
+    pass_a_period();
+    (before ? machine_.before_wall : machine_.after_wall) = [this] { machine_.pass(900us); };
+    clock_.now();
+    machine_.before_wall = machine_.after_wall = nullptr;
+    EXPECT_LE(clock_.now(), machine_.wall());
+    EXPECT_GT(clock_.now(), machine_.wall() - 1ms) << "and behind it by less than is taken for noise";
+  }
+  EXPECT_EQ(clock_.steps().forward, 2u);
+}
+
 TEST_F(ProcessClockTest, ComparesBeforeTheFirstAnswerAfterAQuietTime) {
   machine_.pass(10h);
   machine_.step(1h);

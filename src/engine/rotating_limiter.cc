@@ -6,18 +6,29 @@
 #include <utility>
 #include <vector>
 
-#include "weir/inline_vector.h"
+#include "engine/group.h"
+#include "engine/pending_call.h"
 
 namespace weir::engine {
 namespace {
 
 bool is_of_previous(const Attribute& attribute) { return attribute.name.ends_with(RotatingLimiter::kPreviousSuffix); }
 
-// One request as each of the two engines is to see it. Refers to the request's strings. Requests beyond the bounds
-// reach the engines as they are, to be refused there.
-class TwoRequests {
+std::string_view previous_value(std::span<const Attribute> all, const Attribute& attribute) {
+  for (const Attribute& other : all) {
+    if (!is_of_previous(other)) continue;
+    if (other.name.substr(0, other.name.size() - RotatingLimiter::kPreviousSuffix.size()) == attribute.name) {
+      return other.value;
+    }
+  }
+  return attribute.value;
+}
+
+// One request as each of the two limiters is to see it. Refers to the request's strings until keep(). Requests out of
+// bounds reach the limiters as they are, to be refused there.
+class RotatedRequest {
  public:
-  explicit TwoRequests(const Request& request) : previous_(request), current_(request) {
+  explicit RotatedRequest(const Request& request) : previous(request), current(request) {
     const std::span<const Attribute> all = request.attributes;
     if (all.size() > kMaxAttributes || std::none_of(all.begin(), all.end(), is_of_previous)) return;
     for (const Attribute& attribute : all) {
@@ -25,48 +36,28 @@ class TwoRequests {
       current_attributes_.push_back(attribute);
       previous_attributes_.push_back({attribute.name, previous_value(all, attribute)});
     }
-    previous_.attributes = {previous_attributes_.data(), previous_attributes_.size()};
-    current_.attributes = {current_attributes_.data(), current_attributes_.size()};
+    refer();
   }
-  TwoRequests(const TwoRequests&) = delete;
-  TwoRequests& operator=(const TwoRequests&) = delete;
 
-  const Request& previous() const { return previous_; }
-  const Request& current() const { return current_; }
-
- private:
-  static std::string_view previous_value(std::span<const Attribute> all, const Attribute& attribute) {
-    for (const Attribute& other : all) {
-      if (!is_of_previous(other)) continue;
-      if (other.name.substr(0, other.name.size() - RotatingLimiter::kPreviousSuffix.size()) == attribute.name) {
-        return other.value;
-      }
+  // From here on the caller's strings are not needed. The object must not move afterwards.
+  void keep() {
+    if (previous.attributes.data() == current.attributes.data()) {
+      previous_attributes_.assign(previous.attributes.begin(), previous.attributes.end());
+      current_attributes_ = previous_attributes_;
     }
-    return attribute.value;
-  }
-
-  Request previous_;
-  Request current_;
-  InlineVector<Attribute, 16> previous_attributes_;
-  InlineVector<Attribute, 16> current_attributes_;
-};
-
-// A request that outlives the call that brought it.
-class KeptRequest {
- public:
-  explicit KeptRequest(const Request& request) : request_(request) {
     std::size_t size = 0;
-    for (const Attribute& attribute : request.attributes) size += attribute.name.size() + attribute.value.size();
-    text_.reserve(size);  // so that it never moves
-    for (const Attribute& attribute : request.attributes) {
-      attributes_.push_back({keep(attribute.name), keep(attribute.value)});
+    for (const auto* list : {&previous_attributes_, &current_attributes_}) {
+      for (const Attribute& attribute : *list) size += attribute.name.size() + attribute.value.size();
     }
-    request_.attributes = attributes_;
+    text_.reserve(size);  // so that it never moves
+    for (auto* list : {&previous_attributes_, &current_attributes_}) {
+      for (Attribute& attribute : *list) attribute = {keep(attribute.name), keep(attribute.value)};
+    }
+    refer();
   }
-  KeptRequest(const KeptRequest&) = delete;
-  KeptRequest& operator=(const KeptRequest&) = delete;
 
-  const Request& request() const { return request_; }
+  Request previous;
+  Request current;
 
  private:
   std::string_view keep(std::string_view text) {
@@ -74,32 +65,32 @@ class KeptRequest {
     text_ += text;
     return std::string_view(text_).substr(start);
   }
+  void refer() {
+    previous.attributes = previous_attributes_;
+    current.attributes = current_attributes_;
+  }
 
+  std::vector<Attribute> previous_attributes_;
+  std::vector<Attribute> current_attributes_;
   std::string text_;
-  std::vector<Attribute> attributes_;
-  Request request_;
 };
 
-// The same for a charge.
+// A charge that outlives the call that brought it.
 class KeptCharge {
  public:
-  explicit KeptCharge(const AdHocCharge& charge)
-      : space_(charge.space), allowance_(*charge.allowance), charge_(charge) {
+  explicit KeptCharge(const AdHocCharge& charge) : space_(charge.space), charge_(charge) {
     for (const std::string_view part : charge.subject) parts_.emplace_back(part);
     for (const std::string& part : parts_) subject_.push_back(part);
     charge_.space = space_;
     charge_.subject = subject_;
+    if (charge.allowance == nullptr) return;
+    allowance_ = *charge.allowance;
     charge_.allowance = &allowance_;
   }
   KeptCharge(const KeptCharge&) = delete;
   KeptCharge& operator=(const KeptCharge&) = delete;
 
   const AdHocCharge& charge() const { return charge_; }
-  AdHocCharge given_back() const {
-    AdHocCharge back = charge_;
-    back.action = Action::refund;
-    return back;
-  }
 
  private:
   std::string space_;
@@ -111,120 +102,169 @@ class KeptCharge {
 
 bool is_admitted(const ChargeOutcome& outcome) { return outcome.status == Code::ok && outcome.admitted; }
 
-bool are_admitted(std::span<const Decision> decisions, std::span<const ChargeOutcome> outcomes) {
-  return std::all_of(decisions.begin(), decisions.end(), [](const Decision& decision) { return decision.allowed; }) &&
-         std::all_of(outcomes.begin(), outcomes.end(), is_admitted);
+// One call on its way through both limiters: decide under the previous key, charge under the current one, give back
+// what only the previous one admitted. Owns itself; each step may be answered later.
+class Rotation final : public GroupCall {
+ public:
+  Rotation(AdHocLimiter& before, AdHocLimiter& after, PendingCall& pending)
+      : before_(before), after_(after), pending_(pending) {
+    pending_.expect();
+  }
+
+  void start(const CheckCall& call, const GroupCall* group);
+  Rotation& defer() override;
+  void complete() override { (this->*next_)(); }
+
+ private:
+  using Step = void (Rotation::*)();
+
+  bool is_taken_back() const;
+  void ask(AdHocLimiter& limiter, std::span<const Request> of, Step next);
+  void decided();
+  void charged();
+  void finish();
+
+  AdHocLimiter& before_;
+  AdHocLimiter& after_;
+  PendingCall& pending_;
+  Step next_ = nullptr;
+  bool kept_ = false;
+  std::vector<RotatedRequest> rotated_;
+  std::vector<Request> previous_requests_;
+  std::vector<Request> current_requests_;
+  std::vector<std::unique_ptr<const KeptCharge>> kept_charges_;
+  std::vector<AdHocCharge> own_charges_;
+  std::vector<Action> wanted_;          // of the requests
+  std::vector<Action> wanted_charges_;  // of the charges
+  std::vector<Action> own_actions_;     // of the step
+  std::vector<Decision> own_decisions_;
+  std::vector<ChargeOutcome> own_outcomes_;
+  std::vector<Decision> answers_;
+  std::vector<ChargeOutcome> outcome_answers_;
+};
+
+void Rotation::start(const CheckCall& call, const GroupCall* group) {
+  rotated_.reserve(call.requests.size());
+  for (const Request& request : call.requests) rotated_.emplace_back(request);
+  for (const RotatedRequest& each : rotated_) {
+    previous_requests_.push_back(each.previous);
+    current_requests_.push_back(each.current);
+  }
+  for (std::size_t i = 0; i < call.requests.size(); ++i) {
+    wanted_.push_back(group != nullptr ? action_of(*group, i) : effective_action(call.action, call.requests[i]));
+  }
+  if (group != nullptr) {
+    own_charges_.assign(group->charges.begin(), group->charges.end());
+    for (const AdHocCharge& charge : own_charges_) wanted_charges_.push_back(charge.action);
+    all_or_none = group->all_or_none;
+    replaces = group->replaces;
+  }
+  own_actions_ = wanted_;
+  ask(before_, previous_requests_, &Rotation::decided);
 }
 
-// Several requests and charges that outlive the call that brought them, and what the previous engine made of them.
-struct KeptTogether {
-  KeptTogether(std::span<const Request> from, std::span<const AdHocCharge> with) {
-    for (const Request& request : from) kept_requests.push_back(std::make_unique<const KeptRequest>(request));
-    for (const AdHocCharge& charge : with) kept_charges.push_back(std::make_unique<const KeptCharge>(charge));
-    for (const auto& kept : kept_requests) requests.push_back(kept->request());
-    for (const auto& kept : kept_charges) charges.push_back(kept->charge());
+// The step's answers come later, so from now on nothing of the caller's may be referred to.
+Rotation& Rotation::defer() {
+  if (std::exchange(kept_, true)) return *this;
+  for (std::size_t i = 0; i < rotated_.size(); ++i) {
+    rotated_[i].keep();
+    previous_requests_[i] = rotated_[i].previous;
+    current_requests_[i] = rotated_[i].current;
   }
-  void give_back(Engine& engine) const {
-    for (const Request& request : requests) engine.refund(request, [](const Decision&) {});
-    for (const auto& kept : kept_charges) engine.charge(kept->given_back(), [](const ChargeOutcome&) {});
+  for (AdHocCharge& charge : own_charges_) {
+    kept_charges_.push_back(std::make_unique<const KeptCharge>(charge));
+    charge = kept_charges_.back()->charge();
   }
+  pending_.defer();
+  return *this;
+}
 
-  std::vector<std::unique_ptr<const KeptRequest>> kept_requests;
-  std::vector<std::unique_ptr<const KeptCharge>> kept_charges;
-  std::vector<Request> requests;
-  std::vector<AdHocCharge> charges;
-  std::vector<Decision> decisions;
-  std::vector<ChargeOutcome> outcomes;
-};
+void Rotation::ask(AdHocLimiter& limiter, std::span<const Request> of, Step next) {
+  next_ = next;
+  own_decisions_.assign(of.size(), Decision());
+  own_outcomes_.assign(own_charges_.size(), ChargeOutcome());
+  requests = of;
+  actions = own_actions_;
+  charges = own_charges_;
+  decisions = own_decisions_;
+  outcomes = own_outcomes_;
+  if (limiter.begin_group(*this)) (this->*next)();
+}
+
+// True: of the takes of the step, one was denied and so all are undone.
+bool Rotation::is_taken_back() const {
+  if (!all_or_none) return false;
+  for (std::size_t i = 0; i < own_actions_.size(); ++i) {
+    if (own_actions_[i] == Action::take && !own_decisions_[i].allowed) return true;
+  }
+  for (std::size_t i = 0; i < own_charges_.size(); ++i) {
+    if (own_charges_[i].action == Action::take && !is_admitted(own_outcomes_[i])) return true;
+  }
+  return false;
+}
+
+// Charges under the current key what the previous one admitted; the rest is only looked at, so that requests that are
+// replaced stay so.
+void Rotation::decided() {
+  const bool taken_back = is_taken_back();
+  bool anything = false;
+  for (std::size_t i = 0; i < own_actions_.size(); ++i) {
+    const bool held_back = wanted_[i] == Action::take && (taken_back || !own_decisions_[i].allowed);
+    if (held_back) own_actions_[i] = Action::peek;
+    anything = anything || own_actions_[i] != Action::peek;
+  }
+  for (std::size_t i = 0; i < own_charges_.size(); ++i) {
+    const bool held_back = (taken_back && wanted_charges_[i] == Action::take) || !is_admitted(own_outcomes_[i]);
+    if (held_back) own_charges_[i].action = Action::peek;
+    anything = anything || own_charges_[i].action != Action::peek;
+  }
+  answers_ = std::move(own_decisions_);
+  outcome_answers_ = std::move(own_outcomes_);
+  if (!anything) return finish();
+  ask(after_, current_requests_, &Rotation::charged);
+}
+
+// Gives back under the previous key what the current one denied, and answers with that denial.
+void Rotation::charged() {
+  const bool taken_back = is_taken_back();
+  bool anything = false;
+  for (std::size_t i = 0; i < own_actions_.size(); ++i) {
+    const bool undone = own_actions_[i] == Action::take && (taken_back || !own_decisions_[i].allowed);
+    if (undone) answers_[i] = std::move(own_decisions_[i]);
+    own_actions_[i] = undone ? Action::refund : Action::peek;
+    anything = anything || undone;
+  }
+  for (std::size_t i = 0; i < own_charges_.size(); ++i) {
+    const bool undone = own_charges_[i].action == Action::take && (taken_back || !is_admitted(own_outcomes_[i]));
+    if (undone) outcome_answers_[i] = own_outcomes_[i];
+    own_charges_[i].action = undone ? Action::refund : Action::peek;
+    anything = anything || undone;
+  }
+  if (!anything) return finish();
+  ask(before_, previous_requests_, &Rotation::finish);
+}
+
+void Rotation::finish() {
+  const std::unique_ptr<Rotation> self(this);
+  std::move(answers_.begin(), answers_.end(), pending_.decisions().begin());
+  if (!outcome_answers_.empty()) {
+    std::copy(outcome_answers_.begin(), outcome_answers_.end(), pending_.outcomes().begin());
+  }
+  pending_.arrived();
+}
+
+template <typename Call>
+bool rotate(Limiter& previous, Limiter& current, Call& call, const GroupCall* group) {
+  auto* const pending = new PendingCall(call);                                           // owns itself
+  auto* const rotation = new Rotation(*previous.ad_hoc(), *current.ad_hoc(), *pending);  // likewise
+  rotation->start(call, group);
+  return pending->settle();
+}
 
 }  // namespace
 
-Decision RotatingLimiter::check(const Request& request) {
-  const TwoRequests two(request);
-  Decision decided = previous_.check(two.previous());
-  if (request.peek || !decided.allowed) return decided;
-  Decision charged = current_.check(two.current());
-  if (charged.allowed) return decided;
-  static_cast<void>(previous_.refund(two.previous()));
-  return charged;
-}
+bool RotatingLimiter::begin(CheckCall& call) { return rotate(previous_, current_, call, nullptr); }
 
-void RotatingLimiter::check(const Request& request, Completion done) {
-  if (request.peek) return previous_.check(TwoRequests(request).previous(), std::move(done));
-  auto kept = std::make_shared<const KeptRequest>(request);
-  previous_.check(TwoRequests(kept->request()).previous(), [this, kept,
-                                                            done = std::move(done)](const Decision& decided) {
-    if (!decided.allowed) return done(decided);
-    current_.check(TwoRequests(kept->request()).current(), [this, kept, done, decided](const Decision& charged) {
-      if (charged.allowed) return done(decided);
-      previous_.refund(TwoRequests(kept->request()).previous(), [done, charged](const Decision&) { done(charged); });
-    });
-  });
-}
-
-void RotatingLimiter::check_batch(std::span<const Request> requests, std::span<Decision> decisions) {
-  for (std::size_t i = 0; i < requests.size(); ++i) decisions[i] = check(requests[i]);
-}
-
-Decision RotatingLimiter::refund(const Request& request) {
-  const TwoRequests two(request);
-  static_cast<void>(current_.refund(two.current()));
-  return previous_.refund(two.previous());
-}
-
-void RotatingLimiter::refund(const Request& request, Completion done) {
-  auto kept = std::make_shared<const KeptRequest>(request);
-  current_.refund(TwoRequests(kept->request()).current(), [this, kept, done = std::move(done)](const Decision&) {
-    previous_.refund(TwoRequests(kept->request()).previous(), done);
-  });
-}
-
-Decision RotatingLimiter::reset(const Request& request) {
-  const TwoRequests two(request);
-  static_cast<void>(current_.reset(two.current()));
-  return previous_.reset(two.previous());
-}
-
-ChargeOutcome RotatingLimiter::charge(const AdHocCharge& charge) {
-  const ChargeOutcome decided = previous_.charge(charge);
-  if (charge.action == Action::peek || !is_admitted(decided)) return decided;
-  const ChargeOutcome charged = current_.charge(charge);
-  if (charge.action != Action::take || is_admitted(charged)) return decided;
-  static_cast<void>(previous_.charge(KeptCharge(charge).given_back()));
-  return charged;
-}
-
-void RotatingLimiter::charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) {
-  if (charge.action == Action::peek) return previous_.charge(charge, std::move(done));
-  auto kept = std::make_shared<const KeptCharge>(charge);
-  previous_.charge(kept->charge(), [this, kept, done = std::move(done)](const ChargeOutcome& decided) {
-    if (!is_admitted(decided)) return done(decided);
-    current_.charge(kept->charge(), [this, kept, done, decided](const ChargeOutcome& charged) {
-      if (kept->charge().action != Action::take || is_admitted(charged)) return done(decided);
-      previous_.charge(kept->given_back(), [done, charged](const ChargeOutcome&) { done(charged); });
-    });
-  });
-}
-
-void check_together(Engine& previous, Engine& current, std::span<const Request> requests,
-                    std::span<const AdHocCharge> charges, Engine::Together done) {
-  auto kept = std::make_shared<KeptTogether>(requests, charges);
-  const auto decided = [&previous, &current, kept, done = std::move(done)](std::span<const Decision> decisions,
-                                                                           std::span<const ChargeOutcome> outcomes) {
-    if (!are_admitted(decisions, outcomes)) return done(decisions, outcomes);
-    kept->decisions.assign(decisions.begin(), decisions.end());
-    kept->outcomes.assign(outcomes.begin(), outcomes.end());
-    current.check_together(kept->requests, kept->charges,
-                           [&previous, kept, done](std::span<const Decision> charged_decisions,
-                                                   std::span<const ChargeOutcome> charged_outcomes) {
-                             if (are_admitted(charged_decisions, charged_outcomes)) {
-                               return done(kept->decisions, kept->outcomes);
-                             }
-                             kept->give_back(previous);
-                             done(charged_decisions, charged_outcomes);
-                           });
-  };
-  previous.check_together(kept->requests, kept->charges, decided);
-}
+bool RotatingLimiter::begin_group(GroupCall& call) { return rotate(previous_, current_, call, &call); }
 
 }  // namespace weir::engine

@@ -7,6 +7,7 @@
 
 #include "engine/engine.h"
 #include "stores/memory/memory_store.h"
+#include "tests/support/together.h"
 
 namespace weir::engine {
 namespace {
@@ -125,7 +126,7 @@ TEST_P(Rotation, SeveralAtOnceAreChargedUnderBothKeysOrNeither) {
   const std::vector<AdHocCharge> charges = {{.space = "test", .subject = subject, .allowance = &allowance, .cost = {}}};
   const auto ask = [&] {
     std::string verdict;
-    check_together(*before_, *after_, both, charges,
+    check_together(during_, both, charges,
                    [&](std::span<const Decision> decisions, std::span<const ChargeOutcome> outcomes) {
                      for (const Decision& decision : decisions) verdict += decision.allowed ? 'y' : 'n';
                      verdict += " " + std::to_string(outcomes[0].remaining);

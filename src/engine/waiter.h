@@ -1,32 +1,48 @@
-// Waiter<T>: waits for a completion that runs on another thread; for callers that have a thread to spare.
+// BlockingCall: a call (weir/call.h) whose caller waits on its own thread until a store that answers later has
+// answered. The only code of the library that blocks.
 #pragma once
 
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 namespace weir::engine {
 
-template <typename T>
 class Waiter {
  public:
   // To be called once, from any thread.
-  void complete(const T& answer) {
+  void complete() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    answer_ = answer;
+    completed_ = true;
     ready_.notify_one();
   }
-  T wait() {
+  void wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    ready_.wait(lock, [this] { return answer_.has_value(); });
-    return std::move(*answer_);
+    ready_.wait(lock, [this] { return completed_; });
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable ready_;
-  std::optional<T> answer_;  // guarded by mutex_
+  bool completed_ = false;  // guarded by mutex_
+};
+
+// Lives on the stack: its caller does not leave before it is completed.
+template <typename Call>
+class BlockingCall final : public Call {
+ public:
+  // Not "= default": GCC would clear the room for the waiter too.
+  BlockingCall() {}  // NOLINT(modernize-use-equals-default)
+  Call& defer() override {
+    waiter_.emplace();
+    return *this;
+  }
+  void complete() override { waiter_->complete(); }
+  // Precondition: begin() returned false.
+  void wait() { waiter_->wait(); }
+
+ private:
+  std::optional<Waiter> waiter_;  // most calls need none
 };
 
 }  // namespace weir::engine

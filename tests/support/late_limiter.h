@@ -1,33 +1,39 @@
 // LateLimiter: a limiter whose store answers when the test says so, in the order it says. Counts what it was asked.
 #pragma once
 
+#include <cassert>
 #include <functional>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "weir/ad_hoc.h"
 #include "weir/limiter.h"
 
 namespace weir {
 
-class LateLimiter final : public Limiter {
+// Calls ask for one thing each.
+class LateLimiter final : public Limiter, public AdHocLimiter {
  public:
-  bool immediate() const override { return false; }
-  Decision check(const Request&) override { return {}; }
-  void check(const Request& request, Completion done) override {
-    last_cost = request.cost.units;
-    last_peek = request.peek;
-    decisions.push_back(std::move(done));
+  bool begin(CheckCall& call) override {
+    assert(call.requests.size() == 1);
+    last_cost = call.requests.front().cost.units;
+    last_peek = call.requests.front().peek;
+    decisions.emplace_back([&later = call.defer()](const Decision& decision) {
+      later.decisions.front() = decision;
+      later.complete();
+    });
+    return false;
   }
-  void check_batch(std::span<const Request>, std::span<Decision>) override {}
-  Decision refund(const Request&) override { return {}; }
-  void refund(const Request&, Completion done) override { decisions.push_back(std::move(done)); }
-  Decision reset(const Request&) override { return {}; }
-  ChargeOutcome charge(const AdHocCharge&) override { return {}; }
-  void charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) override {
-    last_cost = charge.cost.units;
-    charges.push_back(std::move(done));
+  bool begin_group(GroupCall& call) override {
+    assert(call.requests.empty() && call.charges.size() == 1);
+    last_cost = call.charges.front().cost.units;
+    charges.emplace_back([&later = call.defer()](const ChargeOutcome& outcome) {
+      later.outcomes.front() = outcome;
+      later.complete();
+    });
+    return false;
   }
+  AdHocLimiter* ad_hoc() override { return this; }
   Status replace(const Rules&) override { return success(); }
   Status reload() override { return success(); }
 
@@ -35,7 +41,7 @@ class LateLimiter final : public Limiter {
   void answer(std::size_t index, const ChargeOutcome& outcome) { std::exchange(charges.at(index), nullptr)(outcome); }
   void answer(std::size_t index, const Decision& decision) { std::exchange(decisions.at(index), nullptr)(decision); }
 
-  std::vector<Completion> decisions;
+  std::vector<std::function<void(const Decision&)>> decisions;
   std::vector<std::function<void(const ChargeOutcome&)>> charges;
   std::int64_t last_cost = 0;
   bool last_peek = false;

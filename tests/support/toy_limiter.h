@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "engine/pending_call.h"
+#include "weir/ad_hoc.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
 
-class ToyLimiter final : public Limiter {
+class ToyLimiter final : public Limiter, public AdHocLimiter {
  public:
   using Decide = std::function<Decision(const Request&)>;
 
@@ -58,10 +60,11 @@ class ToyLimiter final : public Limiter {
   // Answers the i-th of the pending requests, on the calling thread.
   void complete(std::size_t i) {
     std::unique_lock lock(mutex_);
-    auto [decision, done] = std::move(pending_[i]);
+    const Pending answered = std::move(pending_[i]);
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
     lock.unlock();
-    done(decision);
+    answered.call->decisions()[answered.index] = answered.decision;
+    answered.call->arrived();
   }
   // "tenant=acme action=search cost=1", for each request so far.
   std::vector<std::string> asked() {
@@ -69,35 +72,37 @@ class ToyLimiter final : public Limiter {
     return asked_;
   }
 
-  bool immediate() const override { return immediate_; }
-  Decision check(const Request& request) override {
-    note("", request);
-    return decide_(request);
+  bool begin(CheckCall& call) override { return begin(call, *new engine::PendingCall(call)); }
+  // Charges are admitted at once.
+  bool begin_group(GroupCall& call) override {
+    if (!call.actions.empty()) call.action = call.actions.front();
+    return begin(call, *new engine::PendingCall(call));
   }
-  void check(const Request& request, Completion done) override {
-    note("", request);
-    const std::lock_guard lock(mutex_);
-    pending_.emplace_back(decide_(request), std::move(done));
-  }
-  void check_batch(std::span<const Request> requests, std::span<Decision> decisions) override {
-    for (std::size_t i = 0; i < requests.size(); ++i) decisions[i] = check(requests[i]);
-  }
-  Decision refund(const Request& request) override {
-    note("refund ", request);
-    return decide_(request);
-  }
-  void refund(const Request& request, Completion done) override {
-    note("refund ", request);
-    const std::lock_guard lock(mutex_);
-    pending_.emplace_back(decide_(request), std::move(done));
-  }
-  Decision reset(const Request& request) override { return decide_(request); }
-  ChargeOutcome charge(const AdHocCharge&) override { return {}; }
-  void charge(const AdHocCharge&, std::function<void(const ChargeOutcome&)> done) override { done({}); }
+  AdHocLimiter* ad_hoc() override { return this; }
   Status replace(const Rules&) override { return success(); }
   Status reload() override { return success(); }
 
  private:
+  struct Pending {
+    Decision decision;
+    std::size_t index;
+    engine::PendingCall* call;
+  };
+
+  bool begin(CheckCall& call, engine::PendingCall& pending) {
+    for (std::size_t i = 0; i < call.requests.size(); ++i) {
+      note(call.action == Action::refund ? "refund " : "", call.requests[i]);
+      if (immediate_) {
+        call.decisions[i] = decide_(call.requests[i]);
+        continue;
+      }
+      pending.defer();
+      pending.expect();
+      const std::lock_guard lock(mutex_);
+      pending_.push_back({decide_(call.requests[i]), i, &pending});
+    }
+    return pending.settle();
+  }
   void note(const char* verb, const Request& request) {
     std::string text = verb;
     for (const Attribute& each : request.attributes) {
@@ -113,7 +118,7 @@ class ToyLimiter final : public Limiter {
   Decide decide_ = allowed;
   bool immediate_ = true;
   std::mutex mutex_;
-  std::vector<std::pair<Decision, Completion>> pending_;
+  std::vector<Pending> pending_;
   std::vector<std::string> asked_;
 };
 

@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/pending_call.h"
 #include "frontends/transport/protocol.h"
+#include "weir/ad_hoc.h"
 #include "weir/limiter.h"
 
 namespace weir::grpc {
@@ -66,7 +68,7 @@ class ToyLink final : public transport::Link, public std::enable_shared_from_thi
 };
 
 // Answers what it is told to and remembers what it was asked. With `later`, answers when answer_all() is called.
-class ToyLimiter final : public Limiter {
+class ToyLimiter final : public Limiter, public AdHocLimiter {
  public:
   struct Asked {
     std::vector<std::pair<std::string, std::string>> attributes;
@@ -86,31 +88,23 @@ class ToyLimiter final : public Limiter {
   std::vector<Asked> asked;
   std::function<void()> on_ask;
 
-  bool immediate() const override { return !later; }
-  Decision check(const Request& request) override { return ask(request, Action::take); }
-  void check(const Request& request, Completion done) override { answer_when_due(ask(request, Action::take), done); }
-  void check_batch(std::span<const Request> requests, std::span<Decision> decisions) override {
-    for (std::size_t i = 0; i < requests.size(); ++i) decisions[i] = ask(requests[i], Action::take);
+  bool begin(CheckCall& call) override {
+    auto* const pending = new engine::PendingCall(call);
+    for (std::size_t i = 0; i < call.requests.size(); ++i) answer_request(*pending, i, call.requests[i], call.action);
+    return pending->settle();
   }
-  Decision refund(const Request& request) override { return ask(request, Action::refund); }
-  void refund(const Request& request, Completion done) override { answer_when_due(ask(request, Action::refund), done); }
-  Decision reset(const Request& request) override { return ask(request, Action::reset); }
-  ChargeOutcome charge(const AdHocCharge& charge) override {
-    Asked question;
-    for (const std::string_view part : charge.subject) question.subject.emplace_back(part);
-    question.cost = charge.cost.units;
-    question.action = charge.action;
-    question.limit = charge.allowance->limit;
-    question.window = charge.allowance->window;
-    question.ingress = charge.ingress;
-    asked.push_back(std::move(question));
-    return charged;
+  bool begin_group(GroupCall& call) override {
+    auto* const pending = new engine::PendingCall(call);
+    for (std::size_t i = 0; i < call.requests.size(); ++i) {
+      answer_request(*pending, i, call.requests[i], call.actions.empty() ? call.action : call.actions[i]);
+    }
+    for (std::size_t i = 0; i < call.charges.size(); ++i) {
+      answer_when_due(*pending,
+                      [outcome = ask(call.charges[i]), i](engine::PendingCall& due) { due.outcomes()[i] = outcome; });
+    }
+    return pending->settle();
   }
-  void charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) override {
-    const ChargeOutcome outcome = this->charge(charge);
-    if (!later) return done(outcome);
-    due_.emplace_back([done = std::move(done), outcome] { done(outcome); });
-  }
+  AdHocLimiter* ad_hoc() override { return this; }
   Status replace(const Rules&) override { return success(); }
   Status reload() override { return success(); }
 
@@ -126,7 +120,7 @@ class ToyLimiter final : public Limiter {
     for (const Attribute& attribute : request.attributes)
       question.attributes.emplace_back(attribute.name, attribute.value);
     question.cost = request.cost.units;
-    question.peek = request.peek;
+    question.peek = request.peek || action == Action::peek;
     question.action = action;
     question.ingress = request.ingress;
     asked.push_back(std::move(question));
@@ -136,9 +130,31 @@ class ToyLimiter final : public Limiter {
     answers.pop_front();
     return next;
   }
-  void answer_when_due(const Decision& decision, Completion done) {
-    if (!later) return done(decision);
-    due_.emplace_back([done = std::move(done), decision] { done(decision); });
+  ChargeOutcome ask(const AdHocCharge& charge) {
+    Asked question;
+    for (const std::string_view part : charge.subject) question.subject.emplace_back(part);
+    question.cost = charge.cost.units;
+    question.action = charge.action;
+    question.limit = charge.allowance->limit;
+    question.window = charge.allowance->window;
+    question.ingress = charge.ingress;
+    asked.push_back(std::move(question));
+    return charged;
+  }
+  void answer_request(engine::PendingCall& pending, std::size_t index, const Request& request, Action action) {
+    answer_when_due(pending, [decision = ask(request, action), index](engine::PendingCall& due) {
+      due.decisions()[index] = decision;
+    });
+  }
+  template <typename Write>
+  void answer_when_due(engine::PendingCall& pending, Write write) {
+    if (!later) return write(pending);
+    pending.defer();
+    pending.expect();
+    due_.emplace_back([&pending, write] {
+      write(pending);
+      pending.arrived();
+    });
   }
 
   std::vector<std::function<void()>> due_;

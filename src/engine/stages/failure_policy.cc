@@ -1,16 +1,11 @@
 #include "engine/stages/failure_policy.h"
 
 #include <algorithm>
-#include <cassert>
+
+#include "engine/stages/inline_call.h"
 
 namespace weir::engine {
 namespace {
-
-// The fallback store answers at once, so nothing ever waits on this.
-class InlineCall final : public StoreCall {
- public:
-  void complete() override { assert(false && "a fallback store answers before begin() returns"); }
-};
 
 ChargeOutcome admitted() { return {}; }
 
@@ -104,17 +99,51 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
 
   InlineVector<ChargeOutcome, 8> outcomes;
   outcomes.resize(local.size());
-  InlineCall call;
-  call.action = denies && action == Action::take ? Action::peek : action;
-  call.set_reading(at);
-  call.charges = {local.data(), local.size()};
-  call.outcomes = {outcomes.data(), outcomes.size()};
-  const bool answered = fallback_.begin(call);
-  assert(answered);
+  InlineCall call(denies && action == Action::take ? Action::peek : action, at, {local.data(), local.size()},
+                  {outcomes.data(), outcomes.size()});
+  call.ask(fallback_);
   for (std::size_t i = 0; i < local.size(); ++i) {
-    const bool room = answered && outcomes[i].status == Code::ok;
-    check.outcomes()[local_index[i]] = room ? outcomes[i] : denied();
+    check.outcomes()[local_index[i]] = outcomes[i].status == Code::ok ? outcomes[i] : denied();
   }
+}
+
+FailurePolicies::Failed FailurePolicies::stand_in(Check& check, Code status, Action action, const Reading& at,
+                                                  Store* store) {
+  const std::size_t count = check.deciding();
+  Failed failed;
+  failed.resize(count);
+  bool charged = status == Code::ok;  // a charge that does not bind and found no room held back none of the others
+  for (std::size_t i = 0; i < count; ++i) {
+    failed[i] = status != Code::ok || check.outcomes()[i].status != Code::ok;
+    charged = charged && !(failed[i] && check.charges()[i].binding);
+  }
+  answer(check, {failed.data(), count}, action, at);
+  if (store != nullptr && !charged) charge_others(check, failed, action, at, *store);
+  return failed;
+}
+
+// The charges that the store has room for, with those that only record.
+void FailurePolicies::charge_others(Check& check, const Failed& failed, Action action, const Reading& at,
+                                    Store& store) {
+  bool admitted = true;
+  InlineVector<Charge, 8> held;
+  InlineVector<std::uint32_t, 8> held_index;
+  const auto hold = [&](std::size_t i) {
+    held.push_back(check.charges()[i]);
+    held_index.push_back(static_cast<std::uint32_t>(i));
+  };
+  for (std::size_t i = 0; i < failed.size(); ++i) {
+    if (!failed[i]) hold(i);
+    if (failed[i]) admitted = admitted && (check.outcomes()[i].admitted || !check.charges()[i].binding);
+  }
+  if (held.empty()) return;
+  for (std::size_t i = failed.size(); i < check.charges().size(); ++i) hold(i);
+  InlineVector<ChargeOutcome, 8> outcomes;
+  outcomes.resize(held.size());
+  InlineCall call(admitted || action != Action::take ? action : Action::peek, at, {held.data(), held.size()},
+                  {outcomes.data(), outcomes.size()});
+  call.ask(store);
+  for (std::size_t i = 0; i < held.size(); ++i) check.outcomes()[held_index[i]] = outcomes[i];
 }
 
 }  // namespace weir::engine

@@ -26,9 +26,13 @@ class FailurePolicies {
   // `fallback` must answer at once. It is only used by rules with policy local or static.
   FailurePolicies(Store& fallback, const keys::KeyEncoder& encoder) : fallback_(fallback), encoder_(encoder) {}
 
-  // Writes outcomes for the charges marked in `failed`. Either all binding ones of them admit and local counts are
-  // taken, or nothing is taken.
-  void answer(Check& check, std::span<const bool> failed, Action action, const Reading& at);
+  // Which of a check's deciding charges a policy answered for.
+  using Failed = InlineVector<bool, kMaxCharges>;
+
+  // The store did not answer at all (`status`), or had no room for some buckets and, if one of them binds, charged
+  // none. The rules concerned answer by their policies; if those admit, the buckets that the store does hold are
+  // charged after all, provided that `store` is given: one that answers at once, or null.
+  Failed stand_in(Check& check, Code status, Action action, const Reading& at, Store* store);
 
   // How often `policy` has answered a take for a rule.
   std::uint64_t answered(FailurePolicy policy) const {
@@ -36,6 +40,11 @@ class FailurePolicies {
   }
 
  private:
+  // Writes outcomes for the charges marked in `failed`. Either all binding ones of them admit and local counts are
+  // taken, or nothing is taken.
+  void answer(Check& check, std::span<const bool> failed, Action action, const Reading& at);
+  void charge_others(Check& check, const Failed& failed, Action action, const Reading& at, Store& store);
+
   Store& fallback_;
   const keys::KeyEncoder& encoder_;
   std::array<std::atomic<std::uint64_t>, kFailurePolicyCount> answered_{};

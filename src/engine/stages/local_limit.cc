@@ -1,20 +1,15 @@
 #include "engine/stages/local_limit.h"
 
 #include <algorithm>
-#include <cassert>
+
+#include "engine/stages/inline_call.h"
 
 namespace weir::engine {
 namespace {
 
 // The store may hold a bucket of the rule itself (on_store_failure: local). A keyed hash stays one when some of its
-// bits are turned over, so the two cannot meet by anybody's choice.
+// bits are turned over, so no caller can make the two meet.
 constexpr std::uint64_t kCapBits = 0x6c6f'6361'6c63'6170;  // "localcap"
-
-// The store answers at once, so nothing ever waits on this.
-class InlineCall final : public StoreCall {
- public:
-  void complete() override { assert(false && "an immediate store answers before begin() returns"); }
-};
 
 bool waits_longer(const ChargeOutcome& a, const ChargeOutcome& b) {
   if (a.too_large != b.too_large) return a.too_large;
@@ -42,16 +37,11 @@ LocalLimits::Answer LocalLimits::ask(const Check& check, Action action, const Re
 
   InlineVector<ChargeOutcome, 8> outcomes;
   outcomes.resize(charges.size());
-  InlineCall call;
-  call.action = action;
-  call.set_reading(at);
-  call.charges = {charges.data(), charges.size()};
-  call.outcomes = {outcomes.data(), outcomes.size()};
-  const bool answered = store_.begin(call);
-  assert(answered);
+  InlineCall call(action, at, {charges.data(), charges.size()}, {outcomes.data(), outcomes.size()});
+  call.ask(store_);
   const bool room = std::all_of(call.outcomes.begin(), call.outcomes.end(),
                                 [](const ChargeOutcome& outcome) { return outcome.status == Code::ok; });
-  if (!answered || !room || (action != Action::take && action != Action::peek)) return answer;
+  if (!room || (action != Action::take && action != Action::peek)) return answer;
   for (std::size_t i = 0; i < charges.size(); ++i) {
     if (outcomes[i].admitted || (answer.denied && !waits_longer(outcomes[i], answer.outcome))) continue;
     answer.denied = index[i];

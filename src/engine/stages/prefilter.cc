@@ -60,7 +60,7 @@ void Prefilter::remember(std::span<const Charge> charges, std::span<const Charge
     // A smaller cost was admitted: what is remembered of a larger one is still denied, but its wait has grown.
     if (outcome.admitted && charge.cost > 0) forget_here(charge);
     if (outcome.admitted || outcome.status != Code::ok || outcome.retry_after <= Duration::zero()) continue;
-    // Somebody refunded while the answer was on its way, and it may be older than that.
+    // A refund came while the answer was on its way, which may be older than it.
     if (sum != asked.generations || !decides_without_store(charge, outcome.remaining)) continue;
     const std::lock_guard<std::mutex> lock(mutex_);
     Entry& entry = entry_of(charge.key);

@@ -3,9 +3,9 @@
 //
 // It never refuses what the store would have admitted: a denial with retry_after r, to a call that was sent at t, means
 // that this cost does not fit before t + r under this allowance, unless one of these happens:
-//   a refund or a reset        forget(): no loop of the node believes what it remembers of the bucket
+//   a refund or a reset        forget(): every loop of the node ignores what it remembers of the bucket
 //   another allowance applies  is another entry, because an entry holds for one allowance only
-//   another allowance charges  the bucket may be repaid at another rate: forget(), too (Engine::learn)
+//   another allowance charges  the bucket may be repaid at another rate: forget(), too (engine.cc)
 //   another node refunds       an entry holds for kMaxHold at the most
 //
 // Requests that bring their time along (Request::ingress) are compared by that, as the store compares them; how long an

@@ -35,7 +35,6 @@ struct RlsDescriptor {
   bool has_hits = false;
   std::uint64_t hits = 0;
   bool negative = false;
-  bool replaced = false;  // another descriptor's rule takes the place of this one's: it counts for nothing
   bool has_override = false;
   std::uint32_t override_limit = 0;
   std::int32_t override_unit = 0;

@@ -46,12 +46,7 @@ class Service {
     options.hash_key = {1};
     engine = std::make_unique<engine::Engine>(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{}));
     RlsOptions rls;
-    if (all_or_none) {
-      rls.check_together = [this](std::span<const Request> requests, std::span<const AdHocCharge> charges,
-                                  engine::Engine::Together done) {
-        engine->check_together(requests, charges, std::move(done));
-      };
-    }
+    rls.all_or_none = all_or_none;
     decider = std::make_unique<RlsDecider>(*engine, rls);
   }
 
@@ -59,16 +54,21 @@ class Service {
   std::string ask(RlsRequest& request) {
     RlsAnswer answer;
     EXPECT_TRUE(request.check().ok());
-    if (decider->immediate()) {
-      EXPECT_TRUE(decider->decide(request, answer).ok());
-    } else {
-      int answers = 0;
-      decider->decide(request, [&](const Result<RlsAnswer>& made) {
-        ++answers;
-        answer = made.value();
-      });
-      EXPECT_EQ(answers, 1);
-    }
+    int answers = 0;
+    decider->decide(
+        request,
+        [&](const Status& status, const RlsAnswer& made) {
+          ++answers;
+          EXPECT_TRUE(status.ok());
+          answer = made;
+        },
+        [&] {
+          return [&](const Result<RlsAnswer>& made) {
+            ++answers;
+            answer = made.value();
+          };
+        });
+    EXPECT_EQ(answers, 1);
     std::string text = answer.over_limit ? "OVER:" : "OK:";
     for (const RlsStatus& status : answer.statuses) {
       text += (status.over_limit ? " over " : " ok ") + std::to_string(status.remaining);
@@ -173,19 +173,22 @@ TEST(ChargingWithoutStore, AnOverrideThatCannotBeChargedIsAFailure) {
   options.hash_key = {1};
   engine::Engine engine(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{}));
   RlsOptions rls;
-  rls.check_together = [&](std::span<const Request> requests, std::span<const AdHocCharge> charges,
-                           engine::Engine::Together done) {
-    engine.check_together(requests, charges, std::move(done));
-  };
+  rls.all_or_none = true;
   RlsDecider decider(engine, rls);
   Call call;
   call.add("user", "ann");
   call.add("other", "x");
   call.set_override(5);
-  RlsAnswer answer;
-  const Status status = decider.decide(call.request, answer);
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.failure().code, Code::unavailable);
+  int answers = 0;
+  decider.decide(
+      call.request,
+      [&](const Status& status, const RlsAnswer&) {
+        ++answers;
+        ASSERT_FALSE(status.ok());
+        EXPECT_EQ(status.failure().code, Code::unavailable);
+      },
+      [] { return [](const Result<RlsAnswer>&) { FAIL(); }; });
+  EXPECT_EQ(answers, 1);
 }
 
 TEST_P(Charging, LooksAndRefundsAreDecidedOnTheirOwn) {
@@ -203,20 +206,32 @@ TEST_P(Charging, LooksAndRefundsAreDecidedOnTheirOwn) {
   EXPECT_EQ(service.ask(back.request), "OVER: ok 2 over 0 ok 100");
 }
 
-TEST_P(Charging, AReplacedDescriptorCountsForNothing) {
-  Service service(true, GetParam(), rules_);
-  RlsOptions options;
-  options.check_together = [&](std::span<const Request> requests, std::span<const AdHocCharge> charges,
-                               engine::Engine::Together done) {
-    service.engine->check_together(requests, charges, std::move(done));
-  };
-  options.find_replaced = [](std::span<const Request>, std::span<bool> replaced) { replaced[0] = true; };
-  service.decider = std::make_unique<RlsDecider>(*service.engine, options);
-  Call call;
-  call.add("user", "ann", 50);
-  call.add("path", "/");
-  call.add("path", "/x");
-  EXPECT_EQ(service.ask(call.request), "OK: ok 0 ok 99 ok 99");
+// As a rule with a descriptor from a file of envoyproxy/ratelimit.
+Rule descriptor_rule(const char* key, std::int64_t limit) {
+  Rule rule = rule_of(key, limit);
+  rule.descriptor = {{.key = "domain", .value = "edge"}, {.key = key}};
+  return rule;
+}
+
+TEST_P(Charging, AReplacedDescriptorIsOkAndCountsForNothing) {
+  Rule special = descriptor_rule("special", 100);
+  special.replaces = {"user"};
+  for (const bool all_or_none : {false, true}) {
+    Service service(all_or_none, GetParam(), {descriptor_rule("user", 5), descriptor_rule("path", 100), special});
+    Call call;
+    call.add("user", "ann", 50);
+    call.add("path", "/");
+    call.add("special", "x");
+    EXPECT_EQ(service.ask(call.request), "OK: ok 0 ok 99 ok 99");
+    Call alone;
+    alone.add("user", "ann");
+    EXPECT_EQ(service.ask(alone.request), "OK: ok 4") << "nothing was counted before";
+    Call with_override;
+    with_override.add("user", "ann");
+    with_override.set_override(1);
+    with_override.add("special", "x");
+    EXPECT_EQ(service.ask(with_override.request), "OK: ok 0 ok 98") << "a limit of the caller's own is not replaced";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, Charging, ::testing::Bool(),

@@ -1,13 +1,11 @@
 #include "frontends/envoy/rls_decider.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cassert>
 #include <limits>
 #include <utility>
 
 #include "frontends/render/decision_headers.h"
-#include "weir/inline_vector.h"
 
 namespace weir::envoy {
 namespace {
@@ -16,13 +14,13 @@ constexpr std::string_view kOverrideSpace = "envoy.override";
 constexpr std::string_view kOverrideName = "override";
 constexpr std::uint32_t kUnlimited = std::numeric_limits<std::uint32_t>::max();
 
-// What a descriptor asks for. Looking is done with a cost of one hit: a cost of nothing would always pass.
-struct Wish {
+// What a descriptor asks for. A peek has a cost of one hit: a cost of nothing would always pass.
+struct Hits {
   Action action = Action::take;
   Cost cost;
 };
 
-Wish wish_of(const RlsRequest& request, const RlsDescriptor& descriptor) {
+Hits hits_of(const RlsRequest& request, const RlsDescriptor& descriptor) {
   const std::uint64_t hits = descriptor.has_hits ? descriptor.hits : std::max(1U, request.hits_addend);
   if (hits == 0) return {Action::peek, Cost{1}};
   // To Envoy an error is an allow, so more hits than a cost can be are the largest cost, which no limit of theirs
@@ -30,94 +28,6 @@ Wish wish_of(const RlsRequest& request, const RlsDescriptor& descriptor) {
   const auto cost = static_cast<std::int64_t>(std::min(hits, static_cast<std::uint64_t>(kMaxUnits)));
   return {descriptor.negative ? Action::refund : Action::take, Cost{cost}};
 }
-
-// Takes something, by rules or by a limit of its own.
-bool is_take(const RlsRequest& request, const RlsDescriptor& descriptor) {
-  return !descriptor.replaced && wish_of(request, descriptor).action == Action::take;
-}
-
-// Needs another call than a check.
-bool is_special(const RlsDescriptor& descriptor) {
-  return descriptor.has_override || descriptor.negative || descriptor.replaced;
-}
-
-Request make_request(const RlsRequest& request, const RlsDescriptor& descriptor, const Wish& wish) {
-  Request made(request.attributes_of(descriptor), wish.cost);
-  made.peek = wish.action == Action::peek;
-  made.ingress = request.ingress;
-  return made;
-}
-
-// A limit that came with the descriptor: its bucket and its answer.
-class Override {
- public:
-  Override(const RlsRequest& request, const RlsDescriptor& descriptor)
-      : limit_(descriptor.override_limit),
-        ingress_(request.ingress),
-        window_(unit_window(static_cast<RlsUnit>(descriptor.override_unit))) {
-    // Limits of different units count apart, also in one call.
-    subject_.push_back(unit_name(static_cast<RlsUnit>(descriptor.override_unit)));
-    subject_.push_back(request.domain);
-    for (const Attribute& entry : request.attributes_of(descriptor).subspan(1)) {
-      subject_.push_back(entry.name);
-      subject_.push_back(entry.value);
-    }
-    AllowanceSpec spec;
-    spec.algorithm = Algorithm::fixed_window;
-    spec.limit = std::max<std::int64_t>(1, limit_);
-    spec.window = window_;
-    const Result<Allowance> made = make_allowance(spec);
-    assert(made.ok());
-    allowance_ = made.value();
-  }
-
-  // A limit of nothing has no bucket.
-  bool has_bucket() const { return limit_ > 0; }
-  // Without a bucket: a charge that never fits and leaves nothing behind.
-  AdHocCharge charge(const Wish& wish) const {
-    return {.space = kOverrideSpace,
-            .subject = {subject_.data(), subject_.size()},
-            .allowance = &allowance_,
-            .cost = has_bucket() ? wish.cost : Cost{2},
-            .action = wish.action,
-            .count_denied = has_bucket(),
-            .ingress = ingress_};
-  }
-  Decision denial() const {
-    ChargeOutcome outcome;
-    outcome.admitted = false;
-    outcome.too_large = true;
-    return decision(outcome);
-  }
-  // Of a limit with a bucket.
-  Decision decision(const ChargeOutcome& outcome) const {
-    RuleOutcome rule;
-    rule.rule = kOverrideName;
-    rule.algorithm = Algorithm::fixed_window;
-    rule.allowed = outcome.admitted;
-    rule.too_large = outcome.too_large;
-    rule.limit = limit_;
-    rule.remaining = outcome.remaining;
-    rule.capacity = limit_;
-    rule.window = window_;
-    rule.retry_after = outcome.retry_after;
-    rule.reset_after = outcome.reset_after;
-    Decision made;
-    made.allowed = outcome.admitted;
-    made.reason = outcome.admitted ? Reason::ok : outcome.too_large ? Reason::cost_too_large : Reason::limit_exceeded;
-    made.deciding = 0;
-    made.retry_after = outcome.retry_after;
-    made.rules.push_back(rule);
-    return made;
-  }
-
- private:
-  const std::int64_t limit_;
-  const TimePoint ingress_;
-  const Duration window_;
-  InlineVector<std::string_view, kMaxAttributes> subject_;
-  Allowance allowance_;
-};
 
 std::uint32_t clamp(std::int64_t value) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<std::uint32_t>::max()));
@@ -168,157 +78,134 @@ Failure store_failure() { return {Code::unavailable, "the store did not answer"}
 
 }  // namespace
 
-// Decisions that arrive one by one, possibly on several threads.
-struct RlsDecider::Pending {
-  const RlsDecider* decider = nullptr;
-  std::vector<Decision> decisions;
-  Completion done;
-  std::atomic<std::size_t> left{0};
-  std::atomic<bool> failed{false};
-
-  void arrived() {
-    if (left.fetch_sub(1) > 1) return;
-    if (failed.load()) return done(store_failure());
-    RlsAnswer answer;
-    decider->write(decisions, answer);
-    done(answer);
+Override::Override(const RlsRequest& request, const RlsDescriptor& descriptor)
+    : limit_(descriptor.override_limit),
+      ingress_(request.ingress),
+      window_(unit_window(static_cast<RlsUnit>(descriptor.override_unit))) {
+  // Limits of different units count apart, also in one call.
+  subject_.push_back(unit_name(static_cast<RlsUnit>(descriptor.override_unit)));
+  subject_.push_back(request.domain);
+  for (const Attribute& entry : request.attributes_of(descriptor).subspan(1)) {
+    subject_.push_back(entry.name);
+    subject_.push_back(entry.value);
   }
-};
-
-// A limit that came with the descriptor neither replaces nor is replaced: its request is left empty.
-void RlsDecider::mark_replaced(RlsRequest& request) {
-  if (!options_.find_replaced || request.descriptors.size() < 2) return;
-  requests_.clear();
-  for (const RlsDescriptor& descriptor : request.descriptors) {
-    requests_.push_back(descriptor.has_override ? Request() : Request(request.attributes_of(descriptor)));
-  }
-  bool replaced[kMaxDescriptors] = {};
-  assert(requests_.size() <= kMaxDescriptors);
-  options_.find_replaced(requests_, std::span(replaced).first(requests_.size()));
-  for (std::size_t i = 0; i < requests_.size(); ++i) request.descriptors[i].replaced = replaced[i];
+  AllowanceSpec spec;
+  spec.algorithm = Algorithm::fixed_window;
+  spec.limit = std::max<std::int64_t>(1, limit_);
+  spec.window = window_;
+  const Result<Allowance> made = make_allowance(spec);
+  assert(made.ok());
+  allowance_ = made.value();
 }
 
-Status RlsDecider::decide(RlsRequest& request, RlsAnswer& answer) {
-  const std::size_t count = request.descriptors.size();
-  mark_replaced(request);
-  if (charges_together(request)) {
-    Status status = success();
-    begin_all(request, [&](const Result<RlsAnswer>& made) {
-      if (made.ok()) answer = made.value();
-      if (!made.ok()) status = made.failure();
-    });
-    return status;
-  }
-  if (decisions_.size() < count) decisions_.resize(count);
-  const std::span<Decision> decisions = std::span(decisions_).first(count);
-  // Several plain checks are one call; a batch of one costs more than a check.
-  if (count > 1 && std::none_of(request.descriptors.begin(), request.descriptors.end(), is_special)) {
-    requests_.clear();
-    for (const RlsDescriptor& descriptor : request.descriptors) {
-      requests_.push_back(make_request(request, descriptor, wish_of(request, descriptor)));
-    }
-    limiter_.check_batch(requests_, decisions);
-  } else {
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!decide_one(request, request.descriptors[i], decisions[i])) return store_failure();
-    }
-  }
-  write(decisions, answer);
-  return success();
+AdHocCharge Override::charge(Action action, Cost cost) const {
+  return {.space = kOverrideSpace,
+          .subject = {subject_.data(), subject_.size()},
+          .allowance = &allowance_,
+          .cost = has_bucket() ? cost : Cost{2},
+          .action = action,
+          .count_denied = has_bucket(),
+          .ingress = ingress_};
 }
 
-bool RlsDecider::decide_one(const RlsRequest& request, const RlsDescriptor& descriptor, Decision& decision) {
-  const Wish wish = wish_of(request, descriptor);
-  if (descriptor.replaced) {
-    decision = Decision();
-    return true;
-  }
-  if (!descriptor.has_override) {
-    const Request made = make_request(request, descriptor, wish);
-    decision = wish.action == Action::refund ? limiter_.refund(made) : limiter_.check(made);
-    return true;
-  }
-  const Override limit(request, descriptor);
-  if (!limit.has_bucket()) {
-    decision = limit.denial();
-    return true;
-  }
-  const ChargeOutcome outcome = limiter_.charge(limit.charge(wish));
-  decision = limit.decision(outcome);
-  return outcome.status == Code::ok;
+Decision Override::denial() const {
+  ChargeOutcome outcome;
+  outcome.admitted = false;
+  outcome.too_large = true;
+  return decision(outcome);
 }
 
-void RlsDecider::decide(RlsRequest& request, Completion done) {
-  mark_replaced(request);
-  begin_all(request, std::move(done));
+Decision Override::decision(const ChargeOutcome& outcome) const {
+  RuleOutcome rule;
+  rule.rule = kOverrideName;
+  rule.algorithm = Algorithm::fixed_window;
+  rule.allowed = outcome.admitted;
+  rule.too_large = outcome.too_large;
+  rule.limit = limit_;
+  rule.remaining = outcome.remaining;
+  rule.capacity = limit_;
+  rule.window = window_;
+  rule.retry_after = outcome.retry_after;
+  rule.reset_after = outcome.reset_after;
+  Decision made;
+  made.allowed = outcome.admitted;
+  made.reason = outcome.admitted ? Reason::ok : outcome.too_large ? Reason::cost_too_large : Reason::limit_exceeded;
+  made.deciding = 0;
+  made.retry_after = outcome.retry_after;
+  made.rules.push_back(rule);
+  return made;
 }
 
-bool RlsDecider::charges_together(const RlsRequest& request) const {
-  if (!options_.check_together) return false;
-  return std::count_if(request.descriptors.begin(), request.descriptors.end(),
-                       [&](const RlsDescriptor& descriptor) { return is_take(request, descriptor); }) > 1;
+void RlsDecider::Plan::clear() {
+  requests.clear();
+  actions.clear();
+  request_index.clear();
+  overrides.clear();
+  override_index.clear();
+  charges.clear();
+  charge_override.clear();
 }
 
-void RlsDecider::begin_all(const RlsRequest& request, Completion done) const {
-  auto pending = std::make_shared<Pending>();
-  pending->decider = this;
-  pending->decisions.resize(request.descriptors.size());
-  pending->done = std::move(done);
-  pending->left = request.descriptors.size();
-  if (charges_together(request)) return begin_together(request, pending);
-  for (std::size_t i = 0; i < request.descriptors.size(); ++i) begin(request, i, pending);
-}
-
-void RlsDecider::begin(const RlsRequest& request, std::size_t index, const std::shared_ptr<Pending>& pending) const {
-  const RlsDescriptor& descriptor = request.descriptors[index];
-  const Wish wish = wish_of(request, descriptor);
-  const auto keep = [pending, index](const Decision& decision) {
-    pending->decisions[index] = decision;
-    pending->arrived();
-  };
-  if (descriptor.replaced) return keep(Decision());
-  if (!descriptor.has_override) {
-    const Request made = make_request(request, descriptor, wish);
-    return wish.action == Action::refund ? limiter_.refund(made, keep) : limiter_.check(made, keep);
-  }
-  const auto limit = std::make_shared<const Override>(request, descriptor);
-  if (!limit->has_bucket()) return keep(limit->denial());
-  limiter_.charge(limit->charge(wish), [limit, keep, pending](const ChargeOutcome& outcome) {
-    if (outcome.status != Code::ok) pending->failed = true;
-    keep(limit->decision(outcome));
-  });
-}
-
-void RlsDecider::begin_together(const RlsRequest& request, const std::shared_ptr<Pending>& pending) const {
-  std::vector<Request> requests;
-  std::vector<AdHocCharge> charges;
-  std::vector<std::size_t> request_index;
-  std::vector<std::pair<std::size_t, std::shared_ptr<const Override>>> overrides;
+void RlsDecider::plan(const RlsRequest& request) {
+  plan_.clear();
+  plan_.descriptors = request.descriptors.size();
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
     const RlsDescriptor& descriptor = request.descriptors[i];
-    if (!is_take(request, descriptor)) {
-      begin(request, i, pending);
-    } else if (descriptor.has_override) {
-      overrides.emplace_back(i, std::make_shared<const Override>(request, descriptor));
-      charges.push_back(overrides.back().second->charge(wish_of(request, descriptor)));
-    } else {
-      request_index.push_back(i);
-      requests.push_back(make_request(request, descriptor, wish_of(request, descriptor)));
+    if (descriptor.has_override) {
+      plan_.overrides.emplace_back(request, descriptor);
+      plan_.override_index.push_back(i);
+      continue;
     }
+    const Hits hits = hits_of(request, descriptor);
+    Request& made = plan_.requests.emplace_back(request.attributes_of(descriptor), hits.cost);
+    made.ingress = request.ingress;
+    plan_.actions.push_back(hits.action);
+    plan_.request_index.push_back(i);
   }
-  options_.check_together(requests, charges,
-                          [pending, request_index, overrides](std::span<const Decision> decisions,
-                                                              std::span<const ChargeOutcome> outcomes) {
-                            for (std::size_t i = 0; i < decisions.size(); ++i)
-                              pending->decisions[request_index[i]] = decisions[i];
-                            for (std::size_t i = 0; i < outcomes.size(); ++i) {
-                              if (outcomes[i].status != Code::ok) pending->failed = true;
-                              const auto& [index, limit] = overrides[i];
-                              pending->decisions[index] =
-                                  limit->has_bucket() ? limit->decision(outcomes[i]) : limit->denial();
-                            }
-                            for (std::size_t i = 0; i < decisions.size() + outcomes.size(); ++i) pending->arrived();
-                          });
+  // Charges refer to the overrides, which have come to rest.
+  for (std::size_t i = 0; i < plan_.overrides.size(); ++i) {
+    const Hits hits = hits_of(request, request.descriptors[plan_.override_index[i]]);
+    const bool decides_others = options_.all_or_none && hits.action == Action::take;
+    if (!plan_.overrides[i].has_bucket() && !decides_others) continue;
+    plan_.charges.push_back(plan_.overrides[i].charge(hits.action, hits.cost));
+    plan_.charge_override.push_back(i);
+  }
+}
+
+void RlsDecider::fill(GroupCall& call) {
+  if (decisions_.size() < plan_.requests.size()) decisions_.resize(plan_.requests.size());
+  outcomes_.assign(plan_.charges.size(), ChargeOutcome());
+  call.requests = plan_.requests;
+  call.actions = plan_.actions;
+  call.decisions = std::span(decisions_).first(plan_.requests.size());
+  call.charges = plan_.charges;
+  call.outcomes = outcomes_;
+  call.all_or_none = options_.all_or_none;
+  call.replaces = true;
+  renew(call.decisions);
+}
+
+// Puts the answers in the order of the descriptors. Most calls have no override and are in that order already.
+Status RlsDecider::answer(const Plan& plan, std::span<const Decision> decisions,
+                          std::span<const ChargeOutcome> outcomes, std::vector<Decision>& ordered,
+                          RlsAnswer& answer) const {
+  decisions = decisions.first(plan.requests.size());
+  if (plan.overrides.empty()) {
+    write(decisions, answer);
+    return success();
+  }
+  ordered.assign(plan.descriptors, Decision());
+  for (std::size_t i = 0; i < decisions.size(); ++i) ordered[plan.request_index[i]] = decisions[i];
+  for (std::size_t i = 0; i < plan.overrides.size(); ++i) {
+    if (!plan.overrides[i].has_bucket()) ordered[plan.override_index[i]] = plan.overrides[i].denial();
+  }
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (outcomes[i].status != Code::ok) return store_failure();
+    const Override& limit = plan.overrides[plan.charge_override[i]];
+    if (limit.has_bucket()) ordered[plan.override_index[plan.charge_override[i]]] = limit.decision(outcomes[i]);
+  }
+  write(ordered, answer);
+  return success();
 }
 
 void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) const {
@@ -327,15 +214,15 @@ void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) c
     answer.statuses.push_back(make_status(decision));
     answer.over_limit = answer.over_limit || !decision.allowed;
   }
-  const Decision* const told = options_.headers ? most_restrictive(decisions) : nullptr;
-  if (told == nullptr) return;
-  render::append_rate_limit_policy(answer.rate_limit_policy, *told);
-  render::append_rate_limit(answer.rate_limit, *told);
-  if (const std::int64_t seconds = render::retry_after_seconds(*told); seconds > 0) {
+  const Decision* const shown = options_.headers ? most_restrictive(decisions) : nullptr;
+  if (shown == nullptr) return;
+  render::append_rate_limit_policy(answer.rate_limit_policy, *shown);
+  render::append_rate_limit(answer.rate_limit, *shown);
+  if (const std::int64_t seconds = render::retry_after_seconds(*shown); seconds > 0) {
     answer.retry_after = std::to_string(seconds);
   }
   if (!options_.legacy_headers) return;
-  if (const std::optional<render::LegacyFields> legacy = render::legacy_fields(*told)) {
+  if (const std::optional<render::LegacyFields> legacy = render::legacy_fields(*shown)) {
     answer.legacy_limit = std::to_string(legacy->limit);
     answer.legacy_remaining = std::to_string(legacy->remaining);
     answer.legacy_reset = std::to_string(legacy->reset_seconds);

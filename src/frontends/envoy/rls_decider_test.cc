@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 #include "frontends/envoy/rls.h"
 #include "tests/support/toy_link.h"
@@ -38,10 +39,21 @@ class Rls : public testing::Test {
   }
   RlsAnswer decide() {
     EXPECT_TRUE(request.check().ok());
+    const Result<RlsAnswer> answer = try_to_decide();
+    EXPECT_TRUE(answer.ok());
+    return answer.value();
+  }
+  // Of a limiter that answers at once.
+  Result<RlsAnswer> try_to_decide() {
     RlsDecider decider(limiter, options);
-    RlsAnswer answer;
-    EXPECT_TRUE(decider.decide(request, answer).ok());
-    return answer;
+    std::optional<Result<RlsAnswer>> answer;
+    decider.decide(
+        request,
+        [&](const Status& status, const RlsAnswer& made) {
+          answer = status.ok() ? Result<RlsAnswer>(made) : Result<RlsAnswer>(status.failure());
+        },
+        [] { return [](const Result<RlsAnswer>&) { FAIL(); }; });
+    return answer.value();
   }
   std::string fault() {
     const Status status = request.check();
@@ -260,11 +272,9 @@ TEST_F(Rls, AnOverrideWhoseStoreFailsIsUnavailable) {
   descriptor.override_limit = 1;
   descriptor.override_unit = 1;
   limiter.charged.status = Code::unavailable;
-  RlsDecider decider(limiter, options);
-  RlsAnswer answer;
-  const Status status = decider.decide(request, answer);
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.failure().code, Code::unavailable);
+  const Result<RlsAnswer> answer = try_to_decide();
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.failure().code, Code::unavailable);
 }
 
 TEST_F(Rls, BoundsAreChecked) {
@@ -284,38 +294,6 @@ TEST_F(Rls, BoundsAreChecked) {
   EXPECT_EQ(fault(), "rate limit domain must not be empty");
 }
 
-TEST_F(Rls, AReplacedDescriptorIsOkAndIsNotCounted) {
-  options.find_replaced = [](std::span<const Request> requests, std::span<bool> replaced) {
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-      replaced[i] = !requests[i].attributes.empty() && requests[i].attributes[1].name == "plain";
-    }
-  };
-  add("plain", "1");
-  add("special", "2");
-  RlsDescriptor& own = add("plain", "3");
-  own.has_override = true;
-  own.override_limit = 1;
-  own.override_unit = 1;
-  for (const bool later : {false, true}) {
-    limiter.asked.clear();
-    limiter.later = later;
-    RlsAnswer answer;
-    RlsDecider decider(limiter, options);
-    if (later) {
-      decider.decide(request, [&](const Result<RlsAnswer>& given) { answer = given.value(); });
-      limiter.answer_all();
-    } else {
-      EXPECT_TRUE(decider.decide(request, answer).ok());
-    }
-    ASSERT_EQ(answer.statuses.size(), 3U);
-    EXPECT_FALSE(answer.statuses[0].has_limit);
-    EXPECT_EQ(answer.statuses[1].name, "per-user");
-    EXPECT_EQ(answer.statuses[2].name, "override") << "a limit of the caller's own is nobody's to replace";
-    ASSERT_EQ(limiter.asked.size(), 2U) << "the second and the override";
-    EXPECT_THAT(limiter.asked[0].attributes, ElementsAre(Pair("domain", "shop"), Pair("special", "2")));
-  }
-}
-
 TEST_F(Rls, AnswersThatComeLaterAreTheSame) {
   RlsDescriptor& descriptor = add("user", "ann");
   descriptor.has_override = true;
@@ -327,8 +305,17 @@ TEST_F(Rls, AnswersThatComeLaterAreTheSame) {
   limiter.answers = {toy_decision("two", 10, 9, minutes(1)), toy_decision("three", 10, 0, minutes(1), false)};
   RlsDecider decider(limiter, options);
   int calls = 0;
-  decider.decide(request, [&](const Result<RlsAnswer>& answer) {
-    ++calls;
+  const auto decide_later = [&](const std::function<void(const Result<RlsAnswer>&)>& check) {
+    decider.decide(
+        request, [](const Status&, const RlsAnswer&) { FAIL() << "answered at once"; },
+        [&calls, check] {
+          return [&calls, check](const Result<RlsAnswer>& answer) {
+            ++calls;
+            check(answer);
+          };
+        });
+  };
+  decide_later([&](const Result<RlsAnswer>& answer) {
     ASSERT_TRUE(answer.ok());
     EXPECT_TRUE(answer.value().over_limit);
     ASSERT_EQ(answer.value().statuses.size(), 3U);
@@ -341,10 +328,7 @@ TEST_F(Rls, AnswersThatComeLaterAreTheSame) {
   EXPECT_EQ(calls, 1);
   limiter.charged.status = Code::unavailable;
   limiter.answers = {Decision{}, Decision{}};
-  decider.decide(request, [&](const Result<RlsAnswer>& answer) {
-    ++calls;
-    EXPECT_FALSE(answer.ok());
-  });
+  decide_later([&](const Result<RlsAnswer>& answer) { EXPECT_FALSE(answer.ok()); });
   limiter.answer_all();
   EXPECT_EQ(calls, 2);
 }

@@ -19,10 +19,16 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
     if (status.ok()) status = request_.check();
     if (!status.ok()) return writer.send_problem(400, status.failure().message);
     request_.ingress = http::ingress_of(request, writer.peer(), times_.get());
-    if (!decider_.immediate()) return decide_later(writer.defer());
-    status = decider_.decide(request_, answer_);
-    if (!status.ok()) return writer.send_problem(503, status.failure().message);
-    writer.send(render(answer_));
+    const auto now = [&](const Status& decided, const RlsAnswer& answer) {
+      if (!decided.ok()) return writer.send_problem(503, decided.failure().message);
+      writer.send(render(answer));
+    };
+    decider_.decide(request_, now, [&] {
+      return [self = shared_from_this(), later = writer.defer()](const Result<RlsAnswer>& answer) {
+        if (later.link().on_loop()) return self->send(later, answer);
+        later.link().post([self, later, answer] { self->send(later, answer); });
+      };
+    });
   }
 
  private:
@@ -32,22 +38,15 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
     return {.status = http_status(answer), .content_type = http::kJson, .fields = {}, .body = json_};
   }
 
-  void decide_later(http::LaterResponse later) {
-    const auto send = [self = shared_from_this(), later](const Result<RlsAnswer>& answer) {
-      if (answer.ok()) return later.send(self->render(answer.value()));
-      later.send_problem(503, answer.failure().message);
-    };
-    decider_.decide(request_, [later, send](const Result<RlsAnswer>& answer) {
-      if (later.link().on_loop()) return send(answer);
-      later.link().post([send, answer] { send(answer); });
-    });
+  void send(const http::LaterResponse& later, const Result<RlsAnswer>& answer) {
+    if (answer.ok()) return later.send(render(answer.value()));
+    later.send_problem(503, answer.failure().message);
   }
 
   RlsDecider decider_;
   const std::shared_ptr<transport::IngressTime> times_;
   RlsJsonReader reader_;
   RlsRequest request_;
-  RlsAnswer answer_;
   std::string json_;
 };
 

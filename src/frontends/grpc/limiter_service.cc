@@ -1,9 +1,9 @@
 #include "frontends/grpc/limiter_service.h"
 
-#include <atomic>
-#include <memory>
+#include <vector>
 
 #include "base/protobuf_wire.h"
+#include "weir/ask.h"
 
 namespace weir::grpc {
 namespace {
@@ -20,11 +20,6 @@ void send_decisions(Call& call, std::span<const Decision> decisions) {
   call.finish(Code::ok);
 }
 
-struct PendingBatch {
-  std::vector<Decision> decisions;
-  std::atomic<std::size_t> left{0};
-};
-
 }  // namespace
 
 void LimiterService::on_message(Call& call, int method, std::string_view message) {
@@ -37,38 +32,25 @@ void LimiterService::on_message(Call& call, int method, std::string_view message
 }
 
 void LimiterService::answer_one(Call& call, bool refund) {
-  const Request& request = messages_.requests.front();
-  if (limiter_.immediate()) {
-    const Decision decision = refund ? limiter_.refund(request) : limiter_.check(request);
-    return send_decisions(call, {&decision, 1});
-  }
-  const auto done = [pending = call.defer()](const Decision& decision) {
-    pending.complete([decision](Call& later) { send_decisions(later, {&decision, 1}); });
-  };
-  return refund ? limiter_.refund(request, done) : limiter_.check(request, done);
+  const auto now = [&](const Decision& decision) { send_decisions(call, {&decision, 1}); };
+  ask(limiter_, refund ? Action::refund : Action::take, messages_.requests.front(), now, [&] {
+    return [pending = call.defer()](const Decision& decision) {
+      pending.complete([decision](Call& later) { send_decisions(later, {&decision, 1}); });
+    };
+  });
 }
 
 void LimiterService::answer_batch(Call& call) {
   const std::vector<Request>& requests = messages_.requests;
-  if (!limiter_.immediate() && !requests.empty()) return answer_batch_later(call);
   if (decisions_.size() < requests.size()) decisions_.resize(requests.size());
-  const std::span<Decision> decisions = std::span(decisions_).first(requests.size());
-  if (!requests.empty()) limiter_.check_batch(requests, decisions);
-  send_decisions(call, decisions);
-}
-
-void LimiterService::answer_batch_later(Call& call) {
-  const std::vector<Request>& requests = messages_.requests;
-  auto batch = std::make_shared<PendingBatch>();
-  batch->decisions.resize(requests.size());
-  batch->left = requests.size();
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    limiter_.check(requests[i], [batch, i, pending = call.defer()](const Decision& decision) {
-      batch->decisions[i] = decision;
-      if (batch->left.fetch_sub(1) > 1) return;
-      pending.complete([batch](Call& later) { send_decisions(later, batch->decisions); });
-    });
-  }
+  const auto now = [&](std::span<const Decision> decisions) { send_decisions(call, decisions); };
+  ask(limiter_, Action::take, requests, std::span(decisions_).first(requests.size()), now, [&] {
+    return [pending = call.defer()](std::span<const Decision> decisions) {
+      pending.complete([copy = std::vector<Decision>(decisions.begin(), decisions.end())](Call& later) {
+        send_decisions(later, copy);
+      });
+    };
+  });
 }
 
 }  // namespace weir::grpc

@@ -21,7 +21,6 @@ class LimiterService final : public Service {
  private:
   void answer_one(Call& call, bool refund);
   void answer_batch(Call& call);
-  void answer_batch_later(Call& call);
 
   Limiter& limiter_;
   CheckMessages messages_;

@@ -19,16 +19,17 @@ void RlsService::on_message(Call& call, int, std::string_view message) {
     return call.finish(status.failure().code, status.failure().message);
   }
   request_.ingress = call.ingress();
-  if (decider_.immediate()) {
-    const Status status = decider_.decide(request_, answer_);
+  const auto now = [&](const Status& status, const envoy::RlsAnswer& answer) {
     if (!status.ok()) return call.finish(status.failure().code, status.failure().message);
-    return send_answer(call, answer_);
-  }
-  decider_.decide(request_, [pending = call.defer()](const Result<envoy::RlsAnswer>& answer) {
-    pending.complete([answer](Call& later) {
-      if (!answer.ok()) return later.finish(answer.failure().code, answer.failure().message);
-      send_answer(later, answer.value());
-    });
+    send_answer(call, answer);
+  };
+  decider_.decide(request_, now, [&] {
+    return [pending = call.defer()](const Result<envoy::RlsAnswer>& answer) {
+      pending.complete([answer](Call& later) {
+        if (!answer.ok()) return later.finish(answer.failure().code, answer.failure().message);
+        send_answer(later, answer.value());
+      });
+    };
   });
 }
 

@@ -19,7 +19,6 @@ class RlsService final : public Service {
  private:
   envoy::RlsDecider decider_;
   envoy::RlsRequest request_;
-  envoy::RlsAnswer answer_;
 };
 
 }  // namespace weir::grpc

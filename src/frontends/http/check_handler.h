@@ -1,7 +1,7 @@
 // CheckHandler: /v1/check, /v1/check/batch and /v1/refund: reads the body, asks the limiter, writes the decision.
 //
-// One for each loop: its buffers are reused from request to request. A limiter that answers at once is asked inline;
-// one that answers later completes on whatever thread, and the answer is written back on the connection's loop.
+// One for each loop: its buffers are reused from request to request. An answer that
+// comes later may come on any thread, and is written on the connection's loop.
 #pragma once
 
 #include <memory>
@@ -27,20 +27,18 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   void refund(const HttpRequest& request, ResponseWriter& writer);
 
  private:
-  // What the caller wants of the answer.
-  struct Wishes {
+  // How the caller wants to be answered.
+  struct ResponseOptions {
     int deny_status = 0;  // 0: the default one
     std::int64_t wait_ms = 0;
   };
-  struct PendingBatch;
 
   void note_ingress(const HttpRequest& request, const ResponseWriter& writer);
-  Response render(const Decision& decision, const Wishes& wishes);
+  void decide(Action action, const ResponseOptions& options, ResponseWriter& writer);
+  Response render(const Decision& decision, const ResponseOptions& options);
   Response render_batch(std::span<const Decision> decisions);
-  bool holds(const Decision& decision, const Wishes& wishes) const;
-  void answer_later(const Decision& decision, const Wishes& wishes, const LaterResponse& later);
-  Limiter::Completion completion(const Wishes& wishes, LaterResponse later);
-  void check_batch_later(ResponseWriter& writer);
+  bool holds(const Decision& decision, const ResponseOptions& options) const;
+  void answer_later(const Decision& decision, const ResponseOptions& options, const LaterResponse& later);
 
   Limiter& limiter_;
   const bool legacy_headers_;

@@ -6,6 +6,7 @@
 #include "frontends/render/decision_headers.h"
 #include "frontends/render/decision_json.h"
 #include "frontends/render/deny_status.h"
+#include "weir/ask.h"
 
 namespace weir::http {
 namespace {
@@ -34,11 +35,12 @@ void ForwardAuthHandler::answer(const HttpRequest& request, ResponseWriter& writ
   }
   Request asked(caller.attributes, caller.cost);
   asked.ingress = caller.ingress;
-  if (limiter_.immediate()) return writer.send(render(limiter_.check(asked), deny_status.value()));
-  limiter_.check(asked, [self = shared_from_this(), status = deny_status.value(),
-                         later = writer.defer()](const Decision& decision) {
-    if (later.link().on_loop()) return later.send(self->render(decision, status));
-    later.link().post([self, status, later, decision] { later.send(self->render(decision, status)); });
+  const auto now = [&](const Decision& decision) { writer.send(render(decision, deny_status.value())); };
+  ask(limiter_, Action::take, asked, now, [&] {
+    return [self = shared_from_this(), status = deny_status.value(), later = writer.defer()](const Decision& decision) {
+      if (later.link().on_loop()) return later.send(self->render(decision, status));
+      later.link().post([self, status, later, decision] { later.send(self->render(decision, status)); });
+    };
   });
 }
 

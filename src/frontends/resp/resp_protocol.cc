@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "weir/ask.h"
+
 namespace weir::resp {
 namespace {
 
@@ -33,7 +35,7 @@ std::string wrong_arity(const CommandSpec& command) {
 RespProtocol::RespProtocol(transport::Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id)
     : link_(link),
       limiter_(limiter),
-      immediate_(limiter.immediate()),
+      ad_hoc_(*limiter.ad_hoc()),
       session_(options, id, link.peer().address, link.peer().port) {}
 
 std::size_t RespProtocol::on_bytes(std::string_view bytes) {
@@ -184,13 +186,13 @@ void RespProtocol::throttle(Words words) {
     return answer([&](ReplyWriter& reply) { reply.error("ERR " + charge.failure().message); });
   }
   const std::int64_t limit = charge.value().allowance->burst;
-  if (immediate_) {
-    const ChargeOutcome outcome = limiter_.charge(charge.value());
-    return answer([&](ReplyWriter& reply) { Throttle::write(reply, limit, outcome); });
-  }
-  const ReplyQueue::Ticket ticket = replies_.owe(session_.version());
-  limiter_.charge(charge.value(), [this, ticket, limit, held = link_.hold()](const ChargeOutcome& outcome) {
-    answer_later(ticket, [limit, outcome](ReplyWriter& reply) { Throttle::write(reply, limit, outcome); });
+  const auto now = [&](const ChargeOutcome& outcome) {
+    answer([&](ReplyWriter& reply) { Throttle::write(reply, limit, outcome); });
+  };
+  ask(ad_hoc_, charge.value(), now, [&] {
+    return [this, limit, ticket = replies_.owe(session_.version()), held = link_.hold()](const ChargeOutcome& outcome) {
+      answer_later(ticket, [limit, outcome](ReplyWriter& reply) { Throttle::write(reply, limit, outcome); });
+    };
   });
 }
 
@@ -200,15 +202,14 @@ void RespProtocol::check(const CommandSpec& command, Words words) {
   if (!request.ok()) {
     return answer([&](ReplyWriter& reply) { reply.error("ERR " + request.failure().message); });
   }
-  if (immediate_) {
-    const Decision decision = refund ? limiter_.refund(request.value()) : limiter_.check(request.value());
-    return answer([&](ReplyWriter& reply) { CheckCommand::write(reply, decision); });
-  }
-  const ReplyQueue::Ticket ticket = replies_.owe(session_.version());
-  Limiter::Completion done = [this, ticket, held = link_.hold()](const Decision& decision) {
-    answer_later(ticket, [decision](ReplyWriter& reply) { CheckCommand::write(reply, decision); });
+  const auto now = [&](const Decision& decision) {
+    answer([&](ReplyWriter& reply) { CheckCommand::write(reply, decision); });
   };
-  refund ? limiter_.refund(request.value(), std::move(done)) : limiter_.check(request.value(), std::move(done));
+  ask(limiter_, refund ? Action::refund : Action::take, request.value(), now, [&] {
+    return [this, ticket = replies_.owe(session_.version()), held = link_.hold()](const Decision& decision) {
+      answer_later(ticket, [decision](ReplyWriter& reply) { CheckCommand::write(reply, decision); });
+    };
+  });
 }
 
 template <typename Write>

@@ -27,13 +27,14 @@
 #include "frontends/resp/throttle.h"
 #include "frontends/resp/transaction.h"
 #include "frontends/transport/protocol.h"
+#include "weir/ad_hoc.h"
 #include "weir/limiter.h"
 
 namespace weir::resp {
 
 class RespProtocol final : public transport::Protocol {
  public:
-  // `limiter` and `options` outlive the connection.
+  // `limiter`, which must take ad-hoc charges, and `options` outlive the connection.
   RespProtocol(transport::Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id);
 
   std::size_t on_bytes(std::string_view bytes) override;
@@ -67,7 +68,7 @@ class RespProtocol final : public transport::Protocol {
 
   transport::Link& link_;
   Limiter& limiter_;
-  const bool immediate_;
+  AdHocLimiter& ad_hoc_;
   CommandReader reader_;
   ReplyQueue replies_;
   Session session_;

@@ -16,7 +16,8 @@
 #include <string_view>
 
 #include "frontends/resp/reply_writer.h"
-#include "weir/limiter.h"
+#include "weir/ad_hoc.h"
+#include "weir/result.h"
 
 namespace weir::resp {
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "weir/ask.h"
+
 namespace weir::spop {
 namespace {
 
@@ -10,11 +12,7 @@ constexpr int kBadRequest = 400;
 }  // namespace
 
 SpopProtocol::SpopProtocol(transport::Link& link, Limiter& limiter, SpopOptions options)
-    : link_(link),
-      limiter_(limiter),
-      clients_(std::move(options.clients)),
-      immediate_(limiter.immediate()),
-      max_frame_bytes_(options.max_frame_bytes) {}
+    : link_(link), limiter_(limiter), clients_(std::move(options.clients)), max_frame_bytes_(options.max_frame_bytes) {}
 
 std::size_t SpopProtocol::on_bytes(std::string_view bytes) {
   std::size_t at = 0;
@@ -114,14 +112,15 @@ void SpopProtocol::refuse(const Frame& frame, int status) {
 }
 
 void SpopProtocol::decide(const Frame& frame, const Request& request) {
-  if (immediate_) {
-    const Decision decision = limiter_.check(request);
-    return actions_.write_decision(link_.output(), frame.stream, frame.id, decision, max_frame_bytes_);
-  }
-  ++in_flight_;
-  limiter_.check(request, [this, stream = frame.stream, id = frame.id, held = link_.hold()](const Decision& decision) {
-    if (link_.on_loop()) return answer_later(stream, id, decision);
-    link_.post([this, stream, id, held, decision] { answer_later(stream, id, decision); });
+  const auto now = [&](const Decision& decision) {
+    actions_.write_decision(link_.output(), frame.stream, frame.id, decision, max_frame_bytes_);
+  };
+  ask(limiter_, Action::take, request, now, [&] {
+    ++in_flight_;
+    return [this, stream = frame.stream, id = frame.id, held = link_.hold()](const Decision& decision) {
+      if (link_.on_loop()) return answer_later(stream, id, decision);
+      link_.post([this, stream, id, held, decision] { answer_later(stream, id, decision); });
+    };
   });
 }
 

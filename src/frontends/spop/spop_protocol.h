@@ -56,7 +56,6 @@ class SpopProtocol final : public transport::Protocol {
   transport::Link& link_;
   Limiter& limiter_;
   const std::shared_ptr<ClientReader> clients_;
-  const bool immediate_;
   NotifyReader notify_;
   ClientMessageReader client_messages_;
   ActionWriter actions_;

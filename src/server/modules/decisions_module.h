@@ -27,10 +27,6 @@ class DecisionsModule final : public Module {
 
   // What a loop's front ends ask.
   Limiter& limiter(std::size_t loop);
-  // The engine that decides.
-  engine::Engine& engine(std::size_t loop) { return *engines_[loop]; }
-  // During a rotation, the engine of the current key; else null.
-  engine::Engine* incoming_engine(std::size_t loop) { return incoming_.empty() ? nullptr : incoming_[loop].get(); }
   std::vector<const observe::DecisionCounters*> counters() const;
 
  private:

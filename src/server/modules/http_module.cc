@@ -43,9 +43,7 @@ class HttpModule final : public Module {
     options.callers = identity_.make_callers(times);
     options.times = times;
     http::add_api_routes(router, decisions_.limiter(loop), options);
-    envoy::add_rls_route(router, decisions_.limiter(loop),
-                         rls_options(config, decisions_.engine(loop), decisions_.incoming_engine(loop)),
-                         options.check_body_bytes, times);
+    envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config), options.check_body_bytes, times);
   }
 
   void add_facts(observe::Facts& facts) const {

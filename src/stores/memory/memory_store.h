@@ -7,7 +7,7 @@
 // Memory never exceeds MemoryOptions::max_bytes. At that bound a newcomer takes the place of a bucket of its shard that
 // is idle (as good as new), or memory that idle buckets of other shards leave; else it is refused with
 // Code::resource_exhausted and nothing of its call is charged. A refused charge that is not binding is left out and
-// holds back nobody. A bucket that still restricts is never given up, and its subject is no newcomer: if its tail
+// holds back no other. A bucket that still restricts is never given up, and its subject is no newcomer: if its tail
 // should grow and cannot, it is charged in the room that it has and counts more coarsely (algorithms/bucket.h).
 //
 //   weir::memory::MemoryStore store({.max_bytes = 64 << 20});
@@ -43,7 +43,7 @@ class MemoryStore final : public Store {
  public:
   static constexpr std::size_t kShards = SlotLanes::kLanes;
 
-  // max_bytes includes the shards' own 128 KiB; the snapshot's path is for whoever calls save_snapshot().
+  // max_bytes includes the shards' own 128 KiB.
   explicit MemoryStore(const MemoryOptions& options = {});
   ~MemoryStore() override;
   MemoryStore(const MemoryStore&) = delete;

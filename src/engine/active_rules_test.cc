@@ -1,4 +1,4 @@
-#include "engine/rules_in_force.h"
+#include "engine/active_rules.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ Rules rules_with(std::int64_t limit) {
   return rules;
 }
 
-std::int64_t limit_of(const RulesInForce& rules) { return rules.set->rules().at(0).source.allowance.limit; }
+std::int64_t limit_of(const ActiveRules& rules) { return rules.set->rules().at(0).source.allowance.limit; }
 
 TEST(RulesCache, HasTheRulesThatWereLoadedBeforeItAndAfterIt) {
   const auto book = std::make_shared<rules::RuleBook>();
@@ -32,7 +32,7 @@ TEST(RulesCache, HasTheRulesThatWereLoadedBeforeItAndAfterIt) {
 TEST(RulesCache, MakesNewRulesReadyOnTheThreadThatLoadsThem) {
   const auto book = std::make_shared<rules::RuleBook>();
   RulesCache cache(book, HashKey{1});
-  std::shared_ptr<const RulesInForce> seen[2];
+  std::shared_ptr<const ActiveRules> seen[2];
   std::thread([&] { EXPECT_TRUE(book->replace(rules_with(2)).ok()); }).join();
   // Two threads share what was made before either of them asked.
   for (auto& each : seen) std::thread([&] { each = cache.current_shared(); }).join();
@@ -52,7 +52,7 @@ TEST(RulesCache, ReplacedRulesAreKeptUntilNobodyUsesThemAndTheyAreReleased) {
   book->keep_replaced();
   RulesCache cache(book, HashKey{1});
   ASSERT_TRUE(book->replace(rules_with(1)).ok());
-  std::shared_ptr<const RulesInForce> in_flight = cache.current_shared();
+  std::shared_ptr<const ActiveRules> in_flight = cache.current_shared();
   const std::weak_ptr<const rules::RuleSet> first = in_flight->set;
   ASSERT_TRUE(book->replace(rules_with(2)).ok());
   cache.current();

@@ -1,4 +1,4 @@
-#include "engine/rules_in_force.h"
+#include "engine/active_rules.h"
 
 #include <array>
 #include <random>
@@ -10,7 +10,7 @@ namespace {
 struct ThreadEntry {
   std::uint64_t cache_id = 0;
   std::uint64_t version = 0;
-  std::shared_ptr<const RulesInForce> rules;
+  std::shared_ptr<const ActiveRules> rules;
 };
 
 // A few entries, so that a thread that takes turns between limiters does not refresh at every check.
@@ -35,7 +35,7 @@ RulesCache::RulesCache(std::shared_ptr<rules::RuleBook> book, const HashKey& key
 
 RulesCache::~RulesCache() { book_->remove_user(*this); }
 
-const RulesInForce& RulesCache::current() {
+const ActiveRules& RulesCache::current() {
   ThreadEntry& entry = entry_of(id_);
   const std::uint64_t version = book_->version();
   if (entry.cache_id != id_ || entry.version != version) [[unlikely]] {
@@ -46,13 +46,13 @@ const RulesInForce& RulesCache::current() {
   return *entry.rules;
 }
 
-std::shared_ptr<const RulesInForce> RulesCache::current_shared() {
+std::shared_ptr<const ActiveRules> RulesCache::current_shared() {
   current();
   return entry_of(id_).rules;
 }
 
-std::shared_ptr<const RulesInForce> RulesCache::make(std::shared_ptr<const rules::RuleSet> set) const {
-  auto rules = std::make_shared<RulesInForce>();
+std::shared_ptr<const ActiveRules> RulesCache::make(std::shared_ptr<const rules::RuleSet> set) const {
+  auto rules = std::make_shared<ActiveRules>();
   rules->set = std::move(set);
   rules->seeds.reserve(rules->set->rules().size());
   for (const rules::CompiledRule& rule : rules->set->rules()) {
@@ -62,14 +62,14 @@ std::shared_ptr<const RulesInForce> RulesCache::make(std::shared_ptr<const rules
 }
 
 void RulesCache::prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t version) {
-  std::shared_ptr<const RulesInForce> made = make(set);
+  std::shared_ptr<const ActiveRules> made = make(set);
   const std::lock_guard<std::mutex> lock(mutex_);
   built_.swap(made);
   built_version_ = version;
 }
 
 // What is built may be newer than `version`, which a thread then sees a moment before the others.
-std::shared_ptr<const RulesInForce> RulesCache::refresh(std::uint64_t version) {
+std::shared_ptr<const ActiveRules> RulesCache::refresh(std::uint64_t version) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (built_ == nullptr || built_version_ < version) {  // the rules that were loaded before this cache was made
     built_ = make(book_->current());

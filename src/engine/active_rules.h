@@ -1,4 +1,4 @@
-// RulesInForce: a compiled rule set together with what depends on this engine's secret: each rule's hash seed.
+// ActiveRules: a compiled rule set together with what depends on this engine's secret: each rule's hash seed.
 // Immutable and shared between threads.
 //
 // RulesCache hands the current one to any thread without a lock or a contended counter: each thread keeps a reference
@@ -18,7 +18,7 @@
 
 namespace weir::engine {
 
-struct RulesInForce {
+struct ActiveRules {
   std::shared_ptr<const rules::RuleSet> set;
   std::vector<keys::SipHash> seeds;  // by the rule's place in the set
 
@@ -35,25 +35,25 @@ class RulesCache final : private rules::RulesUser {
   RulesCache& operator=(const RulesCache&) = delete;
 
   // The rules in force, valid on this thread until its next call of current() on any engine.
-  const RulesInForce& current();
+  const ActiveRules& current();
   // The same, to keep.
-  std::shared_ptr<const RulesInForce> current_shared();
+  std::shared_ptr<const ActiveRules> current_shared();
 
   const keys::KeyEncoder& encoder() const { return encoder_; }
   rules::RuleBook& book() { return *book_; }
 
  private:
   void prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t version) override;
-  std::shared_ptr<const RulesInForce> make(std::shared_ptr<const rules::RuleSet> set) const;
-  std::shared_ptr<const RulesInForce> refresh(std::uint64_t version);
+  std::shared_ptr<const ActiveRules> make(std::shared_ptr<const rules::RuleSet> set) const;
+  std::shared_ptr<const ActiveRules> refresh(std::uint64_t version);
 
   const std::shared_ptr<rules::RuleBook> book_;
   const keys::KeyEncoder encoder_;
   const std::uint64_t id_;  // tells caches apart, also one built where another stood
 
   std::mutex mutex_;
-  std::uint64_t built_version_ = 0;            // guarded by mutex_
-  std::shared_ptr<const RulesInForce> built_;  // guarded by mutex_
+  std::uint64_t built_version_ = 0;           // guarded by mutex_
+  std::shared_ptr<const ActiveRules> built_;  // guarded by mutex_
 };
 
 }  // namespace weir::engine

@@ -1,0 +1,36 @@
+#include "engine/run.h"
+
+#include <algorithm>
+
+namespace weir::engine {
+
+// Where two checks disagree about the bucket's numbers, the smaller limit holds for both.
+void CombinedCharges::add(const Check& check) {
+  for (const Charge& charge : check.charges()) {
+    const auto known =
+        std::find_if(charges_.begin(), charges_.end(), [&](const Charge& other) { return other.key == charge.key; });
+    places_.push_back(static_cast<std::size_t>(known - charges_.begin()));
+    if (known == charges_.end()) {
+      charges_.push_back(charge);
+      continue;
+    }
+    known->cost = std::min(known->cost + charge.cost, kMaxUnits);
+    known->count_denied = known->count_denied || charge.count_denied;
+    known->binding = known->binding || charge.binding;
+    if (charge.allowance->limit < known->allowance->limit) known->allowance = charge.allowance;
+  }
+}
+
+std::span<ChargeOutcome> CombinedCharges::outcomes() {
+  outcomes_.resize(charges_.size());
+  return outcomes_;
+}
+
+void CombinedCharges::hand_out(std::span<Check> checks) const {
+  std::size_t place = 0;
+  for (Check& check : checks) {
+    for (ChargeOutcome& outcome : check.outcomes()) outcome = outcomes_[places_[place++]];
+  }
+}
+
+}  // namespace weir::engine

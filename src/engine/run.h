@@ -1,0 +1,68 @@
+// Run: one pass through the stages (engine.cc), and the call to the store that is part of it. Its checks are one
+// request, one ad-hoc charge, or several of either that are charged together.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "engine/check.h"
+#include "engine/stages/prefilter.h"
+#include "weir/decision.h"
+#include "weir/store.h"
+
+namespace weir::engine {
+
+// The charges of several checks as one store call, which may name no bucket twice: a bucket that several of them charge
+// is charged once, with the sum of the costs.
+class CombinedCharges {
+ public:
+  void add(const Check& check);
+  std::span<const Charge> charges() const { return charges_; }
+  std::span<ChargeOutcome> outcomes();
+  // Copies each outcome to the checks that asked for it.
+  void hand_out(std::span<Check> checks) const;
+  // Where the first charge of the check is in places().
+  std::span<const std::size_t> places() const { return places_; }
+
+ private:
+  std::vector<Charge> charges_;
+  std::vector<ChargeOutcome> outcomes_;
+  std::vector<std::size_t> places_;  // for each charge of the checks, in their order: its place in charges_
+};
+
+struct Run : StoreCall {
+  std::span<Check> checks;              // those of requests first, then those of ad-hoc charges
+  std::span<Decision> decisions;        // of the requests
+  std::span<ChargeOutcome> ad_hoc;      // of the ad-hoc charges
+  CombinedCharges* combined = nullptr;  // null: one check, and its charges are the call's
+  Prefilter::Stamp asked;
+  std::size_t local_takes = 0;  // the first so many checks have taken from their local limits
+
+  // Called before a store is asked that may answer later: `decisions` and `ad_hoc` are to outlive the caller's stack.
+  virtual void detach() = 0;
+
+  // The charges are those of the only check.
+  void carry(Check& check, Action asked_action, const Reading& at) {
+    checks = {&check, 1};
+    action = asked_action;
+    set_reading(at);
+    charges = check.charges();
+    outcomes = check.outcomes();
+  }
+
+ protected:
+  ~Run() = default;
+};
+
+// A run that is over before its caller returns.
+class InlineRun final : public Run {
+ public:
+  // Not "= default": GCC would clear the whole object first, which costs as much as a stage.
+  InlineRun() {}  // NOLINT(modernize-use-equals-default)
+  void detach() override { assert(false && "only for stores that answer at once"); }
+  void complete() override { assert(false && "only for stores that answer at once"); }
+};
+
+}  // namespace weir::engine
