@@ -25,7 +25,9 @@ std::string_view shadow_denied(const Decision& decision) {
 }  // namespace
 
 void DecisionLog::on_decision(const Decision& decision) {
-  if (drawn(decision.allowed ? sample_.allowed : sample_.denied)) write(decision);
+  std::int64_t share = decision.allowed ? sample_.allowed : sample_.denied;
+  if (share < sample_.denied && !shadow_denied(decision).empty()) share = sample_.denied;
+  if (drawn(share)) write(decision);
 }
 
 // SplitMix64: one multiplication chain per decision, no state beyond a word.

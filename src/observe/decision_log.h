@@ -1,12 +1,13 @@
-// DecisionLog: a random sample of the decisions as log lines, for the question "what is it deciding right now?".
+// DecisionLog: a random sample of the decisions as log lines, to see what the server is deciding right now.
 //
 //   {"ts":…,"level":"info","event":"decision","msg":"decision","outcome":"denied","reason":"limit_exceeded",
 //    "rule":"search-per-key","algorithm":"token-bucket","limit":120,"remaining":0,"cost":1,"retry_after_ms":500,
 //    "source":"memory","subject":"9c41d2e07b5a"}
 //
-// Denials have a share of their own, because they are rare and are what is asked about. A subject appears only as the
-// first digits of its keyed hash: enough to tell subjects apart, nothing to find one by. How many lines a second may
-// pass is the bound of the Log that is given.
+// Denials have a share of their own, because they are rare and are what operators ask about. A decision that allows,
+// but that a rule in shadow mode would have denied, is sampled with the larger of both shares; its line has outcome
+// "allowed" and names the rule as "shadow_denied". A subject appears only as the first digits of its keyed hash: enough
+// to distinguish subjects, not to identify one. The Log that is given bounds how many lines a second are written.
 //
 // Ad-hoc charges are not sampled. One for each event loop: not thread-safe. Borrows the log. A server that samples
 // nothing makes none, and so pays nothing.

@@ -83,12 +83,13 @@ TEST_F(DecisionLogTest, NoRuleNoSubjectAndAShadowDenialIsNamed) {
   shadow.mode = Mode::shadow;
   shadow.allowed = false;
   shadowed.rules.push_back(shadow);
-  EXPECT_THAT(lines_of({.allowed = kWholeShare, .denied = 0}, shadowed, 1).at(0),
-              HasSubstr(R"("shadow_denied":"trial")"));
+  EXPECT_THAT(lines_of({.allowed = 0, .denied = kWholeShare}, shadowed, 1).at(0),
+              testing::AllOf(HasSubstr(R"("outcome":"allowed")"), HasSubstr(R"("shadow_denied":"trial")")));
+  EXPECT_EQ(lines_of({.allowed = kWholeShare, .denied = 0}, shadowed, 1).size(), 1u) << "it is allowed, too";
 }
 
-TEST_F(DecisionLogTest, AReaderThatDoesNotReadHoldsUpNobody) {
-  // More than any pipe holds; without a reader, waiting would be for ever.
+TEST_F(DecisionLogTest, AReaderThatDoesNotReadDelaysNoDecision) {
+  // More than any pipe holds; without a reader, waiting would never end.
   const auto lines = lines_of({.allowed = kWholeShare, .denied = 0}, decision(true), 20'000);
   EXPECT_LT(lines.size(), 20'000u);
   EXPECT_EQ(static_cast<std::int64_t>(lines.size()) + log_.suppressed(), 20'000);
