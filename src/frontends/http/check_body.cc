@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/attributes.h"
 #include "base/utf8.h"
+#include "frontends/http/json_fault.h"
 #include "weir/allowance.h"
 
 namespace weir::http {
@@ -51,6 +53,7 @@ struct CheckBody::Json {
 namespace {
 
 constexpr std::size_t kShownName = 64;
+constexpr std::size_t kMaxNumber = 40;
 constexpr std::string_view kPriority = "priority";
 
 Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
@@ -63,15 +66,17 @@ std::string shown(std::string_view name) {
   return std::string(name.substr(0, cut)) + "…";
 }
 
+constexpr std::string_view kNotJson = "the body is not valid JSON";
+
 std::string json_fault(simdjson::error_code error) {
   if (error == simdjson::UTF8_ERROR) return "the body is not valid UTF-8";
   if (error == simdjson::EMPTY) return "the body is empty; expected a JSON object";
-  return std::string("the body is not valid JSON: ") + simdjson::error_message(error);
+  return std::string(kNotJson) + ": " + simdjson::error_message(error);
 }
 
 constexpr std::string_view kMoreAfterObject = "the body has something after the end of its JSON object";
 
-// Whether the object that `body` begins with is closed, and something other than white space stands after it.
+// Whether the object that `body` begins with is closed, and something other than white space follows it.
 bool has_more_after_object(std::string_view body) {
   constexpr std::string_view kWhiteSpace = " \t\r\n";
   std::size_t depth = 0;
@@ -93,6 +98,18 @@ bool has_more_after_object(std::string_view body) {
   return false;
 }
 
+// What simdjson found, with the place and what was expected there.
+Status located(const Status& status, std::string_view body) {
+  const std::string& message = status.failure().message;
+  const bool more = message.starts_with(kMoreAfterObject);
+  if (!more && !message.starts_with(kNotJson)) return status;
+  const std::optional<JsonFault> fault = find_json_fault(body);
+  if (!fault) return status;
+  const std::string place = " at " + line_and_column(body, fault->offset);
+  if (more) return bad(std::string(kMoreAfterObject) + "," + place);
+  return bad(std::string(kNotJson) + place + ": expected " + fault->expected);
+}
+
 // simdjson looks at the last character first, and takes an object that does not end the body for one without an end.
 std::string document_fault(simdjson::error_code error, std::string_view body) {
   const bool no_end = error == simdjson::INCOMPLETE_ARRAY_OR_OBJECT || error == simdjson::UNCLOSED_STRING;
@@ -100,7 +117,7 @@ std::string document_fault(simdjson::error_code error, std::string_view body) {
   return json_fault(error);
 }
 
-// A string without escapes, from behind its opening quote, read where it stands. False: it has escapes. The first pass
+// A string without escapes, from behind its opening quote, read in place. False: it has escapes. The first pass
 // over the document has already refused control characters, invalid UTF-8 and strings without an end.
 bool read_plain(const char* begin, std::string_view& text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
@@ -276,13 +293,33 @@ class CheckBody::Reader {
     if (broken_in(held)) return attribute_fault(name, "the value is not valid UTF-8");
     std::string_view value;
     if (auto error = read_string(held, value)) {
-      if (error == simdjson::INCORRECT_TYPE) return attribute_fault(name, "must be a string or an array of strings");
+      if (error == simdjson::INCORRECT_TYPE) return read_other_value(name, held);
       return attribute_fault(name, "is not a valid JSON string");
     }
     const std::string_view wrong = base::attribute_value_fault(value);
     if (!wrong.empty()) return attribute_fault(name, "the value " + std::string(wrong));
     if (value.find('\0') != std::string_view::npos) return attribute_fault(name, "the value must not contain NUL");
     return add(name, value);
+  }
+
+  // Numbers and booleans become the text that rules compare with: true, false, and numbers as they are written. JSON
+  // has one way to write a whole number, except for -0.
+  Status read_other_value(std::string_view name, ondemand::value held) {
+    const std::string_view token = held.raw_json_token();
+    const std::string_view text = token.substr(0, std::min(token.find_first_of(" \t\r\n"), token.size()));
+    if (text == "true" || text == "false") {
+      bool ignored = false;
+      if (auto error = held.get_bool().get(ignored)) return bad(json_fault(error));
+      return add(name, text);
+    }
+    if (text.empty() || (text.front() != '-' && (text.front() < '0' || text.front() > '9'))) {
+      return attribute_fault(name, "must be a string, a number, true or false, or an array of these");
+    }
+    if (text.size() > kMaxNumber) return attribute_fault(name, "has a number of more than 40 characters");
+    static_assert(kMaxNumber == 40);
+    double number = 0;
+    if (held.get_double().get(number)) return attribute_fault(name, "is not a valid JSON number");
+    return add(name, text == "-0" ? std::string_view("0") : text);
   }
 
   Status add(std::string_view name, std::string_view value) {
@@ -320,6 +357,12 @@ CheckBody::~CheckBody() = default;
 
 template <typename Read>
 Status CheckBody::read(std::string_view body, Read read_document) {
+  Status status = read_strictly(body, read_document);
+  return status.ok() ? status : located(status, body);
+}
+
+template <typename Read>
+Status CheckBody::read_strictly(std::string_view body, Read read_document) {
   attributes_.clear();
   attribute_ends_.clear();
   requests_.clear();

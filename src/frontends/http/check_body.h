@@ -1,7 +1,8 @@
-// CheckBody: the JSON that /v1/check, /v1/check/batch and /v1/refund take, read strictly.
+// CheckBody: the JSON body of /v1/check, /v1/check/batch, /v1/refund and /v1/reset, read strictly.
 //
 // Wrong types, unknown or repeated members, trailing bytes, NUL, invalid UTF-8 and anything over its bound are refused
-// with a message that names the member: "attributes.tenant: must be a string or an array of strings".
+// with a message that names the member: "attributes.tenant: the value is longer than 4096 bytes". Text that is not JSON
+// is refused with line, column and what was expected there.
 //
 // Buffers are kept between bodies, so reading does not allocate once warm. Not thread-safe: one for each loop. The
 // requests refer to it and are valid until the next read.
@@ -47,6 +48,8 @@ class CheckBody {
 
   template <typename Read>
   Status read(std::string_view body, Read read_document);
+  template <typename Read>
+  Status read_strictly(std::string_view body, Read read_document);
   void refer_to_attributes();
 
   std::unique_ptr<Json> json_;

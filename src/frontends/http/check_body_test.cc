@@ -71,7 +71,7 @@ TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
   } kForms[] = {
       {"", "the body is empty"},
       {"   ", "the body is empty"},
-      {"{", "ended early"},
+      {"{", "not valid JSON at line 1, column 2: expected a name in double quotes, or '}'"},
       {"nonsense", "the body must be a JSON object"},
       {"[]", "the body must be a JSON object"},
       {"\"x\"", "the body must be a JSON object"},
@@ -81,11 +81,18 @@ TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
       {R"({"attributes":null})", "attributes: must be an object"},
       {R"({"attributes":[]})", "attributes: must be an object"},
       {R"({"attributes":"a"})", "attributes: must be an object"},
-      {R"({"attributes":{"tenant":1}})", "attributes.tenant: must be a string or an array of strings"},
-      {R"({"attributes":{"tenant":null}})", "attributes.tenant: must be a string"},
-      {R"({"attributes":{"tenant":true}})", "attributes.tenant: must be a string"},
+      {R"({"attributes":{"tenant":null}})",
+       "attributes.tenant: must be a string, a number, true or false, or an array of these"},
+      {R"({"attributes":{"tenant":nul}})", "attributes.tenant: must be a string"},
+      {R"({"attributes":{"tenant":truth}})", "attributes.tenant: must be a string"},
+      {R"({"attributes":{"tenant":1.}})", "attributes.tenant: is not a valid JSON number"},
+      {R"({"attributes":{"tenant":01}})", "attributes.tenant: is not a valid JSON number"},
+      {R"({"attributes":{"tenant":-}})", "attributes.tenant: is not a valid JSON number"},
+      {R"({"attributes":{"tenant":1e999}})", "attributes.tenant: is not a valid JSON number"},
+      {R"({"attributes":{"tenant":0.)" + std::string(40, '1') + "}}",
+       "attributes.tenant: has a number of more than 40"},
       {R"({"attributes":{"tenant":{}}})", "attributes.tenant: must be a string"},
-      {R"({"attributes":{"tenant":["a",1]}})", "attributes.tenant: must be a string"},
+      {R"({"attributes":{"tenant":["a",{}]}})", "attributes.tenant: must be a string"},
       {R"({"attributes":{"tenant":[["a"]]}})", "attributes.tenant: must be a string"},
       {R"({"attributes":{"tenant":[]}})", "attributes.tenant: the array is empty"},
       {R"({"attributes":{"a":"b","a":"c"}})", "attributes.a: is given twice"},
@@ -130,7 +137,7 @@ TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
       {R"({"attributes":{},"wait_ms":-1})", "wait_ms: must be"},
       {R"({"attributes":{},"extra":{"a":[1]}})", "extra: is not known here"},
       {R"({"attributes":{},"Cost":1})", "Cost: is not known here"},
-      {R"({"attributes":{}} x)", "something after the end of its JSON object"},
+      {R"({"attributes":{}} x)", "something after the end of its JSON object, at line 1, column 19"},
       {R"({"attributes":{}}})", "something after the end of its JSON object"},
       {R"({"attributes":{}}])", "something after the end of its JSON object"},
       {R"({"attributes":{}}{})", "something after the end of its JSON object"},
@@ -140,15 +147,15 @@ TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
       {R"({"attributes":{}} ")", "something after the end of its JSON object"},
       {R"({"attributes":{}} {"attributes":{})", "something after the end of its JSON object"},
       {R"({"attributes":{"a":"}\"}"}} x)", "something after the end of its JSON object"},
-      {R"({"attributes":)", "ended early"},
-      {R"({"attributes":{"a":"} x)", "never closed"},
+      {R"({"attributes":)", "at line 1, column 15: expected a value, but the text ends here"},
+      {R"({"attributes":{"a":"} x)", "at line 1, column 20: expected a closing quote"},
       {R"(]{} x)", "the body must be a JSON object"},
       {R"({"attributes":{},})", "not valid JSON"},
       {R"({"attributes":{"a":"b",}})", "not valid JSON"},
       {R"({"attributes":{"a" "b"}})", "not valid JSON"},
       {R"({"attributes":{"a":"b" "c":"d"}})", "not valid JSON"},
       {R"({"attributes":{"a":["b" "c"]}})", "not valid JSON"},
-      {R"({attributes:{}})", "not valid JSON"},
+      {R"({attributes:{}})", "not valid JSON at line 1, column 2: expected a name in double quotes"},
       {R"({'attributes':{}})", "not valid JSON"},
       {deep, "refused"},
   };
@@ -158,6 +165,12 @@ TEST(CheckBody, RefusesBadInputAndNamesTheMember) {
     EXPECT_THAT(outcome, HasSubstr(form.why)) << form.body.substr(0, 100);
     EXPECT_LT(outcome.size(), 300u) << "a stranger's text at full length";
   }
+}
+
+TEST(CheckBody, NumbersAndBooleansBecomeText) {
+  EXPECT_EQ(check(R"({"attributes":{"a":17,"b":-3,"c":true,"d":[false , 2.50,1e3],"e": 0 ,"f":-0}})"),
+            "a=17 b=-3 c=true d=false d=2.50 d=1e3 e=0 f=0 cost=1");
+  EXPECT_EQ(check(R"({"attributes":{"a":9223372036854775808}})"), "a=9223372036854775808 cost=1");
 }
 
 TEST(CheckBody, CountsValuesNotNames) {
@@ -184,7 +197,7 @@ TEST(CheckBody, ReadsABatchInOrderAndSaysWhichElementIsWrong) {
   EXPECT_THAT(batch(R"({"requests":[1]})"), HasSubstr("requests[0]: must be an object"));
   EXPECT_THAT(batch(R"({"requests":[],"requests":[]})"), HasSubstr("requests: is given twice"));
   EXPECT_THAT(batch(R"({"requests":[],"x":1})"), HasSubstr("x: is not known here"));
-  EXPECT_THAT(batch(R"({"requests":[{"attributes":{}},{"attributes":{"t":5}}]})"),
+  EXPECT_THAT(batch(R"({"requests":[{"attributes":{}},{"attributes":{"t":{}}}]})"),
               HasSubstr("requests[1].attributes.t: must be a string"));
   EXPECT_THAT(batch(R"({"requests":[{"attributes":{},"wait_ms":5}]})"), HasSubstr("requests[0].wait_ms: is not known"));
   EXPECT_THAT(batch(R"({"requests":[{"attributes":{}}]}])"), HasSubstr("something after the end"));
