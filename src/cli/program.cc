@@ -39,6 +39,9 @@ void assemble(CLI::App& program, Session& session) {
   add_rules_validate(*rules, session);
   add_rules_explain(*rules, session);
   add_rules_import(*rules, session);
+  CLI::App* token = program.add_subcommand("token", "Work with the tokens of the HTTP API");
+  token->require_subcommand(1);
+  add_token_hash(*token, session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -23,6 +25,15 @@ struct Options {
 
 const char* variable(const std::string& name) { return std::getenv(name.c_str()); }
 
+std::vector<std::string> variable_names() {
+  std::vector<std::string> names;
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
+    const std::string_view entry(*each);
+    names.emplace_back(entry.substr(0, entry.find('=')));
+  }
+  return names;
+}
+
 int serve(const Options& options, const Terminal& terminal) {
   if (options.print_config) {
     terminal.out << server::reference_config();
@@ -32,6 +43,7 @@ int serve(const Options& options, const Terminal& terminal) {
   const char* file = variable("WEIR_CONFIG");
   sources.file = options.file.empty() && file != nullptr ? file : options.file;
   sources.variable = variable;
+  sources.variable_names = variable_names();
   for (std::size_t i = 0; i < options.flags.size(); ++i) {
     if (options.flags[i].given()) sources.flags.emplace_back(server::config_fields()[i].name, options.texts[i]);
   }

@@ -7,9 +7,9 @@
 //
 // Each line is one write(2) of at most kMaxLine bytes, so that lines of several threads or processes never mix in a
 // pipe. Everything is escaped: a stranger's text cannot start a line of its own. A line that repeats (same event and
-// level) passes at most `repeats_per_second` times a second; the next one that passes tells how many were held back.
+// level) passes at most `repeats_per_second` times a second; the next one that passes says how many were held back.
 //
-// Thread-safe. Borrows the clock. Write failures are ignored: there is nobody left to tell. A full pipe is waited for,
+// Thread-safe. Borrows the clock. Write failures are ignored: they cannot be reported. A full pipe is waited for,
 // unless `waits` is false: then the line is dropped and counted as held back.
 #pragma once
 

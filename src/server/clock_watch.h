@@ -1,4 +1,4 @@
-// ClockWatch: tells the log when the wall clock is set, and when bucket time and wall clock agree again (docs/time.md).
+// ClockWatch: logs when the wall clock is set, and when bucket time and wall clock agree again (docs/time.md).
 //
 // poll() from one thread, every second or so. Borrows the log.
 #pragma once
@@ -14,7 +14,7 @@ class ClockWatch {
  public:
   // Differences below this are not worth a line.
   static constexpr Duration kWorthALine = std::chrono::seconds(1);
-  // A clock that is set all the time is told of this often at the most.
+  // A clock that is set again and again is logged at most this often.
   static constexpr Duration kLeastPause = std::chrono::seconds(10);
 
   explicit ClockWatch(observe::Log& log) : log_(log) {}

@@ -69,7 +69,7 @@ TEST_F(ClockWatchTest, DoesNotFloodTheLogForAClockThatIsSetAllTheTime) {
   for (int i = 0; i < 100; ++i) lines += poll(i % 2 == 0 ? 100s : 0s, i * 1s).size();
   EXPECT_LE(lines, 20u);
   EXPECT_GE(lines, 10u);
-  // What was held back is told with the next line.
+  // What was held back is counted in the next line.
   EXPECT_EQ(poll(500s, 1'000s, 20s).size(), 2u);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontends/transport/endpoint.h"
+#include "rules/compile/fault_list.h"
 #include "server/config_file.h"
 #include "server/config_value.h"
 #include "server/listener_settings.h"
@@ -27,13 +28,20 @@ const ConfigField* field_named(std::string_view name) {
   return nullptr;
 }
 
+// " (did you mean listen.http?)" or nothing.
+std::string field_suggestion(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const ConfigField& field : config_fields()) known.push_back(field.name);
+  return rules::suggestion(name, known);
+}
+
 bool is_section(std::string_view name) {
   return std::any_of(config_fields().begin(), config_fields().end(), [&](const ConfigField& field) {
     return field.name.starts_with(name) && field.name.substr(name.size()).starts_with('.');
   });
 }
 
-// Whatever is wrong with it, the text may hold a password: only what stands before the first colon is shown.
+// The text may contain a password: only what is before the first colon is shown.
 Result<std::string> read_store(const std::string& text) {
   if (text == "memory") return text;
   if (redis::is_redis_url(text)) {
@@ -176,7 +184,8 @@ Status apply_entry(Config& config, const FileEntry& entry, const std::filesystem
   if (field == nullptr) {
     if (entry.texts.empty() && !entry.list && !entry.map && is_section(entry.name)) return success();
     if (is_section(entry.name)) return bad(entry.place + ": " + entry.name + ": is a value, expected a map");
-    return bad(entry.place + ": " + entry.name + ": is not a field; `weir serve --help` lists them");
+    return bad(entry.place + ": " + entry.name + ": is not a field" + field_suggestion(entry.name) +
+               "; `weir serve --help` lists them");
   }
   const std::string place = entry.place + ": " + entry.name;
   note_place(config, entry.name, entry.place);
@@ -229,20 +238,22 @@ Status apply_flags(Config& config, const ConfigSources& sources) {
 Status check_proxy_protocol(const Config& config) {
   for (const std::string& name : config.listen_proxy_protocol) {
     if (name == "http" || name == "grpc" || name == "resp") continue;
-    const Failure failure = bad("listen.proxy_protocol: has the entry '" + name + "', expected http, grpc or resp");
+    constexpr std::string_view kKnown[] = {"http", "grpc", "resp"};
+    const Failure failure = bad("listen.proxy_protocol: has the entry '" + name + "'" +
+                                rules::suggestion(name, kKnown) + ", expected http, grpc or resp");
     return at(place_of(config, "listen.proxy_protocol"), failure);
   }
   return success();
 }
 
-// Whoever names a format has rules of their own in mind, and must not get the quickstart's for a forgotten path.
+// A format without a path is a mistake: the quickstart rules must not be loaded silently.
 Status check_rules(const Config& config) {
   if (!config.rules_path.empty() || config.rules_format == "weir") return success();
   const Failure failure = bad("rules.format: is '" + config.rules_format + "', but no rules.path says where they are");
   return at(place_of(config, "rules.format"), failure);
 }
 
-// A gateway's time would be ignored without a word.
+// A gateway's time would be ignored silently.
 Status check_time(const Config& config) {
   constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
   const std::string& header = config.redis_time_header;
@@ -265,7 +276,7 @@ Status check_namespace(const Config& config) {
   return success();
 }
 
-// A message that could never get its memory would only ever be refused.
+// A message that could never get its memory would always be refused.
 Status check_connection_memory(const Config& config) {
   const std::size_t least = least_connection_memory(config);
   if (static_cast<std::size_t>(config.connection_memory) >= least) return success();
@@ -275,10 +286,26 @@ Status check_connection_memory(const Config& config) {
   return at(place_of(config, "connection_memory"), failure);
 }
 
-bool is_beyond_loopback(const std::string& address) {
-  const Result<transport::Endpoint> endpoint = transport::parse_endpoint(address);
-  if (!endpoint.ok() || endpoint.value().kind != transport::Endpoint::Kind::tcp) return false;
-  return !endpoint.value().host.starts_with("127.") && endpoint.value().host != "::1";
+// Variables of other verbs and of other programs: Kubernetes makes WEIR_PORT… and WEIR_SERVICE_… for a service of the
+// name weir.
+bool is_foreign_variable(std::string_view name) {
+  constexpr std::string_view kOthers[] = {"WEIR_CONFIG", "WEIR_SERVER",     "WEIR_CA",  "WEIR_CERT", "WEIR_KEY",
+                                          "WEIR_TOKEN",  "WEIR_TOKEN_FILE", "WEIR_BIN", "WEIR_PORT"};
+  return std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers) ||
+         name.starts_with("WEIR_PORT_") || name.starts_with("WEIR_SERVICE_") || name.starts_with("WEIR_TEST_");
+}
+
+void note_unknown_variables(Config& config, const ConfigSources& sources) {
+  constexpr std::size_t kMaxNoted = 16;
+  std::vector<std::string> known;
+  for (const ConfigField& field : config_fields()) known.push_back(variable_of(field));
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  for (const std::string& name : sources.variable_names) {
+    if (!name.starts_with("WEIR_") || is_foreign_variable(name)) continue;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (config.unknown_variables.size() == kMaxNoted) return;
+    config.unknown_variables.push_back({name, rules::suggestion(name, names)});
+  }
 }
 
 }  // namespace
@@ -298,6 +325,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   }
   if (Status status = apply_variables(config, sources); !status.ok()) return status.failure();
   if (Status status = apply_flags(config, sources); !status.ok()) return status.failure();
+  note_unknown_variables(config, sources);
   const std::string* const listeners[] = {&config.listen_http, &config.listen_grpc, &config.listen_resp,
                                           &config.listen_spop, &config.listen_admin};
   if (std::all_of(std::begin(listeners), std::end(listeners), [](const std::string* at) { return *at == kOff; })) {

@@ -5,7 +5,7 @@
 //
 // A name that ends in `.path` may be written without it: `rules: rules.yaml`, --rules, WEIR_RULES.
 //
-// A flag wins over a variable, a variable over the file, the file over the default. Paths in the file are relative to
+// Flags override variables, variables override the file, the file overrides defaults. Paths in the file are relative to
 // the file, all others to the working directory. A failure begins with the place of the fault: "weir.yaml:3:9:
 // listen.http: …", "--listen-http: …" or "WEIR_LISTEN_HTTP: …".
 #pragma once
@@ -75,6 +75,7 @@ struct Config {
   Duration http_idle_timeout{0};
   Duration http_message_timeout{0};
   bool http_legacy_headers = false;
+  std::filesystem::path http_tokens_file;  // empty: no token is needed
   Duration drain_timeout{0};
   Duration drain_grace{0};
   std::string grpc_envoy_charging;
@@ -113,6 +114,8 @@ struct Config {
   // Where each setting that is not a default came from, by its name ("identity.attributes.tenant" for an entry of a
   // map): for faults that show only when several settings are looked at together.
   std::vector<NamedText> places;
+  // Variables that begin with WEIR_ and set nothing, each with " (did you mean WEIR_RULES?)" or nothing.
+  std::vector<NamedText> unknown_variables;
 };
 
 // "weir.yaml:3:9" or "--identity-routes"; of a setting that was left alone, nothing.
@@ -158,6 +161,7 @@ struct ConfigSources {
   std::filesystem::path file;                               // empty: no file
   std::vector<std::pair<std::string, std::string>> flags;   // field name and text
   std::function<const char*(const std::string&)> variable;  // like getenv; absent: no environment
+  std::vector<std::string> variable_names{};                // of the whole environment, to find misspelt ones
 };
 
 Result<Config> load_config(const ConfigSources& sources);

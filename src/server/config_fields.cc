@@ -17,7 +17,7 @@ constexpr std::int64_t kMiB = 1 << 20;
 constexpr ConfigField kFields[] = {
     {"listen.http", FieldKind::address, &Config::listen_http, "127.0.0.1:8080",
      "Address of the HTTP API: host:port, [v6]:port, unix:/path or off. Port 0 takes a free one."},
-    {"listen.admin", FieldKind::address, &Config::listen_admin, "127.0.0.1:9090",
+    {"listen.admin", FieldKind::address, &Config::listen_admin, "127.0.0.1:8082",
      "Address for operators: /metrics, /healthz, /readyz."},
     {"listen.grpc", FieldKind::address, &Config::listen_grpc, "off",
      "Address of gRPC: Envoy's rate limit service, weir.v1.Limiter, health, reflection; usually 127.0.0.1:8081."},
@@ -26,44 +26,43 @@ constexpr ConfigField kFields[] = {
     {"listen.spop", FieldKind::address, &Config::listen_spop, "off",
      "Address of HAProxy's agent protocol; usually 127.0.0.1:9000."},
     {"listen.proxy_protocol", FieldKind::list, &Config::listen_proxy_protocol, "",
-     "Listeners, among http, grpc and resp, whose connections begin with a PROXY header (version 1 or 2): its address "
-     "is then the client's. Only identity.trusted_proxies may connect to them."},
+     "Listeners (http, grpc, resp) whose connections begin with a PROXY protocol header, version 1 or 2. The address "
+     "in "
+     "it is the client's. Only identity.trusted_proxies may connect to these listeners."},
     {"listen.unix_mode", FieldKind::choice, &Config::listen_unix_mode, "0600",
-     "Who may connect to a Unix socket: its owner (0600), its group too (0660), everybody (0666).", 0, 0,
+     "File mode of Unix sockets: the owner (0600), the group too (0660) or everyone (0666) may connect.", 0, 0,
      "0600|0660|0666"},
     {"tls.cert", FieldKind::path, &Config::tls_cert, "",
-     "The server's certificate and those that lead to its authority, PEM. Empty: nothing speaks TLS. SIGHUP reads "
-     "these "
-     "files again."},
-    {"tls.key", FieldKind::path, &Config::tls_key, "", "The certificate's private key, PEM."},
+     "Certificate chain of the server, PEM. Empty: no TLS. SIGHUP reads the TLS files again."},
+    {"tls.key", FieldKind::path, &Config::tls_key, "", "Private key of tls.cert, PEM."},
     {"tls.client_ca", FieldKind::path, &Config::tls_client_ca, "",
-     "The authorities of which clients must show a certificate (mTLS), PEM. Empty: they need none."},
+     "Certificate authorities for client certificates (mTLS), PEM. Empty: clients need no certificate."},
     {"tls.listeners", FieldKind::list, &Config::tls_listeners, "http,grpc,resp,spop,admin",
-     "The listeners that speak TLS when there is a certificate."},
+     "Listeners that use TLS when tls.cert is set."},
     {"tls.client_listeners", FieldKind::list, &Config::tls_client_listeners, "http,grpc,resp,spop,admin",
-     "Of those, the ones that demand a client's certificate when there is a client_ca."},
+     "Of those, the listeners that require a client certificate when tls.client_ca is set."},
     {"resp.password_file", FieldKind::path, &Config::resp_password_file, "",
-     "File with the password that the Redis protocol asks for (AUTH). Empty: it asks for none."},
+     "File with the password of the Redis protocol (AUTH). Empty: no password."},
     {"store", FieldKind::store, &Config::store, "memory",
      "Where buckets live: memory, or redis://[user:password@]host:port[/db], rediss:// (TLS), "
      "redis-sentinel://host,host/master, redis-cluster://host,host."},
     {"rules.path", FieldKind::path, &Config::rules_path, "",
-     "The rules file, or a folder of them. Empty: the quickstart rules. `rules: rules.yaml` says the same."},
+     "Rules file, or a folder of rules files. Empty: the built-in quickstart rules. Short form: `rules: rules.yaml`."},
     {"rules.format", FieldKind::choice, &Config::rules_format, "weir",
-     "What the rules are written in: weir, or as they are the files of envoyproxy/ratelimit (envoy) or Limitador "
-     "(limitador).",
-     0, 0, "weir|envoy|limitador"},
+     "Format of the rules: weir, or unchanged files of envoyproxy/ratelimit (envoy) or Limitador (limitador).", 0, 0,
+     "weir|envoy|limitador"},
     {"memory.max_bytes", FieldKind::size, &Config::memory_max_bytes, "256MiB",
-     "Hard bound on the memory that buckets take.", kMiB, std::int64_t{1} << 42},
+     "Hard limit on the memory of all buckets.", kMiB, std::int64_t{1} << 42},
     {"memory.snapshot", FieldKind::path, &Config::memory_snapshot, "",
-     "File that keeps the buckets over a restart. Empty: limits start anew."},
+     "File that keeps the buckets across restarts. Empty: buckets start full after a restart."},
     {"memory.snapshot_every", FieldKind::duration, &Config::memory_snapshot_every, "60s",
-     "How often the snapshot is written while the server runs; 0s: only when it stops.", 0, kDay},
+     "How often the snapshot is written; 0s: only when the server stops.", 0, kDay},
     {"redis.deadline", FieldKind::duration, &Config::redis_deadline, "20ms",
-     "How long a decision waits for Redis before the rules' on_store_failure answers. The URL's query wins over these.",
+     "How long a decision waits for Redis before the rule's on_store_failure decides. Parameters in the store URL take "
+     "precedence over redis.* settings.",
      kMillisecond, 10 * kSecond},
     {"redis.connect_timeout", FieldKind::duration, &Config::redis_connect_timeout, "1s",
-     "How long connecting, TLS and logging in may take together.", 10 * kMillisecond, kMinute},
+     "Time limit for connecting to Redis, including TLS and login.", 10 * kMillisecond, kMinute},
     {"redis.namespace", FieldKind::text, &Config::redis_namespace, "",
      "Part of every key, so that environments or products can share one Redis: letters, digits, '.', '_' and '-'. "
      "Another namespace starts with fresh limits."},
@@ -72,122 +71,136 @@ constexpr ConfigField kFields[] = {
      "received the request (docs/time.md).",
      0, 0, "redis|node|gateway"},
     {"redis.time_header", FieldKind::text, &Config::redis_time_header, "x-request-start",
-     "With time: gateway, the header or gRPC metadata in which identity.trusted_proxies tell that time."},
+     "With time: gateway, the header or gRPC metadata field in which identity.trusted_proxies send that time."},
     {"redis.time_bound", FieldKind::duration, &Config::redis_time_bound, "5s",
-     "How far that time may be from the node's own clock; beyond it, the node's own clock counts.", kMillisecond,
+     "How far that time may be from the node's clock; if it is farther, the node's clock is used.", kMillisecond,
      kMinute},
     {"redis.connections", FieldKind::count, &Config::redis_connections, "1",
      "Connections to each Redis server, for each event loop.", 1, 64},
     {"redis.max_in_flight", FieldKind::count, &Config::redis_max_in_flight, "4096",
-     "Decisions of one event loop that may wait for Redis at once; more are answered by on_store_failure.", 1,
-     1'000'000},
+     "How many decisions of one event loop may wait for Redis at once; further ones are decided by on_store_failure.",
+     1, 1'000'000},
     {"redis.tls_ca", FieldKind::path, &Config::redis_tls_ca, "",
-     "File with the authorities that vouch for Redis. Empty: the system's."},
-    {"redis.tls_cert", FieldKind::path, &Config::redis_tls_cert, "", "Certificate shown to Redis. Empty: none."},
-    {"redis.tls_key", FieldKind::path, &Config::redis_tls_key, "", "The certificate's private key."},
+     "File with the certificate authorities of Redis, PEM. Empty: the system's."},
+    {"redis.tls_cert", FieldKind::path, &Config::redis_tls_cert, "", "Client certificate for Redis, PEM. Empty: none."},
+    {"redis.tls_key", FieldKind::path, &Config::redis_tls_key, "", "Private key of redis.tls_cert, PEM."},
     {"prefilter", FieldKind::toggle, &Config::prefilter, "true",
-     "Refuse buckets that Redis has just called exhausted without asking it, until they can admit again."},
+     "Deny requests on buckets that Redis has just reported exhausted without asking Redis again, until they can "
+     "admit."},
     {"loops", FieldKind::count, &Config::loops, "0", "Event loops; 0: one for each core.", 0, 256},
     {"hash_key_file", FieldKind::path, &Config::hash_key_file, "",
-     "File with the 16-byte secret that subjects are hashed with; made when absent. A second line holds the previous "
-     "secret while it is being rotated (docs/operating.md). Empty: beside the snapshot if "
-     "there is one, else a new secret at each start; with Redis the one that is kept there, and then the server starts "
-     "only when Redis answers."},
+     "File with the 16-byte secret that subjects are hashed with; created if it does not exist. A second line holds "
+     "the "
+     "previous secret during a rotation (docs/operating.md). Empty: a file next to the snapshot if there is one, else "
+     "a "
+     "new secret at each start. With Redis, empty: the secret is kept in Redis, and the server starts only when Redis "
+     "answers."},
     {"connection_memory", FieldKind::size, &Config::connection_memory, "256MiB",
-     "Most memory that the connections of all listeners take together, for requests and answers. At it, large requests "
-     "wait for a second and are then refused (503); small ones are still served.",
+     "Memory limit for the connections of all listeners together, requests and answers. When it is reached, large "
+     "requests wait for a second and are then refused (503); small ones are still served.",
      16 * kMiB, std::int64_t{1} << 42},
     {"http.max_connections", FieldKind::count, &Config::http_max_connections, "10000",
-     "Connections open at once, on all loops together; more are closed at once.", 1, 1'000'000},
-    {"http.header_bytes", FieldKind::size, &Config::http_header_bytes, "16KiB", "Most bytes of a request's headers.",
+     "Maximum number of open connections, on all event loops together; further ones are closed immediately.", 1,
+     1'000'000},
+    {"http.header_bytes", FieldKind::size, &Config::http_header_bytes, "16KiB", "Largest size of a request's headers.",
      kKiB, kMiB},
-    {"http.body_bytes", FieldKind::size, &Config::http_body_bytes, "1MiB", "Most bytes of a request's body.", kKiB,
+    {"http.body_bytes", FieldKind::size, &Config::http_body_bytes, "1MiB", "Largest size of a request's body.", kKiB,
      64 * kMiB},
     {"http.idle_timeout", FieldKind::duration, &Config::http_idle_timeout, "75s",
-     "A connection without a request for this long is closed.", kSecond / 10, kDay},
+     "Connections without a request for this long are closed.", kSecond / 10, kDay},
     {"http.message_timeout", FieldKind::duration, &Config::http_message_timeout, "10s",
-     "A request must arrive, and its answer be taken, within this time.", kSecond / 10, kDay},
+     "Time limit for a request to arrive, and for its answer to be read by the client.", kSecond / 10, kDay},
     {"http.legacy_headers", FieldKind::toggle, &Config::http_legacy_headers, "false",
-     "Send X-RateLimit-Limit, -Remaining and -Reset too."},
+     "Also send X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset."},
+    {"http.tokens_file", FieldKind::path, &Config::http_tokens_file, "",
+     "File with the SHA-256 hashes of the tokens that /v1/* and /json accept (docs/http.md), reloaded when it changes. "
+     "Empty: no token is needed."},
     {"grpc.envoy_charging", FieldKind::choice, &Config::grpc_envoy_charging, "each",
-     "What a call from Envoy with several descriptors charges when one is over its limit: the others (each), or none "
+     "What a call from Envoy with several descriptors charges when one is over its limit: the others (each), or "
+     "nothing "
      "(all_or_none), as envoyproxy/ratelimit does with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT.",
      0, 0, "each|all_or_none"},
     {"drain_timeout", FieldKind::duration, &Config::drain_timeout, "10s",
-     "How long SIGTERM waits for connections to finish.", 0, 60 * kMinute},
+     "How long the server waits for connections to finish after SIGTERM.", 0, 60 * kMinute},
     {"drain_grace", FieldKind::duration, &Config::drain_grace, "500ms",
-     "How long, within drain_timeout, open connections without a request stay open at SIGTERM: a request that was on "
-     "its "
-     "way is answered, with Connection: close. 0s: they are closed at once.",
+     "How long, within drain_timeout, idle connections stay open after SIGTERM, so that a request that was already on "
+     "its way is answered, with Connection: close. 0s: they are closed immediately.",
      0, 60 * kMinute},
     {"admin.tokens", FieldKind::list, &Config::admin_tokens, "",
-     "Tokens, any of which /metrics asks for (Authorization: Bearer …). None: it asks for none, and must be on "
+     "Tokens that /metrics accepts (Authorization: Bearer TOKEN). None: no token is needed, and listen.admin must be "
+     "on "
      "loopback."},
-    {"log.format", FieldKind::choice, &Config::log_format, "text",
-     "Log lines for people or for machines: text or json.", 0, 0, "text|json"},
+    {"log.format", FieldKind::choice, &Config::log_format, "text", "Format of log lines: text or json.", 0, 0,
+     "text|json"},
     {"log.level", FieldKind::choice, &Config::log_level, "info",
-     "Least level that is logged: debug, info, warn, error.", 0, 0, "debug|info|warn|error"},
+     "Lowest level that is logged: debug, info, warn or error.", 0, 0, "debug|info|warn|error"},
     {"log.decisions", FieldKind::share, &Config::log_decisions, "off",
-     "Share of the allowed decisions that is logged, at random: off, 1/100 or 0.01, up to 1. Subjects appear as the "
-     "beginning of their hash."},
-    {"log.denials", FieldKind::share, &Config::log_denials, "off", "The same for the denied ones."},
+     "Share of the allowed decisions that is logged, chosen at random: off, 1/100 or 0.01, up to 1. Subjects are "
+     "logged "
+     "as the first digits of their hash."},
+    {"log.denials", FieldKind::share, &Config::log_denials, "off",
+     "The same for denied decisions, and for those that a rule in shadow mode would deny."},
     {"log.decisions_per_second", FieldKind::count, &Config::log_decisions_per_second, "100",
-     "Most lines that both together write in a second; the next line tells how many were left out.", 1, 100'000},
+     "Maximum number of decision lines in a second; the next line says how many were left out.", 1, 100'000},
     {"identity.trusted_proxies", FieldKind::list, &Config::identity_trusted_proxies, "127.0.0.1,::1",
-     "Gateways and load balancers, as addresses or prefixes: what they say of a request and of its client is believed "
-     "(docs/identity.md). A Unix socket's peer always is."},
+     "Addresses or prefixes of gateways and load balancers whose headers about requests and clients are trusted "
+     "(docs/identity.md). The peer of a Unix socket is always trusted."},
     {"identity.forwarding_header", FieldKind::choice, &Config::identity_forwarding_header, "x-forwarded-for",
-     "Where trusted proxies tell the client's address: the one header that all of them write.", 0, 0,
+     "Header in which trusted proxies send the client's address; all of them must use the same one.", 0, 0,
      "x-forwarded-for|forwarded|x-real-ip"},
     {"identity.ipv4_prefix", FieldKind::count, &Config::identity_ipv4_prefix, "32",
-     "Bits of an IPv4 address that make the attribute ip.", 0, 32},
+     "Prefix length of IPv4 addresses in the attribute ip.", 0, 32},
     {"identity.ipv6_prefix", FieldKind::count, &Config::identity_ipv6_prefix, "64",
-     "Bits of an IPv6 address that make the attribute ip: one household or machine usually has a /64.", 0, 128},
+     "Prefix length of IPv6 addresses in the attribute ip; one household or machine usually has a /64.", 0, 128},
     {"identity.tiers", FieldKind::pairs, &Config::identity_tiers, "ip_subnet=24/48",
-     "Further attributes made of the client's address, with their bits of IPv4 and of IPv6."},
+     "Further attributes made from the client's address, with their IPv4 and IPv6 prefix lengths."},
     {"identity.attributes", FieldKind::pairs, &Config::identity_attributes, "api_key=header:x-api-key",
-     "Where attributes come from: header:, gateway: (a header believed only from trusted proxies, or HAProxy's own "
-     "argument), cookie:, query:, path: ({name} of a route) or jwt:, and a name. Values of api_key are hashed at the "
-     "door."},
+     "Sources of attributes: header:, gateway: (a header trusted only from trusted proxies, or an argument of "
+     "HAProxy), "
+     "cookie:, query:, path: ({name} of a route) or jwt:, followed by a name. Values of api_key are hashed on "
+     "arrival."},
     {"identity.accept_unverified", FieldKind::list, &Config::identity_accept_unverified, "",
-     "Attributes among tenant and plan that may come from a source that nobody vouches for."},
+     "Which of the attributes tenant and plan may come from a source that is not verified."},
     {"identity.hashed", FieldKind::list, &Config::identity_hashed, "",
-     "Further attributes whose values are hashed at the door."},
+     "Further attributes whose values are hashed on arrival."},
     {"identity.revoked_keys_file", FieldKind::path, &Config::identity_revoked_keys_file, "",
-     "API keys, or their hashes, that are refused, one on a line. Followed while the server runs."},
+     "File with API keys, or their hashes, that are refused, one per line. Reloaded when it changes."},
     {"identity.jwt_jwks_file", FieldKind::path, &Config::identity_jwt_jwks_file, "",
-     "Keys that tokens are verified with, as a JWKS. Followed while the server runs, as are the next two."},
+     "JWKS file with the keys that JWTs are verified with. Reloaded when it changes, like the next two."},
     {"identity.jwt_pem_file", FieldKind::path, &Config::identity_jwt_pem_file, "",
-     "Public keys that tokens are verified with: RSA for RS256, P-256 for ES256."},
+     "PEM file with the public keys that JWTs are verified with: RSA for RS256, P-256 for ES256."},
     {"identity.jwt_secret_file", FieldKind::path, &Config::identity_jwt_secret_file, "",
-     "Secret of at least 32 bytes that tokens are verified with (HS256)."},
-    {"identity.jwt_issuer", FieldKind::text, &Config::identity_jwt_issuer, "", "Issuer that tokens must name."},
-    {"identity.jwt_audience", FieldKind::text, &Config::identity_jwt_audience, "", "Audience that tokens must name."},
+     "File with the secret, at least 32 bytes, that JWTs are verified with (HS256)."},
+    {"identity.jwt_issuer", FieldKind::text, &Config::identity_jwt_issuer, "",
+     "Issuer that JWTs must have. Empty: any."},
+    {"identity.jwt_audience", FieldKind::text, &Config::identity_jwt_audience, "",
+     "Audience that JWTs must have. Empty: any."},
     {"identity.jwt_leeway", FieldKind::duration, &Config::identity_jwt_leeway, "30s",
-     "How far the clocks of issuers may be off.", 0, 10 * kMinute},
+     "Allowed clock difference to the issuers of JWTs.", 0, 10 * kMinute},
     {"identity.jwt_require_expiry", FieldKind::toggle, &Config::identity_jwt_require_expiry, "true",
-     "Refuse tokens that never expire."},
+     "Refuse JWTs without an expiry time."},
     {"identity.jwt_header", FieldKind::text, &Config::identity_jwt_header, "authorization",
-     "Header that carries the token: Bearer, or in another header than authorization the token alone."},
+     "Header that carries the JWT: after Bearer in authorization, alone in any other header."},
     {"identity.jwt_required", FieldKind::toggle, &Config::identity_jwt_required, "false",
-     "Refuse requests without a token. One that does not hold up is refused either way."},
+     "Refuse requests without a JWT. An invalid JWT is always refused."},
     {"identity.routes", FieldKind::pairs, &Config::identity_routes, "",
-     "What requests do and cost: a method (or ANY) and a path pattern, then the action and, if not 1, the cost, such "
-     "as GET /v1/items/{id}: item.read 3. End with ANY *: other, so that every request has an action."},
+     "Action and cost of requests: a method (or ANY) and a path pattern, then the action and, if it is not 1, the "
+     "cost, "
+     "such as GET /v1/items/{id}: item.read 3. End with ANY *: other, so that every request has an action."},
     {"identity.case_sensitive", FieldKind::toggle, &Config::identity_case_sensitive, "false",
-     "Whether /Login is another route than /login. Only for applications that serve them as different paths."},
+     "Treat /Login and /login as different routes. Only for applications that serve them as different paths."},
     {"identity.trailing_slash", FieldKind::choice, &Config::identity_trailing_slash, "ignore",
-     "Whether /login/ has the route of /login (ignore) or not (strict).", 0, 0, "ignore|strict"},
+     "Treat /login/ as the route of /login (ignore) or not (strict).", 0, 0, "ignore|strict"},
     {"identity.encoded_slash", FieldKind::choice, &Config::identity_encoded_slash, "refuse",
-     "What to do with %2F in a path: answer 400 (refuse), or take it for a part of its segment (keep) where neither "
-     "the "
+     "What to do with %2F in a path: answer 400 (refuse), or treat it as part of its segment (keep) if neither the "
      "gateway nor the application decodes it.",
      0, 0, "refuse|keep"},
     {"identity.internal_networks", FieldKind::list, &Config::identity_internal_networks, "",
-     "Networks whose requests may say that they are no ordinary traffic."},
+     "Networks whose requests may mark themselves as other than ordinary traffic (identity.traffic)."},
     {"identity.traffic", FieldKind::pairs, &Config::identity_traffic, "",
-     "What the attribute traffic becomes for requests from internal_networks with a header, or with a header=value, "
-     "such as test: x-test-run. All others are external."},
+     "Value of the attribute traffic for requests from internal_networks that have a header, or a header=value, such "
+     "as "
+     "test: x-test-run. All other requests are external."},
 };
 
 }  // namespace
@@ -245,7 +258,7 @@ std::string default_yaml(const ConfigField& field) {
 std::string reference_config() {
   std::string out =
       "# Every setting of `weir serve`, with its default: `weir serve --config weir.yaml`. Each is also a flag\n"
-      "# (--listen-http) and a variable (WEIR_LISTEN_HTTP); a flag wins over a variable, a variable over this file.\n"
+      "# (--listen-http) and a variable (WEIR_LISTEN_HTTP). Flags override variables, variables override this file.\n"
       "# Paths are relative to this file.\n";
   std::string_view section;
   for (const ConfigField& field : kFields) {

@@ -73,7 +73,7 @@ TEST_F(ConfigTest, DefaultsListenOnLoopbackOnly) {
   const Result<Config> config = load_config({});
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config.value().listen_http, "127.0.0.1:8080");
-  EXPECT_EQ(config.value().listen_admin, "127.0.0.1:9090");
+  EXPECT_EQ(config.value().listen_admin, "127.0.0.1:8082");
   EXPECT_EQ(config.value().listen_grpc, "off");
   EXPECT_EQ(config.value().store, "memory");
   EXPECT_TRUE(config.value().rules_path.empty());
@@ -87,7 +87,7 @@ TEST_F(ConfigTest, AFlagWinsOverAVariableAVariableOverTheFileTheFileOverTheDefau
   sources_.flags = {{"listen.http", "127.0.0.1:3"}};
   const Result<Config> config = load(yaml);
   ASSERT_TRUE(config.ok()) << config.failure().message;
-  EXPECT_EQ(config.value().listen_admin, "127.0.0.1:9090") << "default";
+  EXPECT_EQ(config.value().listen_admin, "127.0.0.1:8082") << "default";
   EXPECT_EQ(config.value().log_level, "warn") << "file";
   EXPECT_EQ(config.value().loops, 4) << "variable";
   EXPECT_EQ(config.value().listen_http, "127.0.0.1:3") << "flag";
@@ -146,7 +146,7 @@ TEST_F(ConfigTest, ListsAreSequencesOrTextsWithCommas) {
 
 TEST_F(ConfigTest, FaultsNameFileLineColumnAndField) {
   EXPECT_EQ(fault("listen:\n  htp: 127.0.0.1:80\n"),
-            "weir.yaml:2:8: listen.htp: is not a field; `weir serve --help` lists them");
+            "weir.yaml:2:8: listen.htp: is not a field (did you mean listen.http?); `weir serve --help` lists them");
   EXPECT_THAT(fault("rulez: x\n"), StartsWith("weir.yaml:1:8: rulez: is not a field"));
   EXPECT_THAT(fault("rulez: {}\n"), StartsWith("weir.yaml:1:1: rulez: is not a field"));
   EXPECT_EQ(fault("loops: many\n"), "weir.yaml:1:8: loops: is 'many', expected a whole number from 0 to 256");
@@ -266,6 +266,7 @@ TEST_F(ConfigTest, AServerThatWouldNotListenIsRefused) {
 
 TEST_F(ConfigTest, TheProxyProtocolIsForListenersThatExist) {
   EXPECT_EQ(fault("listen: {proxy_protocol: [http, grpc, resp]}\n"), "loaded");
+  EXPECT_THAT(fault("listen: {proxy_protocol: [htpp]}\n"), HasSubstr("'htpp' (did you mean http?)"));
   EXPECT_EQ(fault("listen: {proxy_protocol: [http, admin]}\n"),
             "weir.yaml:1:26: listen.proxy_protocol: has the entry 'admin', expected http, grpc or resp");
 }
@@ -332,6 +333,19 @@ TEST(ConfigValue, SizesAndTimesReadBackAsTheyWereWritten) {
   EXPECT_EQ(duration_text(Duration(0)), "0s");
   EXPECT_FALSE(parse_list("a,,b").ok());
   EXPECT_FALSE(parse_list("a,").ok());
+}
+
+TEST(Config, AnUnknownVariableIsNotedWithTheNearestName) {
+  ConfigSources sources;
+  sources.variable_names = {"PATH",        "WEIR_RULES", "WEIR_RULE", "WEIR_LISTEN_HTPP",  "WEIR_CONFIG",
+                            "WEIR_SERVER", "WEIR_TOKEN", "WEIR_PORT", "WEIR_SERVICE_HOST", "WEIR_PORT_8080_TCP_ADDR",
+                            "WEIR_SPLASH"};
+  const Result<Config> config = load_config(sources);
+  ASSERT_TRUE(config.ok());
+  const std::vector<NamedText> expected = {{"WEIR_RULE", " (did you mean WEIR_RULES?)"},
+                                           {"WEIR_LISTEN_HTPP", " (did you mean WEIR_LISTEN_HTTP?)"},
+                                           {"WEIR_SPLASH", ""}};
+  EXPECT_EQ(config.value().unknown_variables, expected);
 }
 
 }  // namespace

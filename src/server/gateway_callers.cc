@@ -12,7 +12,7 @@ using spop::MessageFault;
 constexpr std::string_view kUnreadable = "the request could not be read";
 
 http::CallerRefusal answer_to(const identity::Refusal& refusal) {
-  // A revoked key is told no more than a wrong one: that it was ever good is nobody's business.
+  // A revoked key gets the same answer as a wrong one: whether it was ever valid is not disclosed.
   return refusal.kind == identity::Refusal::Kind::malformed
              ? http::CallerRefusal{400, refusal.text}
              : http::CallerRefusal{401, "the credentials were not accepted"};
@@ -97,7 +97,7 @@ TimePoint GatewayCallers::ingress_said() {
   return times_->read_trusted(count, first);
 }
 
-// One load tells that nothing has changed.
+// One load shows that nothing has changed.
 void GatewayCallers::renew_identity() {
   const std::uint64_t version = live_.version();
   if (version == version_) return;

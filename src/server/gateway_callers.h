@@ -21,7 +21,7 @@ namespace weir::server {
 
 class GatewayCallers final : public http::CallerReader, public spop::ClientReader {
  public:
-  // `times` may be null: then gateways tell no time.
+  // `times` may be null: then the time of gateways is not used.
   GatewayCallers(LiveIdentity& live, Clock& clock, observe::Log& log, std::shared_ptr<GatewayTime> times = {})
       : live_(live), clock_(clock), log_(log), times_(std::move(times)) {}
 

@@ -1,4 +1,4 @@
-// GatewayTime: when a gateway received a request (redis.time: gateway, docs/time.md). Believed only from
+// GatewayTime: when a gateway received a request (redis.time: gateway, docs/time.md). Trusted only from
 // identity.trusted_proxies and only near our own clock; else that one counts, and it is counted and logged why.
 //
 // One for each loop; the counts are shared. Borrows live, clock, log and counts.
@@ -55,7 +55,7 @@ struct GatewayTimeOptions {
 };
 
 GatewayTimeOptions gateway_time_options(const Config& config);
-// Empty unless gateways are to tell the time.
+// Empty unless gateways send the time.
 std::vector<observe::GatewayTimeCount> gateway_time_facts(bool enabled, const GatewayTimeCounts& counts);
 
 class GatewayTime final : public transport::IngressTime {
@@ -66,7 +66,7 @@ class GatewayTime final : public transport::IngressTime {
 
   std::string_view field_name() const override { return options_.field; }
   TimePoint read(std::size_t count, std::string_view value, const transport::Peer& peer) override;
-  // The same from a gateway that is believed in any case.
+  // The same from a gateway that is always trusted.
   TimePoint read_trusted(std::size_t count, std::string_view value);
 
  private:

@@ -113,7 +113,7 @@ TEST_F(GatewayTimeTest, FollowsAChangeOfTheTrustedProxies) {
 
 TEST_F(GatewayTimeTest, FallsBackToOurOwnClockAndCountsWhy) {
   EXPECT_EQ(read("", "127.0.0.1", 0), TimePoint{});
-  EXPECT_EQ(read("", "192.0.2.1", 0), TimePoint{}) << "nothing was told, so nobody was disbelieved";
+  EXPECT_EQ(read("", "192.0.2.1", 0), TimePoint{}) << "no time was sent, so none was refused";
   EXPECT_EQ(read("yesterday"), TimePoint{});
   EXPECT_EQ(read(text(clock_.wall()), "127.0.0.1", 2), TimePoint{}) << "two times are none";
   EXPECT_EQ(counts_.of(Result::missing), 2u);

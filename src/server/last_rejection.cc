@@ -9,7 +9,7 @@
 namespace weir::server {
 namespace {
 
-// The most that any keeper reads of a file.
+// Larger than the bound of any watched file.
 constexpr std::size_t kMaxHashedBytes = std::size_t{64} << 20;
 
 }  // namespace

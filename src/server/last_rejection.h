@@ -17,9 +17,9 @@ namespace weir::server {
 
 class LastRejection {
  public:
-  // True if this was not what was told last. It counts as told from now on.
+  // True if this differs from the last error logged. It counts as logged from now on.
   bool is_news(const std::string& error, std::uint64_t contents);
-  // What was refused has been replaced: the next refusal is news.
+  // A valid file was loaded: the next error is new.
   void forget();
 
  private:

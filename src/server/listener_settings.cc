@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontends/spop/frame.h"
+#include "frontends/transport/endpoint.h"
 
 namespace weir::server {
 namespace {
@@ -56,6 +57,12 @@ std::size_t least_connection_memory(const Config& config) {
 // A frame carries a client's headers, so what these may have it must have room for.
 std::uint32_t spop_frame_bytes(const Config& config) {
   return std::max(spop::kMaxFrameBytes, static_cast<std::uint32_t>(config.http_header_bytes));
+}
+
+bool is_beyond_loopback(const std::string& address) {
+  const Result<transport::Endpoint> endpoint = transport::parse_endpoint(address);
+  if (!endpoint.ok() || endpoint.value().kind != transport::Endpoint::Kind::tcp) return false;
+  return !endpoint.value().host.starts_with("127.") && endpoint.value().host != "::1";
 }
 
 std::shared_ptr<transport::LoginGuard> make_login_guard(std::shared_ptr<Clock> clock, observe::Log& log) {

@@ -1,9 +1,10 @@
-// What the settings say of the listeners: how large messages may be, how long they may take, and what becomes of logins
-// that fail. Plain functions.
+// What the settings mean for the listeners: how large messages may be, how long they may take, and what happens to
+// logins that fail. Plain functions.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "frontends/http/http_message.h"
 #include "frontends/transport/limits.h"
@@ -19,6 +20,9 @@ http::HttpLimits message_limits(const Config& config);
 std::size_t least_connection_memory(const Config& config);
 // The largest frame of HAProxy's protocol.
 std::uint32_t spop_frame_bytes(const Config& config);
+
+// Whether other machines can reach an address: TCP, and not 127.0.0.0/8 or ::1.
+bool is_beyond_loopback(const std::string& address);
 
 // One for all listeners; failures are logged. The log outlives it.
 std::shared_ptr<transport::LoginGuard> make_login_guard(std::shared_ptr<Clock> clock, observe::Log& log);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rules/compile/fault_list.h"
+
 namespace weir::server {
 namespace {
 
@@ -14,8 +16,9 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 Status check_names(std::string_view field, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (std::find(std::begin(kListeners), std::end(kListeners), name) != std::end(kListeners)) continue;
-    return Failure{Code::invalid_argument,
-                   std::string(field) + ": has '" + name + "', expected http, grpc, resp, spop or admin"};
+    return Failure{Code::invalid_argument, std::string(field) + ": has '" + name + "'" +
+                                               rules::suggestion(name, kListeners) +
+                                               ", expected http, grpc, resp, spop or admin"};
   }
   return success();
 }
@@ -38,7 +41,7 @@ Status check_tls_settings(const Config& config) {
                                          : "tls.key: is empty, expected the private key of tls.cert");
   }
   if (!config.tls_client_ca.empty() && config.tls_cert.empty()) {
-    return wrong("tls.client_ca: is given without tls.cert: nothing would ask for a client's certificate");
+    return wrong("tls.client_ca: is set without tls.cert, so no listener would ask for a client certificate");
   }
   if (Status names = check_names("tls.listeners", config.tls_listeners); !names.ok()) return names;
   return check_names("tls.client_listeners", config.tls_client_listeners);
@@ -63,7 +66,7 @@ Status ListenerTls::reload() {
   for (const auto& [listener, context] : contexts_) {
     Status status = context->reload();
     if (status.ok()) continue;
-    log_.error("tls_rejected", "the certificates do not hold up; those in use stay",
+    log_.error("tls_rejected", "invalid certificates; those in use stay",
                {{"listener", listener}, {"error", status.failure().message}});
     return status;
   }

@@ -25,15 +25,15 @@ Status LiveIdentity::load() {
 Status LiveIdentity::reload() { return watches_.empty() ? success() : read_again(/*asked=*/true); }
 
 Status LiveIdentity::read_again(bool asked) {
-  // Before the files are read: if they change in between, the watch finds other contents and speaks.
+  // Before the files are read: if they change in between, the watch finds other contents and logs them.
   const std::uint64_t seen = hash_of_contents(identity_files(config_));
   Status done = put(current()->reloaded());
   if (done.ok()) {
     told_.forget();
-    if (!asked) warn_about_identity_files(config_, log_);  // who asks for a reload looks at every secret
-    log_.info("identity_loaded", "keys and revocations are read anew", {{"revoked", current()->revoked_count()}});
+    if (!asked) warn_about_identity_files(config_, log_);  // a reload that was asked for checks every secret
+    log_.info("identity_loaded", "keys and revocations loaded", {{"revoked", current()->revoked_count()}});
   } else if (told_.is_news(done.failure().message, seen) || asked) {
-    log_.error("identity_rejected", "keys or revocations do not hold up: the last good ones stay",
+    log_.error("identity_rejected", "invalid keys or revocations; the last good ones stay",
                {{"error", done.failure().message}});
   }
   return done;

@@ -1,7 +1,7 @@
-// LiveIdentity: who is asking, as configured, and read anew when a file of keys changes. Files that do not hold up
-// are logged (last_rejection.h says when) and refused; the last good ones stay in force.
+// LiveIdentity: who is asking, as configured, and reloaded when a file of keys changes. Invalid files
+// are logged (last_rejection.h says when) and refused; the last good ones stay.
 //
-// It also counts whom identity refused. load() before anything else; poll() from one thread; the rest from any. Borrows
+// It also counts refused callers. load() before anything else; poll() from one thread; the rest from any. Borrows
 // the configuration and the log.
 #pragma once
 
@@ -28,13 +28,13 @@ class LiveIdentity {
 
   // A failure here is final: there is nothing good to fall back to.
   Status load();
-  // Whatever comes of it, the log has one line if there are files at all.
+  // The result is logged in any case, if there are files at all.
   Status reload();
   // Reloads if a file has changed since it was last looked at.
   void poll();
 
   std::shared_ptr<const identity::Identity> current() const;
-  // Changes whenever current() does: one load tells that nothing has.
+  // Changes whenever current() does: one load shows that nothing has.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   void count(identity::Refusal::Kind kind) {
     refused_[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);

@@ -2,7 +2,7 @@
 //
 // The C library keeps what is freed. Large blocks it can give back at once, if its threshold for them does not creep
 // upward as it does by default (return_large_blocks); the rest it gives back when asked, which takes a while and holds
-// up whoever allocates meanwhile, so it is asked from a background task, only after much was freed, and not often.
+// up threads that allocate meanwhile, so it is asked from a background task, only after much was freed, and not often.
 //
 // poll() from one thread.
 #pragma once

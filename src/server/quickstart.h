@@ -1,4 +1,4 @@
-// What `weir serve` serves when it is told nothing: two rules that show both answers within seconds.
+// The rules of `weir serve` without a rules file: two rules that show both answers within seconds.
 #pragma once
 
 #include <string>

@@ -142,14 +142,14 @@ void RedisStores::on_change(const redis::BreakerChange& change) {
   const std::lock_guard lock(mutex_);
   if (change.state == redis::BreakerState::closed) return look_for_recovery();
   if (!down_since_) down_since_ = steady_clock::now();
-  // Told once for each server, and again when it turns out that something else is wrong than that it is away.
+  // Logged once for each server, and again if something else is wrong than that it is unreachable.
   const std::string_view what = redis::is_away(change.trouble.cause) ? "away" : cause_word(change.trouble.cause);
   if (told_.size() >= kMaxTold || !told_.emplace(change.server, what).second) return;
   log_.error("store_unavailable", "Redis cannot be used: the rules' on_store_failure decides until it can",
              {{"server", change.server}, {"cause", cause_word(change.trouble.cause)}, {"reason", change.trouble.said}});
 }
 
-// Whoever has mistyped a password wants to know before the first request comes.
+// A mistyped password is reported before the first request comes.
 void RedisStores::on_connect_failed(const std::string& server, const redis::Trouble& trouble) {
   const std::lock_guard lock(mutex_);
   const char* const cause = cause_word(trouble.cause);
@@ -160,8 +160,8 @@ void RedisStores::on_connect_failed(const std::string& server, const redis::Trou
 
 void RedisStores::on_connected(const std::string& server) {
   const std::lock_guard lock(mutex_);
-  const auto told = std::erase_if(not_connected_, [&](const auto& each) { return each.first == server; });
-  if (told > 0) log_.info("store_connected", "connected to Redis", {{"server", server}});
+  const auto logged = std::erase_if(not_connected_, [&](const auto& each) { return each.first == server; });
+  if (logged > 0) log_.info("store_connected", "connected to Redis", {{"server", server}});
 }
 
 void RedisStores::look_for_recovery() {

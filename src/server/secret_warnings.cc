@@ -23,7 +23,7 @@ std::string octal(mode_t mode) {
   return text;
 }
 
-// The file that a link leads to counts. One that cannot be looked at is reported by whoever reads it.
+// Links are followed. A file that cannot be examined is reported by the code that reads it.
 void warn_if_exposed(std::string_view setting, const std::filesystem::path& file, observe::Log& log) {
   struct stat info {};
   if (file.empty() || ::stat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;

@@ -10,7 +10,7 @@ namespace weir::server {
 namespace {
 
 constexpr std::size_t kMaxPasswordFile = 4096;
-// How long a start waits for Redis to tell the hash key.
+// How long a start waits for the hash key from Redis.
 constexpr Duration kHashKeyPatience = std::chrono::seconds(3);
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <ostream>
+#include <string_view>
 #include <utility>
 
 #include "observe/log.h"
@@ -27,18 +28,24 @@ sigset_t served_signals() {
   return signals;
 }
 
+const char* purpose_of(std::string_view listener) {
+  if (listener == "http") return "HTTP API";
+  if (listener == "grpc") return "gRPC";
+  if (listener == "resp") return "Redis protocol";
+  if (listener == "spop") return "HAProxy SPOE";
+  if (listener == "admin") return "admin: /metrics, /readyz";
+  return "";
+}
+
 void greet(const Server& server, const Config& config, std::ostream& out) {
-  // The other listeners are in the log's line beside this one.
-  constexpr std::pair<const char*, const char*> kShown[] = {{"http", " (HTTP)"}, {"admin", " (admin: /metrics)"}};
   const char* before = "weir listens on ";
-  for (const auto& [name, purpose] : kShown) {
-    if (server.address(name) == kOff) continue;
-    out << before << server.address(name) << purpose;
-    before = " and ";
+  for (const auto& [name, address] : server.addresses()) {
+    if (address == kOff) continue;
+    out << before << address << " (" << purpose_of(name) << ")\n";
+    before = "            and ";
   }
-  if (server.address("http") != kOff || server.address("admin") != kOff) out << '\n';
   if (config.rules_path.empty() && server.address("http") != kOff) {
-    out << "try it; the sixth within ten seconds is denied:\n\n  " << quickstart_command(server.address("http"))
+    out << "try it; the sixth request within ten seconds is denied:\n\n  " << quickstart_command(server.address("http"))
         << "\n\n";
   }
   out.flush();
@@ -48,7 +55,7 @@ void greet(const Server& server, const Config& config, std::ostream& out) {
 
 Status serve(const Config& config, const Console& console) {
   return_large_blocks();
-  // Blocked in all threads that start from here on, and taken one by one below.
+  // Blocked in all threads that start from here on, and received one by one below.
   const sigset_t signals = served_signals();
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);

@@ -102,6 +102,10 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_
   parts->add_modules();
   if (Status started = parts->start(); !started.ok()) return started.failure();
   warn_about_secrets(config, log);
+  for (const NamedText& variable : config.unknown_variables) {
+    log.warn("unknown_variable", "this environment variable sets nothing" + variable.text,
+             {{"variable", variable.name}});
+  }
   std::vector<observe::Field> where;
   for (const auto& [name, address] : parts->connections->addresses()) where.emplace_back(name, address);
   log.write(observe::Level::info, "listening", "ready", where);

@@ -34,6 +34,7 @@ namespace weir::server {
 struct Listener {
   std::string name;  // as in `listen.<name>`
   std::string address;
+  bool has_credentials = false;  // it asks for a token or a password
   std::function<transport::ProtocolFactory(std::size_t loop)> protocols;
 };
 

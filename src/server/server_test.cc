@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "server/token_file.h"
 #include "server/version.h"
 #include "tests/support/log_file.h"
 
@@ -136,6 +137,17 @@ TEST_F(ServerTest, ChecksOverHttpAndCountsThem) {
                         server_->address("admin") + "\""));
 }
 
+TEST_F(ServerTest, AResetForgetsWhatWasUsed) {
+  start();
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 200);
+  EXPECT_EQ(check("acme"), 429);
+  const std::string answer = call(server_->address("http"), "POST", "/v1/reset", R"({"attributes":{"tenant":"acme"}})");
+  EXPECT_EQ(status_of(answer), 200);
+  EXPECT_THAT(answer, HasSubstr("\"remaining\":2"));
+  EXPECT_EQ(check("acme"), 200);
+}
+
 TEST_F(ServerTest, TheAdminSurfaceIsApartFromTheApi) {
   start();
   EXPECT_EQ(status_of(call(server_->address("http"), "GET", "/metrics")), 404);
@@ -249,7 +261,7 @@ TEST_F(ServerTest, AnAddressInUseIsNamed) {
   EXPECT_FALSE(fs::exists(folder_ / "buckets")) << "the other server's snapshot is not touched";
 }
 
-TEST_F(ServerTest, RulesThatDoNotHoldUpStopTheStart) {
+TEST_F(ServerTest, InvalidRulesStopTheStart) {
   std::ofstream(folder_ / "rules.yaml") << "rules: 3\n";
   const Failure failure = start_fails();
   EXPECT_EQ(failure.code, Code::invalid_argument);
@@ -273,6 +285,68 @@ TEST_F(ServerTest, TokensGuardTheMetrics) {
   EXPECT_EQ(with("Bearer "), 401);
   EXPECT_EQ(with("Basic first-token"), 401);
   EXPECT_EQ(status_of(call(server_->address("admin"), "GET", "/healthz")), 200);
+}
+
+TEST_F(ServerTest, TokensGuardTheApiAndAreReloadedWithTheirFile) {
+  std::ofstream(folder_ / "tokens") << token_hash_text("everything") << " ops\n"
+                                    << token_hash_text("checks-only") << " gateway check\n";
+  config_.http_tokens_file = folder_ / "tokens";
+  start();
+  const std::string body = R"({"attributes":{"tenant":"acme"}})";
+  const auto ask = [&](const std::string& path, const std::string& fields) {
+    return call(server_->address("http"), "POST", path, body, fields);
+  };
+  EXPECT_THAT(ask("/v1/check", ""), HasSubstr("a token is needed"));
+  EXPECT_THAT(ask("/json", ""), HasSubstr("a token is needed"));
+  EXPECT_THAT(ask("/v1/check", "Authorization: Bearer wrong\r\n"), HasSubstr("the token is not accepted"));
+  EXPECT_EQ(status_of(ask("/v1/check", "Authorization: Bearer checks-only\r\n")), 200);
+  EXPECT_EQ(status_of(ask("/v1/refund", "Authorization: Bearer checks-only\r\n")), 403);
+  EXPECT_EQ(status_of(ask("/v1/refund", "Authorization: Bearer everything\r\n")), 200);
+  EXPECT_THAT(ask("/v1/forward-auth", "Authorization: Bearer everything\r\n"), HasSubstr("X-Weir-Token"))
+      << "what a gateway passes on is the client's";
+  EXPECT_EQ(status_of(ask("/v1/forward-auth", "X-Weir-Token: checks-only\r\n")), 200);
+  for (const char* open : {"/healthz", "/readyz", "/openapi.json"}) {
+    EXPECT_EQ(status_of(call(server_->address("http"), "GET", open)), 200) << open;
+  }
+  std::ofstream(folder_ / "tokens") << "not-a-hash\n";
+  EXPECT_FALSE(server_->reload().ok());
+  EXPECT_EQ(status_of(ask("/v1/check", "X-Weir-Token: everything\r\n")), 200);
+  EXPECT_THAT(call(server_->address("admin"), "GET", "/readyz"), HasSubstr(R"("tokens":{"current":false,"error":)"));
+  std::ofstream(folder_ / "tokens") << token_hash_text("new") << "\n";
+  EXPECT_TRUE(server_->reload().ok());
+  EXPECT_EQ(status_of(ask("/v1/check", "X-Weir-Token: everything\r\n")), 401);
+  EXPECT_EQ(status_of(ask("/v1/refund", "X-Weir-Token: new\r\n")), 200);
+  EXPECT_THAT(metrics(), HasSubstr("listener=\"http\""));
+}
+
+TEST_F(ServerTest, ATokenFileThatCannotBeReadStopsTheStart) {
+  config_.http_tokens_file = folder_ / "nowhere";
+  EXPECT_THAT(start_fails().message, testing::StartsWith("http.tokens_file: "));
+}
+
+TEST_F(ServerTest, AListenerBeyondLoopbackWithoutCredentialsIsWarnedAbout) {
+  config_.listen_http = "0.0.0.0:0";
+  config_.listen_grpc = "127.0.0.1:0";
+  start();
+  EXPECT_THAT(log_.text(), HasSubstr(R"("event":"listener_unprotected")"));
+  EXPECT_THAT(log_.text(), HasSubstr(R"("listener":"http","address":")" + server_->address("http") +
+                                     R"(","set":"http.tokens_file or tls.client_ca"})"));
+  EXPECT_THAT(log_.text(), Not(HasSubstr(R"("listener":"grpc")"))) << "loopback needs no warning";
+}
+
+TEST_F(ServerTest, AListenerBeyondLoopbackWithTokensIsNotWarnedAbout) {
+  std::ofstream(folder_ / "tokens") << token_hash_text("t") << "\n";
+  config_.http_tokens_file = folder_ / "tokens";
+  config_.listen_http = "0.0.0.0:0";
+  start();
+  EXPECT_THAT(log_.text(), Not(HasSubstr("listener_unprotected")));
+}
+
+TEST_F(ServerTest, AVariableThatSetsNothingIsWarnedAbout) {
+  config_.unknown_variables = {{"WEIR_RULE", " (did you mean WEIR_RULES?)"}};
+  start();
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"unknown_variable\",\"msg\":\"this environment variable sets nothing "
+                                     "(did you mean WEIR_RULES?)\",\"variable\":\"WEIR_RULE\""));
 }
 
 TEST_F(ServerTest, TheQuickstartDeniesTheSixth) {
@@ -304,7 +378,7 @@ TEST_F(ServerTest, StartsWithoutRedisAndAnswersByPolicy) {
   config_.store = "redis://:secret@127.0.0.1:1";
   config_.hash_key_file = folder_ / "key";
   start();
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(check("acme"), 200) << "the limit is 2, but nobody counts";
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(check("acme"), 200) << "the limit is 2, but nothing counts";
   const std::string ready = call(server_->address("admin"), "GET", "/readyz");
   EXPECT_EQ(status_of(ready), 200);
   EXPECT_THAT(ready, HasSubstr(R"("store":{"kind":"redis","state":"open","fallback_ms":)"));

@@ -40,7 +40,7 @@ Advice advice_on(redis::Cause cause) {
   using redis::Cause;
   switch (cause) {
     case Cause::auth:
-      return {"the log-in was refused", "check the user and the password in the store URL"};
+      return {"the login was refused", "check the user and the password in the store URL"};
     case Cause::permission:
       return {"permission was denied", "give the user the rights listed in docs/redis.md"};
     case Cause::database:
@@ -54,14 +54,14 @@ Advice advice_on(redis::Cause cause) {
     case Cause::address:
       return {"the host name was not found", "check the host in the store URL"};
     case Cause::no_master:
-      return {"the sentinels know no such master", "check the name of the master in the store URL"};
+      return {"the sentinels have no master of that name", "check the name of the master in the store URL"};
     case Cause::not_master:
     case Cause::read_only:
       return {"the server does not take writes", "name the master in the store URL, or use redis-sentinel://"};
     case Cause::protocol:
       return {"it does not speak the Redis protocol", "check the port; a port that speaks TLS needs rediss://"};
     case Cause::no_reply:
-      return {"it does not reply", "see whether Redis is busy or stopped"};
+      return {"it does not reply", "check whether Redis is busy or stopped"};
     default:
       return {"", "start Redis"};
   }
@@ -134,8 +134,9 @@ class Exchange final : private redis::ReplyHandler {
     const redis::Trouble why = trouble_.value_or(redis::Trouble{redis::Cause::no_reply, "no answer"});
     const Advice advice = advice_on(why.cause);
     const std::string where = servers_text(options_);
-    const std::string what =
+    std::string what =
         *advice.trouble == '\0' ? "Redis unreachable at " + where : "Redis at " + where + ": " + advice.trouble;
+    if (why.cause == redis::Cause::auth) what += " for user " + (options_.user.empty() ? "default" : options_.user);
     return {Code::unavailable, what + " (" + why.said + "): " + advice.remedy +
                                    ", or set hash_key_file so that Weir can start without it"};
   }

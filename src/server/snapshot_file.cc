@@ -47,7 +47,7 @@ Status SnapshotFile::load(TimePoint now) {
                {"moved_back", report.value().moved_back}});
     tell_if_ahead(report.value());
   } else if (report.failure().code != Code::not_found) {
-    log_.error("snapshot_ignored", "the snapshot cannot be used: limits start anew",
+    log_.error("snapshot_ignored", "the snapshot cannot be used; all buckets start full",
                {{"path", path_.string()}, {"error", report.failure().message}});
   }
   return success();

@@ -1,12 +1,15 @@
 """Logins that fail leave a trace, and further attempts from the same address wait; others do not."""
 
+import hashlib
+import json
 import re
 import socket
 import ssl
+import subprocess
 
 import pytest
 from certificates import Authority
-from test_cli import Server, rules_text
+from test_cli import QUIET, WEIR, Server, rules_text
 
 WRONG = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 TOO_MANY = b"-ERR too many failed logins from this address; try again later\r\n"
@@ -102,3 +105,41 @@ def test_refused_client_certificates(serve, tmp_path):
                 shown.recv(100)
     assert failed_logins(server.call("/metrics", listener=server.admin)[1]) == {("http", "client_certificate"): 2}
     assert '"kind":"client_certificate","address":"127.0.0.1","cause":"no certificate was shown"' in (tmp_path / "log").read_text()
+
+
+def test_tokens_of_the_api(serve, tmp_path):
+    tokens = ["right-token-of-the-gateway", "right-token-for-checks"]
+    hashes = [hashlib.sha256(token.encode()).hexdigest() for token in tokens]
+    made = subprocess.run([WEIR, "token", "hash"], input=tokens[0] + "\n", capture_output=True, text=True, timeout=20)
+    assert made.stdout.strip() == hashes[0]
+    (tmp_path / "tokens").write_text(f"{hashes[0]} gateway\n{hashes[1]} checks check\n")
+    server = serve("--http-tokens-file", str(tmp_path / "tokens"))
+    body = {"attributes": {"tenant": 17, "beta": True}}
+
+    def ask(path, token=None):
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        status, text = server.call(path, body, headers=headers)
+        return status, json.loads(text).get("detail")
+
+    assert ask("/v1/check") == (401, "a token is needed: send Authorization: Bearer TOKEN")
+    assert ask("/v1/check", "guess-7f3a") == (401, "the token is not accepted")
+    assert ask("/v1/check", tokens[1])[0] == 200
+    assert ask("/v1/refund", tokens[1])[0] == 403
+    assert ask("/v1/refund", tokens[0])[0] == 200
+    assert failed_logins(server.call("/metrics", listener=server.admin)[1]) == {("http", "no_token"): 1, ("http", "token"): 1}
+    assert "guess-7f3a" not in (tmp_path / "log").read_text()
+    # A token that is taken out of the file is refused without a restart.
+    (tmp_path / "new").write_text(f"{hashes[1]}\n")
+    (tmp_path / "new").rename(tmp_path / "tokens")
+    server.await_event("tokens_loaded", count=2)
+    assert ask("/v1/refund", tokens[1])[0] == 200
+    assert ask("/v1/refund", tokens[0]) == (401, "the token is not accepted")
+
+
+def test_a_variable_that_sets_nothing_is_named(tmp_path):
+    (tmp_path / "rules.yaml").write_text(rules_text(100))
+    server = Server("--rules", str(tmp_path / "rules.yaml"), "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0",
+                    log=tmp_path / "log", env={**QUIET, "WEIR_LISTEN_HTPP": "127.0.0.1:1"})
+    assert server.stop() == 0
+    unknown = [event for event in server.events() if event["event"] == "unknown_variable"]
+    assert [(event["variable"], "did you mean WEIR_LISTEN_HTTP?" in event["msg"]) for event in unknown] == [("WEIR_LISTEN_HTPP", True)]

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="ne
 WRONG = "wrong-horse"
 # What is wrong with the URL: the cause, what Redis says, and what the start says of it.
 CAUSES = {
-    "password": (f"redis://:{WRONG}@127.0.0.1:{{port}}", "auth", "WRONGPASS", "the log-in was refused"),
+    "password": (f"redis://:{WRONG}@127.0.0.1:{{port}}", "auth", "WRONGPASS", "the login was refused for user default"),
     "no password": ("redis://127.0.0.1:{port}", "auth", "NOAUTH", "check the user and the password"),
     "database": (f"redis://:{PASSWORD}@127.0.0.1:{{port}}/99", "database", "DB index is out of range",
                  "the database cannot be selected"),

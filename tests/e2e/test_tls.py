@@ -161,7 +161,7 @@ def test_sighup_takes_a_new_certificate_and_keeps_the_old_one_over_a_bad_file(se
     assert serial_of(server, authority) == second
 
 
-def test_settings_that_do_not_fit_are_told_before_anything_listens(tmp_path, files, authority):
+def test_invalid_settings_are_reported_before_anything_listens(tmp_path, files, authority):
     certificate, key = map(str, files["server"])
 
     def refused(*flags):
@@ -171,7 +171,7 @@ def test_settings_that_do_not_fit_are_told_before_anything_listens(tmp_path, fil
 
     assert "tls.key: is empty, expected the private key of tls.cert" in refused("--tls-cert", certificate)
     assert "tls.cert: is empty" in refused("--tls-key", key)
-    assert "tls.client_ca: is given without tls.cert" in refused("--tls-client-ca", certificate)
+    assert "tls.client_ca: is set without tls.cert" in refused("--tls-client-ca", certificate)
     assert "tls.listeners: has 'smtp', expected http, grpc" in refused("--tls-cert", certificate, "--tls-key", key, "--tls-listeners", "smtp")
     assert "private key" in refused("--tls-cert", certificate, "--tls-key", str(files["client"][1]))
     assert "/absent.pem" in refused("--tls-cert", str(tmp_path / "absent.pem"), "--tls-key", key)

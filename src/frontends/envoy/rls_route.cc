@@ -58,9 +58,9 @@ void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, s
   router.add({.method = "POST",
               .path = "/json",
               .body_bytes = body_bytes,
-              .handler = [route](const http::HttpRequest& request, http::ResponseWriter& writer) {
-                route->handle(request, writer);
-              }});
+              .handler = [route](const http::HttpRequest& request,
+                                 http::ResponseWriter& writer) { route->handle(request, writer); },
+              .role = "check"});
 }
 
 }  // namespace weir::envoy

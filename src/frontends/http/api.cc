@@ -5,6 +5,21 @@
 #include "frontends/http/check_handler.h"
 
 namespace weir::http {
+namespace {
+
+using CheckMethod = void (CheckHandler::*)(const HttpRequest&, ResponseWriter&);
+
+Handler handler_of(std::shared_ptr<CheckHandler> checks, CheckMethod method) {
+  return [checks = std::move(checks), method](const HttpRequest& request, ResponseWriter& writer) {
+    ((*checks).*method)(request, writer);
+  };
+}
+
+void send_openapi(const HttpRequest&, ResponseWriter& writer) {
+  writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = openapi_json()});
+}
+
+}  // namespace
 
 std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& options) {
   auto router = std::make_shared<Router>();
@@ -14,44 +29,47 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
 
 void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options) {
   auto checks = std::make_shared<CheckHandler>(limiter, options.legacy_headers, options.times);
-  router.add(
-      {.method = "POST",
-       .path = "/v1/check",
-       .body_bytes = options.check_body_bytes,
-       .handler = [checks](const HttpRequest& request, ResponseWriter& writer) { checks->check(request, writer); }});
+  router.add({.method = "POST",
+              .path = "/v1/check",
+              .body_bytes = options.check_body_bytes,
+              .handler = handler_of(checks, &CheckHandler::check),
+              .role = "check"});
   router.add({.method = "POST",
               .path = "/v1/check/batch",
               .body_bytes = options.batch_body_bytes,
-              .handler = [checks](const HttpRequest& request, ResponseWriter& writer) {
-                checks->check_batch(request, writer);
-              }});
-  router.add(
-      {.method = "POST",
-       .path = "/v1/refund",
-       .body_bytes = options.check_body_bytes,
-       .handler = [checks](const HttpRequest& request, ResponseWriter& writer) { checks->refund(request, writer); }});
-  router.add({.method = "GET",
-              .path = "/openapi.json",
-              .body_bytes = 0,
-              .handler = [](const HttpRequest&, ResponseWriter& writer) {
-                writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = openapi_json()});
-              }});
+              .handler = handler_of(checks, &CheckHandler::check_batch),
+              .role = "check"});
+  router.add({.method = "POST",
+              .path = "/v1/refund",
+              .body_bytes = options.check_body_bytes,
+              .handler = handler_of(checks, &CheckHandler::refund),
+              .role = "refund"});
+  router.add({.method = "POST",
+              .path = "/v1/reset",
+              .body_bytes = options.check_body_bytes,
+              .handler = handler_of(checks, &CheckHandler::reset),
+              .role = "reset"});
+  router.add({.method = "GET", .path = "/openapi.json", .handler = send_openapi, .open = true});
   add_health_routes(router, options.health);
   if (options.callers == nullptr) return;
   auto forwards = std::make_shared<ForwardAuthHandler>(limiter, options.callers, options.legacy_headers);
-  router.add({.method = {},
-              .path = "/v1/forward-auth",
-              .body_bytes = options.check_body_bytes,
-              .handler = [forwards](const HttpRequest& request, ResponseWriter& writer) {
-                forwards->answer(request, writer);
-              }});
+  router.add(
+      {.method = {},
+       .path = "/v1/forward-auth",
+       .body_bytes = options.check_body_bytes,
+       .handler = [forwards](const HttpRequest& request, ResponseWriter& writer) { forwards->answer(request, writer); },
+       .role = "check",
+       .guard = options.gateway_guard});
 }
 
 void add_liveness_route(Router& router) {
-  router.add(
-      {.method = "GET", .path = "/healthz", .body_bytes = 0, .handler = [](const HttpRequest&, ResponseWriter& writer) {
-         writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = R"({"status":"ok"})"});
-       }});
+  router.add({.method = "GET",
+              .path = "/healthz",
+              .handler =
+                  [](const HttpRequest&, ResponseWriter& writer) {
+                    writer.send({.status = 200, .content_type = kJson, .fields = {}, .body = R"({"status":"ok"})"});
+                  },
+              .open = true});
 }
 
 Response health_response(HealthReport& report) {
@@ -63,11 +81,12 @@ void add_health_routes(Router& router, std::function<HealthReport()> health) {
   add_liveness_route(router);
   router.add({.method = "GET",
               .path = "/readyz",
-              .body_bytes = 0,
-              .handler = [health = std::move(health)](const HttpRequest&, ResponseWriter& writer) {
-                HealthReport report = health ? health() : HealthReport{};
-                writer.send(health_response(report));
-              }});
+              .handler =
+                  [health = std::move(health)](const HttpRequest&, ResponseWriter& writer) {
+                    HealthReport report = health ? health() : HealthReport{};
+                    writer.send(health_response(report));
+                  },
+              .open = true});
 }
 
 }  // namespace weir::http

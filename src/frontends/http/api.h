@@ -18,6 +18,9 @@
 
 namespace weir::http {
 
+// What a token may be limited to: checks (of every kind), refunds, resets.
+inline constexpr std::string_view kApiRoles[] = {"check", "refund", "reset"};
+
 struct HealthReport {
   bool ready = true;
   std::string details{};  // a JSON object; empty: {"ready":…}
@@ -29,7 +32,8 @@ struct ApiOptions {
   std::size_t batch_body_bytes = std::size_t{1} << 20;
   std::function<HealthReport()> health{};           // called from every loop; none: always ready
   std::shared_ptr<CallerReader> callers{};          // this loop's; none: no /v1/forward-auth
-  std::shared_ptr<transport::IngressTime> times{};  // this loop's; none: gateways tell no time
+  std::shared_ptr<transport::IngressTime> times{};  // this loop's; none: the time of gateways is not used
+  std::shared_ptr<Guard> gateway_guard{};           // of /v1/forward-auth; none: the router's
 };
 
 // The limiter outlives the router.

@@ -68,7 +68,7 @@ class ApiTest : public testing::Test {
   transport::Endpoint endpoint_;
 };
 
-// The tenant of a request becomes the rule's name, so that answers can be told apart.
+// The tenant of a request becomes the rule's name, so that answers can be distinguished.
 Decision named_after_tenant(const Request& request) {
   static const std::string_view kNames[] = {"a", "b", "c", "slow"};
   Decision decision = ToyLimiter::allowed(request);
@@ -116,10 +116,12 @@ TEST_F(ApiTest, DeniesWithAProblemAndTheStatusThatTheCallerWants) {
 TEST_F(ApiTest, BadInputIsAProblemThatNamesTheMemberAndTheConnectionGoesOn) {
   start();
   TestClient client(endpoint_);
-  client.send(post("/v1/check", R"({"attributes":{"tenant":5}})") + check("acme"));
+  client.send(post("/v1/check", R"({"attributes":{"tenant":{}}})") + check("acme"));
   const std::string refused = client.read_response();
   EXPECT_THAT(refused, StartsWith("HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\n"));
-  EXPECT_THAT(refused, HasSubstr(R"("detail":"attributes.tenant: must be a string or an array of strings")"));
+  EXPECT_THAT(
+      refused,
+      HasSubstr(R"("detail":"attributes.tenant: must be a string, a number, true or false, or an array of these")"));
   EXPECT_THAT(client.read_response(), StartsWith("HTTP/1.1 200"));
 }
 
@@ -340,7 +342,7 @@ TEST_F(ApiTest, ADecisionForAClientThatHasLeftIsDropped) {
     TestClient client(endpoint_);
     client.send(check("a"));
     wait_for_pending(1);
-    // A reset, not a polite end: nobody waits for the answer any more.
+    // A reset, not a polite end: no one waits for the answer any more.
     const linger hard{.l_onoff = 1, .l_linger = 0};
     setsockopt(client.fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
   }
@@ -358,10 +360,10 @@ TEST_F(ApiTest, HoldsAnAdmittedAnswerForItsDelayAndKeepsTheOrder) {
   EXPECT_EQ(rule_of(held), "slow");
   EXPECT_THAT(held, HasSubstr("\"delay_ms\":0,"));
   EXPECT_EQ(rule_of(client.read_response()), "b");
-  // A caller that does not wait long enough is told to wait itself.
+  // A caller that does not wait long enough has to wait itself.
   client.send(post("/v1/check", R"({"attributes":{"t":"slow"},"wait_ms":19})"));
   EXPECT_THAT(client.read_response(), HasSubstr("\"delay_ms\":20,"));
-  // A look has nothing to wait for, and tells what the wait would be.
+  // A peek has nothing to wait for, and shows what the wait would be.
   client.send(post("/v1/check", R"({"attributes":{"t":"slow"},"wait_ms":500,"peek":true})"));
   EXPECT_THAT(client.read_response(), HasSubstr("\"delay_ms\":20,"));
 }

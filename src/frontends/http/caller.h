@@ -17,7 +17,7 @@ struct Caller {
   TimePoint ingress{};  // as in Request
 };
 
-// Why a request is refused before any rule is asked. The texts are told to the client.
+// Why a request is refused before any rule is asked. The texts are sent to the client.
 struct CallerRefusal {
   int status = 400;  // 400 or 401
   std::string_view detail{};

@@ -23,13 +23,19 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
 }
 
 void CheckHandler::refund(const HttpRequest& request, ResponseWriter& writer) {
+  change(Action::refund, request, writer);
+}
+
+void CheckHandler::reset(const HttpRequest& request, ResponseWriter& writer) { change(Action::reset, request, writer); }
+
+void CheckHandler::change(Action action, const HttpRequest& request, ResponseWriter& writer) {
   const Result<int> deny_status = render::read_deny_status(request.query);
   if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
   if (const Status status = body_.read_refund(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
   note_ingress(request, writer);
-  decide(Action::refund, {.deny_status = deny_status.value(), .wait_ms = 0}, writer);
+  decide(action, {.deny_status = deny_status.value(), .wait_ms = 0}, writer);
 }
 
 void CheckHandler::decide(Action action, const ResponseOptions& options, ResponseWriter& writer) {

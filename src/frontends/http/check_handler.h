@@ -1,4 +1,5 @@
-// CheckHandler: /v1/check, /v1/check/batch and /v1/refund: reads the body, asks the limiter, writes the decision.
+// CheckHandler: /v1/check, /v1/check/batch, /v1/refund and /v1/reset: reads the body, asks the limiter, writes the
+// decision.
 //
 // One for each loop: its buffers are reused from request to request. An answer that
 // comes later may come on any thread, and is written on the connection's loop.
@@ -25,6 +26,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   void check(const HttpRequest& request, ResponseWriter& writer);
   void check_batch(const HttpRequest& request, ResponseWriter& writer);
   void refund(const HttpRequest& request, ResponseWriter& writer);
+  void reset(const HttpRequest& request, ResponseWriter& writer);
 
  private:
   // How the caller wants to be answered.
@@ -34,6 +36,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   };
 
   void note_ingress(const HttpRequest& request, const ResponseWriter& writer);
+  void change(Action action, const HttpRequest& request, ResponseWriter& writer);
   void decide(Action action, const ResponseOptions& options, ResponseWriter& writer);
   Response render(const Decision& decision, const ResponseOptions& options);
   Response render_batch(std::span<const Decision> decisions);

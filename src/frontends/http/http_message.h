@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace weir::http {
@@ -31,6 +32,12 @@ struct HttpField {
   std::string_view value;
 };
 
+// A part of the path that a route names: "acme" for {tenant}.
+struct PathParameter {
+  std::string_view name;
+  std::string value;  // percent-decoded
+};
+
 struct HttpRequest {
   std::string_view method;
   std::string_view path;   // as sent, not percent-decoded
@@ -39,6 +46,15 @@ struct HttpRequest {
   std::string_view body;
   int minor_version = 1;
   bool keep_alive = true;
+  std::span<const PathParameter> parameters{};
+
+  // Empty if the route has no parameter of this name.
+  std::string_view parameter(std::string_view name) const {
+    for (const PathParameter& each : parameters) {
+      if (each.name == name) return each.value;
+    }
+    return {};
+  }
 
   // The first field of this name, compared without regard to case; null if there is none.
   const HttpField* find(std::string_view name) const;

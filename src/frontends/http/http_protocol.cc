@@ -94,13 +94,25 @@ void HttpProtocol::handle(const HttpRequest& request) {
                                 .keep_alive = request.keep_alive && !draining_,
                                 .minor_version = request.minor_version});
   if (route_ != nullptr) {
-    route_->handler(request, writer);
+    handle_routed(request, writer);
     assert(writer.used());
   } else if (allow_.empty()) {
-    writer.send_problem(404, "nothing is served at this path");
+    writer.send_problem(404, "no such path");
   } else {
-    writer.send_problem(405, "this path knows only: " + allow_, "Allow: " + allow_ + "\r\n");
+    writer.send_problem(405, "method not allowed; use " + allow_, "Allow: " + allow_ + "\r\n");
   }
+}
+
+void HttpProtocol::handle_routed(const HttpRequest& request, ResponseWriter& writer) {
+  Guard* const guard = router_->guard_of(*route_);
+  if (guard != nullptr && !guard->admit(request, route_->role, writer)) return;
+  if (!route_->has_parameters()) return route_->handler(request, writer);
+  if (!read_parameters(*route_, request.path, parameters_)) {
+    return writer.send_problem(400, "the path has an invalid percent escape, or text that is not UTF-8");
+  }
+  HttpRequest with_parameters = request;
+  with_parameters.parameters = parameters_;
+  route_->handler(with_parameters, writer);
 }
 
 void HttpProtocol::refuse(int status, std::string_view detail, std::string_view fields) {
@@ -109,6 +121,7 @@ void HttpProtocol::refuse(int status, std::string_view detail, std::string_view 
 }
 
 void HttpProtocol::answer(const Response& response, const ResponseForm& form) {
+  if (form.hold > Duration(0)) return defer(form).send(response);
   if (waiting_.empty()) {
     write(link_.output(), response, form);
     return end_after(form.keep_alive);
@@ -129,6 +142,9 @@ void HttpProtocol::finish(std::uint64_t number, const Response& response) {
   assert(number >= first_number_ && number - first_number_ < waiting_.size());
   Waiting& slot = waiting_[static_cast<std::size_t>(number - first_number_)];
   assert(!slot.ready);
+  if (const Duration hold = std::exchange(slot.form.hold, Duration(0)); hold > Duration(0)) {
+    return LaterResponse(link_.hold(), *this, number).send_after(hold, response);
+  }
   slot.ready = true;
   if (number == first_number_) {
     write(link_.output(), response, slot.form);
@@ -166,14 +182,14 @@ void HttpProtocol::end_after(bool keep_alive) {
   link_.close();
 }
 
-// Whatever makes an answer comes through on_bytes(), finish() or on_timeout(), and they call this.
+// Every answer is made in on_bytes(), finish() or on_timeout(), and they call this.
 void HttpProtocol::look_at_clock() {
   if (date_ != nullptr) date_->refresh();
 }
 
 void HttpProtocol::on_timeout() {
   look_at_clock();
-  if (waiting_.empty() && parser_.begun()) refuse(408, "the request did not come to its end in time");
+  if (waiting_.empty() && parser_.begun()) refuse(408, "the request was not complete in time");
 }
 
 void HttpProtocol::on_shortage() {
@@ -181,7 +197,7 @@ void HttpProtocol::on_shortage() {
   if (waiting_.empty()) refuse(503, "the server is short of memory; try again later", "Retry-After: 1\r\n");
 }
 
-// What is idle answers one more request, with "Connection: close". What is not tells its peer without waiting for one.
+// What is idle answers one more request, with "Connection: close". Others close without waiting for one.
 bool HttpProtocol::on_drain_soon() {
   draining_ = true;
   return idle();

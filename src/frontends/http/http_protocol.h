@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "frontends/http/date_field.h"
 #include "frontends/http/request_parser.h"
@@ -52,6 +53,7 @@ class HttpProtocol final : public transport::Protocol {
   bool have_room(std::size_t arrived);
   void say_continue();
   void handle(const HttpRequest& request);
+  void handle_routed(const HttpRequest& request, ResponseWriter& writer);
   void refuse(int status, std::string_view detail, std::string_view fields = {});
   void release_ready();
   void end_after(bool keep_alive);
@@ -66,6 +68,7 @@ class HttpProtocol final : public transport::Protocol {
   RequestParser parser_;
   const Route* route_ = nullptr;  // of the message under way
   std::string allow_;             // when route_ is null
+  std::vector<PathParameter> parameters_;
   std::deque<Waiting> waiting_;
   std::uint64_t first_number_ = 0;  // of waiting_.front()
   bool continue_owed_ = false;

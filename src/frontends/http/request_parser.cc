@@ -94,7 +94,7 @@ RequestParser::State RequestParser::fail(int status, const char* detail) {
 }
 
 // The next line without its CRLF, counted as dealt with. `bad`: no end within `limit` bytes, or an end that is not
-// CRLF; error_ tells the latter.
+// CRLF; error_ is set in the latter case.
 RequestParser::Line RequestParser::next_line(std::string_view bytes, std::size_t limit, std::string_view& line) {
   const std::size_t from = line_scan_ > scan_ ? line_scan_ : scan_;
   const void* found = from < bytes.size() ? std::memchr(bytes.data() + from, '\n', bytes.size() - from) : nullptr;

@@ -1,6 +1,6 @@
 // RequestParser: HTTP/1.0 and 1.1 requests from a contiguous buffer, strictly and without copying.
 //
-// Whatever two implementations could read in two ways is refused, because that is what request smuggling lives on:
+// What two implementations could read in two ways is refused, because request smuggling depends on it:
 // bare CR or LF, folded lines, space before a colon, both or repeated framing fields, odd transfer codings.
 //
 // parse() is given all bytes from the first one of a message, each time with more behind them. It remembers how far it

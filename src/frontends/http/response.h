@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "weir/time.h"
+
 namespace weir::http {
 
 inline constexpr std::string_view kJson = "application/json";
@@ -23,6 +25,7 @@ struct ResponseForm {
   bool head_only = false;  // to a HEAD request: everything but the body
   bool keep_alive = true;
   int minor_version = 1;
+  Duration hold{0};  // the answer is written this long after it is ready
 };
 
 // "Too Many Requests" for 429.

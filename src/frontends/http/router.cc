@@ -1,23 +1,103 @@
 #include "frontends/http/router.h"
 
+#include <algorithm>
 #include <cassert>
+#include <utility>
 
+#include "base/ascii.h"
+#include "base/utf8.h"
 #include "frontends/http/http_protocol.h"
 
 namespace weir::http {
 
+namespace {
+
+// The first segment of `rest`, which begins with a slash; `rest` goes on behind it.
+std::string_view take_segment(std::string_view& rest) {
+  rest.remove_prefix(1);
+  const std::size_t end = std::min(rest.find('/'), rest.size());
+  const std::string_view segment = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return segment;
+}
+
+bool is_parameter(std::string_view segment) { return segment.starts_with('{') && segment.ends_with('}'); }
+
+// Calls `parameter(name, text)` for each parameter on the way.
+template <typename Parameter>
+bool matches(std::string_view pattern, std::string_view path, Parameter parameter) {
+  while (!pattern.empty() && path.starts_with('/')) {
+    const std::string_view wanted = take_segment(pattern);
+    const std::string_view given = take_segment(path);
+    if (!is_parameter(wanted)) {
+      if (wanted != given) return false;
+    } else {
+      if (given.empty()) return false;
+      parameter(wanted.substr(1, wanted.size() - 2), given);
+    }
+  }
+  return pattern.empty() && path.empty();
+}
+
+bool decode_percent(std::string_view text, std::string& out) {
+  out.clear();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (text.size() - i < 3) return false;
+    const int high = base::hex_digit(text[i + 1]);
+    const int low = base::hex_digit(text[i + 2]);
+    if (high < 0 || low < 0) return false;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Router::add(Route route) {
+  assert(route.path.starts_with('/'));
+  routes_.push_back(std::move(route));
+}
+
 const Route* Router::find(std::string_view method, std::string_view path, std::string& allow) const {
   const std::string_view wanted = method == "HEAD" ? "GET" : method;
+  const auto has_method = [&](const Route& route) { return route.method.empty() || route.method == wanted; };
+  bool spelled_out = false;
   for (const Route& route : routes_) {
-    if (route.path == path && (route.method.empty() || route.method == wanted)) return &route;
+    if (route.path != path) continue;
+    if (has_method(route)) return &route;
+    spelled_out = true;
   }
   allow.clear();
   for (const Route& route : routes_) {
-    if (route.path != path) continue;
+    const bool same =
+        spelled_out ? route.path == path : route.has_parameters() && matches(route.path, path, [](auto, auto) {});
+    if (!same) continue;
+    if (has_method(route)) return &route;
     if (!allow.empty()) allow += ", ";
     allow += route.method == "GET" ? "GET, HEAD" : route.method;
   }
   return nullptr;
+}
+
+Guard* Router::guard_of(const Route& route) const {
+  if (route.open) return nullptr;
+  return route.guard != nullptr ? route.guard.get() : guard_.get();
+}
+
+bool read_parameters(const Route& route, std::string_view path, std::vector<PathParameter>& parameters) {
+  parameters.clear();
+  bool good = true;
+  const bool matched = matches(route.path, path, [&](std::string_view name, std::string_view text) {
+    std::string value;
+    good = good && decode_percent(text, value) && base::valid_text_prefix(value) == value.size();
+    parameters.push_back({name, std::move(value)});
+  });
+  return matched && good;
 }
 
 void ResponseWriter::send(const Response& response) {

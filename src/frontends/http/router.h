@@ -1,8 +1,13 @@
-// Router: which handler answers which method and path. ResponseWriter and LaterResponse: how it answers.
+// Router: which handler answers which method and path, and which guard it is behind. ResponseWriter and LaterResponse:
+// how a handler answers.
 //
-//   router.add({.method = "GET", .path = "/metrics", .handler = [&](const HttpRequest&, ResponseWriter& writer) {
-//     writer.send({.content_type = "text/plain; version=0.0.4", .body = metrics.text()});
+//   router.add({.method = "GET", .path = "/v1/tenants/{tenant}", .role = "read",
+//               .handler = [&](const HttpRequest& request, ResponseWriter& writer) {
+//     writer.send({.body = describe(request.parameter("tenant"))});
 //   }});
+//
+// A segment in braces is a parameter: it matches one segment that is not empty. A path that a route spells out is
+// never matched by a pattern; of several patterns that match, the one added first counts.
 //
 // A router is filled before the first connection and then only read. Handlers run on their connection's loop; a router
 // that several loops share needs handlers that several threads may call.
@@ -24,7 +29,7 @@ namespace weir::http {
 
 class HttpProtocol;
 
-// An answer that comes after its handler has returned. Copies stand for the same answer. Keeps the connection alive.
+// An answer that comes after its handler has returned. Copies mean the same answer. Keeps the connection alive.
 class LaterResponse {
  public:
   LaterResponse(std::shared_ptr<transport::Link> link, HttpProtocol& protocol, std::uint64_t number)
@@ -54,34 +59,59 @@ class ResponseWriter {
   // application/problem+json.
   void send_problem(int status, std::string_view detail, std::string_view fields = {});
   LaterResponse defer();
+  // The answer, whenever it is ready, is written this much later. Before send() and defer().
+  void hold(Duration delay) { form_.hold = delay; }
 
   const transport::Peer& peer() const;
   bool used() const { return used_; }
 
  private:
   HttpProtocol& protocol_;
-  const ResponseForm form_;
+  ResponseForm form_;
   bool used_ = false;
 };
 
 using Handler = std::function<void(const HttpRequest&, ResponseWriter&)>;
 
+// Decides whether a request reaches its handler.
+class Guard {
+ public:
+  virtual ~Guard() = default;
+
+  // False: it has answered the request itself. `role` is the route's.
+  virtual bool admit(const HttpRequest& request, std::string_view role, ResponseWriter& writer) = 0;
+};
+
 struct Route {
   std::string method{};        // "GET" answers HEAD too; empty: any
-  std::string path{};          // exact
+  std::string path{};          // "/v1/check", "/v1/tenants/{tenant}"
   std::size_t body_bytes = 0;  // the largest body; 0: HttpLimits::body_bytes
   Handler handler{};
+  std::string role{};              // what the guard asks for; empty: no role
+  bool open = false;               // behind no guard
+  std::shared_ptr<Guard> guard{};  // null: the router's
+
+  bool has_parameters() const { return path.find('{') != std::string::npos; }
 };
 
 class Router {
  public:
-  void add(Route route) { routes_.push_back(std::move(route)); }
+  void add(Route route);
+  // The guard of every route that is not open and has none of its own. Null: all are open.
+  void set_guard(std::shared_ptr<Guard> guard) { guard_ = std::move(guard); }
 
   // Null if there is none; `allow` then lists the methods that the path does have, empty for an unknown path.
   const Route* find(std::string_view method, std::string_view path, std::string& allow) const;
+  // Null: anyone may call the route.
+  Guard* guard_of(const Route& route) const;
 
  private:
   std::vector<Route> routes_;
+  std::shared_ptr<Guard> guard_;
 };
+
+// The parameters of a path that find() has matched with the route. False: one has an invalid percent escape, or is not
+// UTF-8 without NUL once decoded.
+bool read_parameters(const Route& route, std::string_view path, std::vector<PathParameter>& parameters);
 
 }  // namespace weir::http

@@ -50,7 +50,22 @@ Status ConnectionsModule::bind(const Listener& listener) {
   const Result<transport::Endpoint> bound = context_.loops->listen(options);
   if (!bound.ok()) return bound.failure();
   addresses_.emplace_back(listener.name, bound.value().text());
+  warn_if_unprotected(listener);
   return success();
+}
+
+void ConnectionsModule::warn_if_unprotected(const Listener& listener) const {
+  const Config& config = context_.config;
+  const auto& demanding = config.tls_client_listeners;
+  const bool has_client_certificates = tls_.context_for(listener.name) != nullptr && !config.tls_client_ca.empty() &&
+                                       std::find(demanding.begin(), demanding.end(), listener.name) != demanding.end();
+  if (!is_beyond_loopback(listener.address) || listener.has_credentials || has_client_certificates) return;
+  const char* const remedy = listener.name == "http"   ? "http.tokens_file or tls.client_ca"
+                             : listener.name == "resp" ? "resp.password_file or tls.client_ca"
+                                                       : "tls.client_ca";
+  context_.log.warn("listener_unprotected",
+                    "other machines can reach this listener, and it asks for neither a token nor a client certificate",
+                    {{"listener", listener.name}, {"address", addresses_.back().second}, {"set", remedy}});
 }
 
 void ConnectionsModule::add_facts(observe::Facts& facts) const {

@@ -31,6 +31,7 @@ class ConnectionsModule final : public Module {
 
  private:
   Status bind(const Listener& listener);
+  void warn_if_unprotected(const Listener& listener) const;
   void add_facts(observe::Facts& facts) const;
 
   ServerContext& context_;

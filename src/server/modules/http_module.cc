@@ -1,4 +1,5 @@
 #include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "server/envoy_settings.h"
 #include "server/listener_settings.h"
 #include "server/modules/front_ends.h"
+#include "server/token_file.h"
 
 namespace weir::server {
 namespace {
@@ -19,19 +21,36 @@ class HttpModule final : public Module {
       : context_(context), decisions_(decisions), identity_(identity) {}
 
   Status start() override {
+    if (Status loaded = load_tokens(); !loaded.ok()) return loaded;
     for (std::size_t i = 0; i < context_.loops->size(); ++i)
       statuses_.push_back(std::make_shared<http::StatusCounts>());
     context_.add_routes("http", [this](http::Router& router, std::size_t loop) { add_routes(router, loop); });
-    context_.add_listener(
-        {.name = "http", .address = context_.config.listen_http, .protocols = [this](std::size_t loop) {
-           return http::http_protocols(context_.make_router("http", loop), message_limits(context_.config),
-                                       context_.clock, statuses_[loop]);
-         }});
+    context_.add_listener({.name = "http",
+                           .address = context_.config.listen_http,
+                           .has_credentials = tokens_ != nullptr,
+                           .protocols = [this](std::size_t loop) {
+                             return http::http_protocols(context_.make_router("http", loop),
+                                                         message_limits(context_.config), context_.clock,
+                                                         statuses_[loop]);
+                           }});
     context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
     return success();
   }
+  Status reload() override { return tokens_ == nullptr ? success() : tokens_->reload(); }
 
  private:
+  Status load_tokens() {
+    if (context_.config.http_tokens_file.empty()) return success();
+    tokens_ = std::make_shared<TokenFile>(context_.config.http_tokens_file, http::kApiRoles, context_.log);
+    if (Status loaded = tokens_->load(); !loaded.ok()) return loaded;
+    context_.add_task(kWatchPeriod, [this] { tokens_->poll(); });
+    context_.add_health([this](HealthDetails& details) {
+      const std::string error = tokens_->last_error();
+      if (error.empty()) return;
+      details.add_section("tokens", "\"current\":false" + (details.for_operators() ? error_member(error) : ""));
+    });
+    return success();
+  }
   void add_routes(http::Router& router, std::size_t loop) {
     const Config& config = context_.config;
     const std::shared_ptr<GatewayTime> times = identity_.make_gateway_time();
@@ -42,6 +61,11 @@ class HttpModule final : public Module {
     options.health = [this] { return context_.health(/*for_operators=*/false); };
     options.callers = identity_.make_callers(times);
     options.times = times;
+    if (tokens_ != nullptr) {
+      using From = http::TokenGuard::From;
+      router.set_guard(std::make_shared<http::TokenGuard>("http", tokens_, context_.logins));
+      options.gateway_guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins, From::own_field);
+    }
     http::add_api_routes(router, decisions_.limiter(loop), options);
     envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config), options.check_body_bytes, times);
   }
@@ -58,6 +82,7 @@ class HttpModule final : public Module {
   ServerContext& context_;
   DecisionsModule& decisions_;
   IdentityModule& identity_;
+  std::shared_ptr<TokenFile> tokens_;                          // null: no token is needed
   std::vector<std::shared_ptr<http::StatusCounts>> statuses_;  // one for each loop
 };
 

@@ -23,6 +23,7 @@ class RespModule final : public Module {
                                                                      .logins = context_.logins});
     context_.add_listener({.name = "resp",
                            .address = context_.config.listen_resp,
+                           .has_credentials = !password.value().empty(),
                            .protocols = [this](std::size_t loop) -> transport::ProtocolFactory {
                              return [this, loop](transport::Link& link) {
                                return service_->serve(link, decisions_.limiter(loop));
