@@ -66,17 +66,6 @@ Status Engine::reload() {
   return success();
 }
 
-// The first stage. False: out of bounds, and answered.
-bool Engine::plan(const Request& request, const Reading& at, const ActiveRules& rules, Check& check,
-                  Decision& decision) {
-  if (!Check::within_bounds(request)) [[unlikely]] {
-    refuse_out_of_bounds(request, decision);
-    return false;
-  }
-  check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
-  return true;
-}
-
 bool Engine::plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome) {
   if (!is_within_bounds(charge)) [[unlikely]] {
     outcome = refused_charge();
@@ -87,19 +76,23 @@ bool Engine::plan(const AdHocCharge& charge, const Allowance* allowance, Check& 
 }
 
 // The other stages. False: the store answers later; conclude() then does the rest.
-bool Engine::decide(Run& run) {
+template <bool kAlone>
+[[gnu::always_inline]] inline bool Engine::walk(Run& run) {
   if (run.charges.size() > kMaxCharges) [[unlikely]] {
     refuse_too_many(run);
     return true;
   }
   if (prefilter_ != nullptr && refuse_by_prefilter(run)) return true;
-  if (run.combined != nullptr || run.checks.front().may_have_local_limits()) [[unlikely]] {
+  if ((!kAlone && run.combined != nullptr) || run.checks.front().may_have_local_limits()) [[unlikely]] {
     if (refuse_by_local_limits(run)) return true;
   }
-  if (!ask_store(run)) return false;
-  conclude(run);
+  if (!ask_store<kAlone>(run)) return false;
+  conclude_as<kAlone>(run);
   return true;
 }
+
+bool Engine::decide(Run& run) { return walk<false>(run); }
+void Engine::conclude(Run& run) { conclude_as<false>(run); }
 
 void Engine::refuse_too_many(Run& run) {
   for (std::size_t i = 0; i < run.decisions.size(); ++i) {
@@ -142,18 +135,31 @@ bool Engine::refuse_by_local_limits(Run& run) {
 }
 
 // The only place where charges reach the store, and where "now or later" is decided.
-inline bool Engine::ask_store(Run& run) {
-  if (!immediate_ && !run.charges.empty()) run.detach();
+template <bool kAlone>
+[[gnu::always_inline]] inline bool Engine::ask_store(Run& run) {
+  if (!kAlone && !immediate_ && !run.charges.empty()) run.detach();
   // While the memory of the buckets is being fetched.
-  for (std::size_t i = 0; i < run.decisions.size(); ++i) {
-    if (run.checks[i].planned()) describe_rules(run.checks[i], run.decisions[i]);
+  if constexpr (kAlone) {
+    describe_rules(run.checks.front(), run.decisions.front());
+  } else {
+    for (std::size_t i = 0; i < run.decisions.size(); ++i) {
+      if (run.checks[i].planned()) describe_rules(run.checks[i], run.decisions[i]);
+    }
   }
-  for (const Charge& charge : run.charges) assert(charge.kind == ChargeKind::bucket);  // no store has the others yet
   return run.charges.empty() || store_->begin(run);
 }
 
 // What follows the store's answer. In a group a denial holds the others back: they are answered as if only looked at.
-void Engine::conclude(Run& run) {
+template <bool kAlone>
+[[gnu::always_inline]] inline void Engine::conclude_as(Run& run) {
+  if constexpr (kAlone) {
+    if (prefilter_ != nullptr) [[unlikely]]
+      learn(run);
+    conclude_check(run.checks.front(), run, run.action, run.decisions.front());
+    if (run.local_takes > 0 && !run.decisions.front().allowed) [[unlikely]]
+      local_limits_.give_back(run.checks.front(), run.reading());
+    return;
+  }
   if (run.combined != nullptr) [[unlikely]] {
     if (immediate_ && lacks_room(run)) return conclude_each_alone(run);
     run.combined->hand_out(run.checks);
@@ -255,18 +261,21 @@ inline void Engine::publish(const Check& check, Decision& decision, std::string_
 // At most N requests, all planned first, so that the memory of all their buckets is being fetched before the first is
 // touched.
 template <std::size_t N>
-void Engine::decide_at_once(Action action, std::span<const Request> requests, std::span<Decision> decisions,
-                            const Reading& at, const ActiveRules& rules) {
+[[gnu::always_inline]] inline void Engine::decide_at_once(Action action, std::span<const Request> requests,
+                                                          std::span<Decision> decisions, const Reading& at,
+                                                          const ActiveRules& rules) {
   Check checks[N];
-  for (std::size_t i = 0; i < requests.size(); ++i) {
+  const std::size_t count = N == 1 ? 1 : requests.size();
+  for (std::size_t i = 0; i < count; ++i) {
     if (plan(requests[i], at, rules, checks[i], decisions[i])) store_->prefetch(checks[i].charges());
   }
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!checks[i].planned()) continue;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!checks[i].planned()) [[unlikely]]
+      continue;
     InlineRun run;
     run.carry(checks[i], effective_action(action, requests[i]), at);
     run.decisions = decisions.subspan(i, 1);
-    decide(run);
+    static_cast<void>(walk<true>(run));
   }
 }
 

@@ -22,6 +22,7 @@
 #include "engine/stages/failure_policy.h"
 #include "engine/stages/local_limit.h"
 #include "engine/stages/prefilter.h"
+#include "engine/stages/verdict.h"
 #include "rules/rule_book.h"
 #include "weir/ad_hoc.h"
 #include "weir/limiter.h"
@@ -55,14 +56,28 @@ class Engine final : public Limiter, public AdHocLimiter {
   class GroupRun;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
-  bool plan(const Request& request, const Reading& at, const ActiveRules& rules, Check& check, Decision& decision);
+  // plan() is the first; false: out of bounds, and answered.
+  bool plan(const Request& request, const Reading& at, const ActiveRules& rules, Check& check, Decision& decision) {
+    if (!Check::within_bounds(request)) [[unlikely]] {
+      refuse_out_of_bounds(request, decision);
+      return false;
+    }
+    check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
+    return true;
+  }
   bool plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome);
   bool decide(Run& run);
+  void conclude(Run& run);
+  // The same, compiled once more for the most common run: one request by itself (`kAlone`).
+  template <bool kAlone>
+  bool walk(Run& run);
+  template <bool kAlone>
+  bool ask_store(Run& run);
+  template <bool kAlone>
+  void conclude_as(Run& run);
   void refuse_too_many(Run& run);
   bool refuse_by_prefilter(Run& run);
   bool refuse_by_local_limits(Run& run);
-  bool ask_store(Run& run);
-  void conclude(Run& run);
   void conclude_each_alone(Run& run);
   void conclude_check(Check& check, const Run& run, Action action, Decision& decision);
   void conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome);
