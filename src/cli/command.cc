@@ -1,10 +1,85 @@
 #include "cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
 
 #include "cli/help_text.h"
 
 namespace weir::cli {
+namespace {
+
+bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+OptionView view_of(const CLI::Option& option) {
+  OptionView view;
+  const bool positional = option.get_positional();
+  view.name = positional ? option.get_name(true, false) : "--" + option.get_lnames().front();
+  view.label = positional ? view.name : option.get_name(false, true);
+  if (!positional && takes_value(option)) {
+    const std::string value = option.get_type_name();
+    view.label += " " + value.substr(0, value.find(':'));  // the parser appends what it checks
+  }
+  view.help = option.get_description();
+  if (takes_value(option) && option.get_expected_min() > 0) view.default_text = option.get_default_str();
+  view.group = option.get_group();
+  view.required = option.get_required();
+  view.repeats = option.get_expected_max() > 1;
+  return view;
+}
+
+std::string path_of(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : path_of(*app.get_parent()) + " " + app.get_name();
+}
+
+}  // namespace
+
+VerbView view_of(const CLI::App& app) {
+  VerbView view{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options()) view.options.push_back(view_of(*option));
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    view.verbs.push_back(view_of(*verb));
+  }
+  return view;
+}
+
+Program::Program(const std::string& help, const std::string& version, const std::string& footer)
+    : app_(std::make_unique<CLI::App>(help, "weir")) {
+  app_->formatter_fn([](const CLI::App* app, const std::string&, CLI::AppFormatMode) {
+    return help_text(view_of(*app), path_of(*app));
+  });
+  app_->require_subcommand(1);
+  app_->footer(footer);
+  app_->set_version_flag("--version", version, "Print the version and exit");
+}
+
+Program::~Program() = default;
+
+Parsed Program::parse(std::vector<std::string> words) {
+  Parsed parsed;
+  std::reverse(words.begin(), words.end());  // as the parser wants them
+  try {
+    app_->parse(words);
+  } catch (const CLI::ParseError& error) {
+    const bool is_error = dynamic_cast<const CLI::Success*>(&error) == nullptr;  // else help or the version
+    parsed.kind = is_error ? Parsed::Kind::wrong : Parsed::Kind::text;
+    parsed.error = error.get_name();
+    std::ostringstream text;
+    if (is_error) {
+      text << error.what();
+    } else {
+      app_->exit(error, text, text);
+    }
+    parsed.text = text.str();
+  }
+  const CLI::App* app = app_.get();
+  while (!app->get_subcommands().empty()) {
+    app = app->get_subcommands().back();
+    parsed.verbs.push_back(app->get_name());
+  }
+  parsed.left = app->remaining();
+  return parsed;
+}
 
 Option Option::value(const std::string& name) {
   option_->type_name(name);
@@ -76,8 +151,13 @@ Option Command::flag(const std::string& flag, bool& target, const std::string& h
 
 void Command::brief_help(std::vector<std::string> flags) {
   app_->set_help_all_flag("--help-all", "Print this help with every option");
-  app_->formatter(std::make_shared<HelpText>(std::move(flags)));
+  app_->formatter_fn([flags = std::move(flags)](const CLI::App* app, const std::string&, CLI::AppFormatMode mode) {
+    const bool all = mode == CLI::AppFormatMode::All;
+    return all ? help_text(view_of(*app), path_of(*app)) : brief_help_text(view_of(*app), path_of(*app), flags);
+  });
 }
+
+void Command::requires_verb() { app_->require_subcommand(1); }
 
 void Command::footer(const std::string& text) { app_->footer(text); }
 

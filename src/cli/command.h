@@ -1,5 +1,5 @@
-// Command: one verb of the command line and its options. The parser's header costs seconds in every file that includes
-// it, so it stays in command.cc, help_text.cc, usage_error.cc and program.cc.
+// Program and Command: the command line and its verbs. The parser's header costs eight seconds in every file that
+// includes it, so it stays in command.cc.
 //
 //   Command verb(parent, "greet", "Greet someone");
 //   verb.text("--name", options->name, "Whom to greet").value("NAME").shows_default();
@@ -11,9 +11,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/verb_view.h"
 #include "cli/verbs.h"
 
 namespace CLI {
@@ -22,6 +24,34 @@ class Option;
 }  // namespace CLI
 
 namespace weir::cli {
+
+// What became of the words of a command line.
+struct Parsed {
+  enum class Kind { action, text, wrong };
+  Kind kind = Kind::action;
+  std::string text;                // Kind::text: help or the version; Kind::wrong: the parser's message
+  std::string error;               // Kind::wrong: the parser's name for it, such as RequiredError
+  std::vector<std::string> verbs;  // as far as they were understood: {"rules", "validate"}
+  std::vector<std::string> left;   // words of the last verb that were not understood
+};
+
+class Program {
+ public:
+  Program(const std::string& help, const std::string& version, const std::string& footer);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  CLI::App& app() { return *app_; }
+  // Fills the targets of the options and the session's action.
+  Parsed parse(std::vector<std::string> words);
+
+ private:
+  const std::unique_ptr<CLI::App> app_;
+};
+
+// The verb and all below it.
+VerbView view_of(const CLI::App& app);
 
 // A handle; copies mean the same option.
 class Option {
@@ -54,8 +84,11 @@ class Command {
   Option number(const std::string& flag, double& target, double least, double most, const std::string& help);
   Option flag(const std::string& flag, bool& target, const std::string& help);
 
-  // --help shows these flags only, and --help-all everything in its groups.
+  // --help describes these flags only, and --help-all all of them. After all options.
   void brief_help(std::vector<std::string> flags);
+  // The verb only groups others, which are added under app().
+  void requires_verb();
+  CLI::App& app() { return *app_; }
   void footer(const std::string& text);
   void action(Session& session, std::function<int()> run);
 

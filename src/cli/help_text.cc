@@ -39,61 +39,69 @@ std::string two_columns(const std::string& left, const std::string& right) {
   return out + wrapped(right, kLeftColumn) + '\n';
 }
 
-bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
+std::string described(const OptionView& option) {
+  std::string right = option.help;
+  if (!option.default_text.empty()) right += " [" + option.default_text + "]";
+  if (option.required) right += " (required)";
+  return two_columns(option.label, right);
+}
+
+std::string heading(const VerbView& verb, const std::string& path) {
+  std::string usage = "Usage: " + path + " [OPTIONS]";
+  for (const OptionView& option : verb.options) {
+    if (option.is_flag()) continue;
+    const std::string name = option.name + (option.repeats ? "..." : "");
+    usage += option.required ? " " + name : " [" + name + "]";
+  }
+  return verb.help + "\n" + usage + (verb.verbs.empty() ? "\n" : " VERB\n");
+}
+
+// In the order of first use.
+std::vector<std::string> groups_of(const VerbView& verb) {
+  std::vector<std::string> groups;
+  for (const OptionView& option : verb.options) {
+    const bool is_known = std::find(groups.begin(), groups.end(), option.group) != groups.end();
+    if (option.is_flag() && !is_known) groups.push_back(option.group);
+  }
+  return groups;
+}
 
 }  // namespace
 
-std::string flag_with_value(const CLI::Option& option) {
-  std::string out = option.get_name(false, true);
-  if (is_flag(option)) return out;
-  std::string value = option.get_type_name();
-  value.resize(std::min(value.find(':'), value.size()));  // the parser appends what it checks
-  return out + " " + (value.empty() ? "TEXT" : value);
+std::string help_text(const VerbView& verb, const std::string& path) {
+  std::string out = heading(verb, path);
+  std::string arguments;
+  for (const OptionView& option : verb.options) {
+    if (!option.is_flag()) arguments += described(option);
+  }
+  if (!arguments.empty()) out += "\nArguments:\n" + arguments;
+  for (const std::string& group : groups_of(verb)) {
+    out += "\n" + group + ":\n";
+    for (const OptionView& option : verb.options) {
+      if (option.is_flag() && option.group == group) out += described(option);
+    }
+  }
+  if (!verb.verbs.empty()) out += "\nVerbs:\n";
+  for (const VerbView& below : verb.verbs) out += two_columns(below.name, below.help);
+  return out + "\n" + verb.footer + "\n";
 }
 
-std::string HelpText::make_option(const CLI::Option* option, bool is_positional) const {
-  std::string left = is_positional ? option->get_name(true, false) : flag_with_value(*option);
-  std::string right = option->get_description();
-  const bool shows_default = !is_flag(*option) && option->get_expected_min() > 0;
-  if (shows_default && !option->get_default_str().empty()) right += " [" + option->get_default_str() + "]";
-  if (option->get_required()) right += " (required)";
-  return two_columns(left, right);
-}
-
-std::string HelpText::make_subcommand(const CLI::App* verb) const {
-  return two_columns(verb->get_name(), verb->get_description());
-}
-
-std::string HelpText::make_usage(const CLI::App* app, std::string name) const {
-  std::string usage = CLI::Formatter::make_usage(app, std::move(name));
-  if (const std::size_t at = usage.find("SUBCOMMAND"); at != std::string::npos) usage.replace(at, 10, "VERB");
-  return usage;
-}
-
-std::string HelpText::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
-  if (!common_.empty() && mode == CLI::AppFormatMode::Normal) return brief(app, name);
-  std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
-  // The parser leaves two empty lines between groups.
-  for (std::size_t at; (at = help.find("\n\n\n")) != std::string::npos;) help.erase(at, 1);
-  return help;
-}
-
-// The common flags in full, then the names of all others by group.
-std::string HelpText::brief(const CLI::App* app, const std::string& name) const {
-  std::string out = make_description(app) + make_usage(app, name) + "\nCommon options:\n";
-  for (const std::string& flag : common_) out += make_option(app->get_option(flag), false);
-  out += "\nAll other options, by group (" + name + " --help-all describes them):\n";
-  for (const std::string& group : app->get_groups()) {
+std::string brief_help_text(const VerbView& verb, const std::string& path, const std::vector<std::string>& common) {
+  std::string out = heading(verb, path) + "\nCommon options:\n";
+  for (const std::string& flag : common) {
+    if (const OptionView* option = verb.option(flag)) out += described(*option);
+  }
+  out += "\nAll other options, by group (" + path + " --help-all describes them):\n";
+  for (const std::string& group : groups_of(verb)) {
     std::string flags;
-    for (const CLI::Option* option : app->get_options()) {
-      const std::string flag = option->get_name(false, true);
-      const bool is_common = std::find(common_.begin(), common_.end(), flag) != common_.end();
-      const bool is_shown = option->get_group() == group && option->nonpositional() && !is_common;
-      if (is_shown && option != app->get_help_ptr()) flags += (flags.empty() ? "" : " ") + flag;
+    for (const OptionView& option : verb.options) {
+      const bool is_common = std::find(common.begin(), common.end(), option.name) != common.end();
+      const bool is_listed = option.is_flag() && option.group == group && !is_common && option.name != "--help";
+      if (is_listed) flags += (flags.empty() ? "" : " ") + option.name;
     }
     if (!flags.empty()) out += "  " + padded(group, 14) + wrapped(flags, 16) + '\n';
   }
-  return out + '\n' + make_footer(app);
+  return out + '\n' + verb.footer + '\n';
 }
 
 }  // namespace weir::cli

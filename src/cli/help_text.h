@@ -1,33 +1,18 @@
-// HelpText: how --help looks: options in two columns with wrapped descriptions, and a brief form for verbs with many
-// options. Includes the parser's header: for command.cc and program.cc only.
+// help_text: what --help prints: options in two columns with wrapped descriptions, and a brief form for verbs with many
+// options. Pure functions.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/verb_view.h"
+
 namespace weir::cli {
 
-class HelpText : public CLI::Formatter {
- public:
-  // `common`: the flags of the brief form, such as --rules; empty: the help is always complete.
-  explicit HelpText(std::vector<std::string> common = {}) : common_(std::move(common)) {
-    label("Positionals", "Arguments");
-    label("Subcommands", "Verbs");
-  }
+// `path` as typed: "weir rules validate".
+std::string help_text(const VerbView& verb, const std::string& path);
 
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
-  std::string make_option(const CLI::Option* option, bool is_positional) const override;
-  std::string make_subcommand(const CLI::App* verb) const override;
-  std::string make_usage(const CLI::App* app, std::string name) const override;
-
- private:
-  std::string brief(const CLI::App* app, const std::string& name) const;
-
-  const std::vector<std::string> common_;
-};
-
-// "--listen-http ADDRESS"
-std::string flag_with_value(const CLI::Option& option);
+// The flags in `common` in full, and the names of all others by group; --help-all prints help_text().
+std::string brief_help_text(const VerbView& verb, const std::string& path, const std::vector<std::string>& common);
 
 }  // namespace weir::cli

@@ -1,12 +1,11 @@
 #include "cli/program.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/failure_report.h"
-#include "cli/help_text.h"
 #include "cli/usage_error.h"
 #include "cli/verbs.h"
 #include "server/version.h"
@@ -27,21 +26,18 @@ constexpr const char* kFooter =
     "`weir VERB --help` describes each verb.";
 
 void assemble(CLI::App& program, Session& session) {
-  program.require_subcommand(1);
-  program.footer(kFooter);
-  program.set_version_flag("--version", "weir " + std::string(server::kVersion), "Print the version and exit");
   add_serve(program, session);
   add_check(program, session);
   add_refund(program, session);
   add_reset(program, session);
-  CLI::App* rules = program.add_subcommand("rules", "Work with rules files");
-  rules->require_subcommand(1);
-  add_rules_validate(*rules, session);
-  add_rules_explain(*rules, session);
-  add_rules_import(*rules, session);
-  CLI::App* token = program.add_subcommand("token", "Work with the tokens of the HTTP API");
-  token->require_subcommand(1);
-  add_token_hash(*token, session);
+  Command rules(program, "rules", "Work with rules files");
+  rules.requires_verb();
+  add_rules_validate(rules.app(), session);
+  add_rules_explain(rules.app(), session);
+  add_rules_import(rules.app(), session);
+  Command token(program, "token", "Work with the tokens of the HTTP API");
+  token.requires_verb();
+  add_token_hash(token.app(), session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);
@@ -50,25 +46,20 @@ void assemble(CLI::App& program, Session& session) {
 }  // namespace
 
 int run(std::vector<std::string> words, const Terminal& terminal) {
-  CLI::App program("Weir: rate limiting and quota enforcement", "weir");
-  program.formatter(std::make_shared<HelpText>());
+  Program program("Weir: rate limiting and quota enforcement", "weir " + std::string(server::kVersion), kFooter);
   Session session{terminal, {}};
-  assemble(program, session);
+  assemble(program.app(), session);
+  const VerbView view = view_of(program.app());
   const bool json = std::find(words.begin(), words.end(), "--json") != words.end();
   const auto refuse = [&](const UsageError& error) {
     return report_failure(terminal, error.verb, json, {Code::invalid_argument, error.message}, error.hint);
   };
-  if (UsageError error; find_unknown_verb(program, words, error)) return refuse(error);
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
-  try {
-    program.parse(words);
-  } catch (const CLI::Success& asked) {  // help or the version
-    program.exit(asked, terminal.out, terminal.err);
-    return kExitAllowed;
-  } catch (const CLI::ParseError& error) {
-    return refuse(usage_error(program, error));
-  }
-  return session.action();
+  if (UsageError error; find_unknown_verb(view, words, error)) return refuse(error);
+  const Parsed parsed = program.parse(std::move(words));
+  if (parsed.kind == Parsed::Kind::wrong) return refuse(usage_error(view, parsed));
+  if (parsed.kind == Parsed::Kind::action) return session.action();
+  terminal.out << parsed.text;
+  return kExitAllowed;
 }
 
 int run(int argc, char** argv) {

@@ -1,12 +1,9 @@
 #include "cli/usage_error.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "base/nearest.h"
-#include "cli/help_text.h"
 #include "cli/terminal.h"
 
 namespace weir::cli {
@@ -66,32 +63,6 @@ constexpr OtherName kOtherNames[] = {
     {"hits", "--cost"},
 };
 
-std::vector<const CLI::App*> verbs_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
-// "weir rules validate": the verb that was parsed last, and its parents.
-const CLI::App& parsed_verb(const CLI::App& program, std::string& path) {
-  const CLI::App* app = &program;
-  path = "weir";
-  while (!app->get_subcommands().empty()) {
-    app = app->get_subcommands().back();
-    path += " " + app->get_name();
-  }
-  return *app;
-}
-
-std::vector<const CLI::Option*> flags_of(const CLI::App& app) {
-  return app.get_options([](const CLI::Option* option) { return option->nonpositional(); });
-}
-
-const CLI::Option* flag_named(const CLI::App& app, std::string_view flag) {
-  for (const CLI::Option* option : flags_of(app)) {
-    if (option->get_name(false, true) == flag) return option;
-  }
-  return nullptr;
-}
-
 std::set<std::string> parts_of(std::string_view name) {
   std::set<std::string> parts;
   while (!name.empty()) {
@@ -103,55 +74,44 @@ std::set<std::string> parts_of(std::string_view name) {
 }
 
 // The shortest flag that has every part of the name: --snapshot means --memory-snapshot, --http-listen --listen-http.
-const CLI::Option* flag_with_parts(const CLI::App& app, std::string_view name) {
+const OptionView* flag_with_parts(const VerbView& verb, std::string_view name) {
   const std::set<std::string> wanted = parts_of(name);
-  const CLI::Option* found = nullptr;
-  for (const CLI::Option* option : flags_of(app)) {
-    const std::set<std::string> parts = parts_of(option->get_name(false, true));
-    if (wanted.empty() || !std::includes(parts.begin(), parts.end(), wanted.begin(), wanted.end())) continue;
-    if (found == nullptr || option->get_name().size() < found->get_name().size()) found = option;
+  const OptionView* found = nullptr;
+  for (const OptionView& option : verb.options) {
+    const std::set<std::string> parts = parts_of(option.name);
+    if (wanted.empty() || !option.is_flag()) continue;
+    if (!std::includes(parts.begin(), parts.end(), wanted.begin(), wanted.end())) continue;
+    if (found == nullptr || option.name.size() < found->name.size()) found = &option;
   }
   return found;
 }
 
-// `name` without its dashes.
-const CLI::Option* meant_flag(const CLI::App& app, std::string_view name) {
+// `name` without its dashes. Null if nothing is near.
+const OptionView* meant_flag(const VerbView& verb, std::string_view name) {
   for (const OtherName& other : kOtherNames) {
     if (other.typed != name) continue;
-    if (const CLI::Option* option = flag_named(app, other.meant)) return option;
+    if (const OptionView* option = verb.option(other.meant)) return option;
   }
-  std::vector<std::string> names;
-  for (const CLI::Option* option : flags_of(app)) {
-    for (const std::string& each : option->get_lnames()) names.push_back(each);
+  std::vector<std::string_view> known;
+  for (const OptionView& option : verb.options) {
+    if (option.is_flag()) known.push_back(std::string_view(option.name).substr(2));
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  if (const std::string_view near = base::nearest(name, known); !near.empty()) {
-    return flag_named(app, "--" + std::string(near));
-  }
-  return flag_with_parts(app, name);
+  const std::string_view near = base::nearest(name, known);
+  return near.empty() ? flag_with_parts(verb, name) : verb.option("--" + std::string(near));
 }
 
-bool takes_attributes(const CLI::App& app) {
-  return !app.get_options([](const CLI::Option* option) { return option->get_name(true, false) == "attributes"; })
-              .empty();
+std::string lists_all(const VerbView& verb, const std::string& path) {
+  return path + (verb.option("--help-all") != nullptr ? " --help-all" : " --help") + " lists all options";
 }
 
-std::string lists_all(const CLI::App& app, const std::string& path) {
-  return path + (app.get_help_all_ptr() != nullptr ? " --help-all" : " --help") + " lists all options";
-}
-
-UsageError unknown_option(const CLI::App& app, const std::string& path, const std::string& word) {
-  UsageError error{path, {}, {}};
-  const std::string flag = word.substr(0, std::min(word.find('='), word.size()));
-  error.message = "unknown option " + shown(flag);
-  const CLI::Option* meant =
-      meant_flag(app, std::string_view(flag).substr(std::min(flag.find_first_not_of('-'), flag.size())));
-  if (meant != nullptr) {
-    error.hint = "did you mean " + flag_with_value(*meant) + "? (" + lists_all(app, path) + ")";
-  } else if (takes_attributes(app)) {
-    error.hint = "attributes are written name=value, as in tenant=acme; " + lists_all(app, path);
-  } else {
-    error.hint = lists_all(app, path);
+UsageError unknown_option(const VerbView& verb, const std::string& path, const std::string& word) {
+  const std::string flag = word.substr(0, word.find('='));
+  const std::string_view name = std::string_view(flag).substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  UsageError error{path, "unknown option " + shown(flag), lists_all(verb, path)};
+  if (const OptionView* meant = meant_flag(verb, name)) {
+    error.hint = "did you mean " + meant->label + "? (" + error.hint + ")";
+  } else if (verb.option("attributes") != nullptr) {
+    error.hint = "attributes are written name=value, as in tenant=acme; " + error.hint;
   }
   return error;
 }
@@ -161,22 +121,22 @@ bool is_digits(std::string_view text) {
 }
 
 // A value without its flag, as in `weir serve rules.yaml` and `weir serve 8080`.
-UsageError unexpected_word(const CLI::App& app, const std::string& path, const std::string& word) {
-  UsageError error{path, "unexpected argument " + shown(word), lists_all(app, path)};
-  if (app.get_name() != "serve") return error;
+UsageError unexpected_word(const VerbView& verb, const std::string& path, const std::string& word) {
+  UsageError error{path, "unexpected argument " + shown(word), lists_all(verb, path)};
+  if (verb.name != "serve") return error;
   const std::string_view port = std::string_view(word).substr(word.rfind(':') + 1);
   std::string meant;
   if (word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with('/')) meant = "--rules " + shown(word);
   if (is_digits(word)) meant = "--listen-http 127.0.0.1:" + shown(word);
   if (meant.empty() && is_digits(port)) meant = "--listen-http " + shown(word);
-  if (!meant.empty()) error.hint = "did you mean " + meant + "? (" + lists_all(app, path) + ")";
+  if (!meant.empty()) error.hint = "did you mean " + meant + "? (" + lists_all(verb, path) + ")";
   return error;
 }
 
-std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string what = error.what();
-  if (error.get_name() == "RequiredError" && !verbs_of(app).empty()) return "a verb is missing";
-  if (error.get_name() == "ArgumentMismatch") return what.substr(0, what.find(':')) + ": a value is missing";
+std::string plain_message(const VerbView& verb, const Parsed& parsed) {
+  const std::string& what = parsed.text;
+  if (parsed.error == "RequiredError" && !verb.verbs.empty()) return "a verb is missing";
+  if (parsed.error == "ArgumentMismatch") return what.substr(0, what.find(':')) + ": a value is missing";
   // "--cost: Value x not in range 0 to 5"
   constexpr std::string_view kValue = ": Value ";
   constexpr std::string_view kRange = " not in range ";
@@ -189,49 +149,47 @@ std::string plain_message(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 // The verb near to the word, or the one below another verb that has this name: `weir validate`.
-std::string meant_verb(const std::vector<const CLI::App*>& verbs, const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : verbs) names.push_back(verb->get_name());
-  const std::vector<std::string_view> known(names.begin(), names.end());
+std::string meant_verb(const std::vector<VerbView>& verbs, const std::string& word) {
+  std::vector<std::string_view> known;
+  for (const VerbView& verb : verbs) known.push_back(verb.name);
   if (const std::string_view near = base::nearest(word, known); !near.empty()) return std::string(near);
-  for (const CLI::App* verb : verbs) {
-    for (const CLI::App* below : verbs_of(*verb)) {
-      if (below->check_name(word)) return verb->get_name() + " " + word;
-    }
+  for (const VerbView& verb : verbs) {
+    if (verb.verb(word) != nullptr) return verb.name + " " + word;
   }
   return {};
 }
 
 }  // namespace
 
-UsageError usage_error(const CLI::App& program, const CLI::ParseError& error) {
-  std::string path;
-  const CLI::App& app = parsed_verb(program, path);
-  // Whatever else is wrong, a word that is not understood is the likely cause.
-  const std::vector<std::string> left = app.remaining();
-  for (const std::string& word : left) {
-    if (word.starts_with('-')) return unknown_option(app, path, word);
+UsageError usage_error(const VerbView& program, const Parsed& parsed) {
+  const VerbView* verb = &program;
+  std::string path = program.name;
+  for (const std::string& name : parsed.verbs) {
+    verb = verb->verb(name);
+    path += " " + name;
   }
-  if (!left.empty()) return unexpected_word(app, path, left.front());
-  return {path, plain_message(app, error), path + " --help shows how it is used"};
+  // Whatever else is wrong, a word that is not understood is the likely cause.
+  for (const std::string& word : parsed.left) {
+    if (word.starts_with('-')) return unknown_option(*verb, path, word);
+  }
+  if (!parsed.left.empty()) return unexpected_word(*verb, path, parsed.left.front());
+  return {path, plain_message(*verb, parsed), path + " --help shows how it is used"};
 }
 
-bool find_unknown_verb(const CLI::App& program, const std::vector<std::string>& words, UsageError& found) {
-  const CLI::App* parent = &program;
-  std::string path = "weir";
+bool find_unknown_verb(const VerbView& program, const std::vector<std::string>& words, UsageError& found) {
+  const VerbView* parent = &program;
+  std::string path = program.name;
   for (const std::string& word : words) {
-    const std::vector<const CLI::App*> verbs = verbs_of(*parent);
-    if (word.starts_with('-') || verbs.empty()) return false;
-    const auto named =
-        std::find_if(verbs.begin(), verbs.end(), [&](const CLI::App* verb) { return verb->check_name(word); });
-    if (named == verbs.end()) {
-      const std::string meant = meant_verb(verbs, word);
+    if (word.starts_with('-') || parent->verbs.empty()) return false;
+    const VerbView* verb = parent->verb(word);
+    if (verb == nullptr) {
+      const std::string meant = meant_verb(parent->verbs, word);
       const std::string lists = "`" + path + " --help` lists the verbs";
       found = {path, "'" + shown(word) + "' is not a verb",
                meant.empty() ? lists : "did you mean `" + path + " " + meant + "`? (" + lists + ")"};
       return true;
     }
-    parent = *named;
+    parent = verb;
     path += " " + word;
   }
   return false;

@@ -1,14 +1,12 @@
-// What is wrong with a command line that could not be parsed, and what was probably meant. Includes no parser header:
-// for program.cc and tests.
+// What is wrong with a command line that could not be parsed, and what was probably meant. Pure
+// functions.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-class ParseError;
-}  // namespace CLI
+#include "cli/command.h"
+#include "cli/verb_view.h"
 
 namespace weir::cli {
 
@@ -18,10 +16,10 @@ struct UsageError {
   std::string hint;     // "did you mean --listen-http ADDRESS? (weir serve --help-all lists all options)"
 };
 
-// Of the parser's error, after program.parse() threw it.
-UsageError usage_error(const CLI::App& program, const CLI::ParseError& error);
+// Precondition: parsed.kind is Kind::wrong.
+UsageError usage_error(const VerbView& program, const Parsed& parsed);
 
-// Whether a word in a verb's place is no verb; the parser would only say that a subcommand is missing.
-bool find_unknown_verb(const CLI::App& program, const std::vector<std::string>& words, UsageError& found);
+// Whether a word in a verb's place is no verb; the parser would only say that one is missing.
+bool find_unknown_verb(const VerbView& program, const std::vector<std::string>& words, UsageError& found);
 
 }  // namespace weir::cli

@@ -1,9 +1,9 @@
 // Completion scripts, generated from the options that the program parses, so that they are always complete.
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
 #include <vector>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 
@@ -35,22 +35,18 @@ struct Place {
   }
 };
 
-void walk(const CLI::App& app, const std::vector<std::string>& path, std::vector<Place>& places) {
+void walk(const VerbView& verb, const std::vector<std::string>& path, std::vector<Place>& places) {
   Place place;
   place.path = path;
-  const auto every = [](const CLI::App*) { return true; };
-  const std::vector<const CLI::App*> verbs = app.get_subcommands(every);
-  for (const CLI::App* verb : verbs) place.verbs.push_back({verb->get_name(), verb->get_description()});
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      place.options.push_back({"--" + name, option->get_description()});
-    }
+  for (const VerbView& below : verb.verbs) place.verbs.push_back({below.name, below.help});
+  for (const OptionView& option : verb.options) {
+    if (option.is_flag()) place.options.push_back({option.name, option.help});
   }
   places.push_back(std::move(place));
-  for (const CLI::App* verb : verbs) {
-    std::vector<std::string> below = path;
-    below.push_back(verb->get_name());
-    walk(*verb, below, places);
+  for (const VerbView& below : verb.verbs) {
+    std::vector<std::string> deeper = path;
+    deeper.push_back(below.name);
+    walk(below, deeper, places);
   }
 }
 
@@ -104,7 +100,7 @@ void write_fish(const std::vector<Place>& places, std::ostream& out) {
   }
 }
 
-int complete(const CLI::App& program, const std::string& shell, const Terminal& terminal) {
+int complete(const VerbView& program, const std::string& shell, const Terminal& terminal) {
   std::vector<Place> places;
   walk(program, {}, places);
   if (shell == "bash") write_bash(places, terminal.out);
@@ -116,17 +112,15 @@ int complete(const CLI::App& program, const std::string& shell, const Terminal& 
 }  // namespace
 
 void add_completion(CLI::App& parent, Session& session) {
-  CLI::App* verb = parent.add_subcommand("completion", "Print a completion script for your shell");
+  Command verb(parent, "completion", "Print a completion script for your shell");
   const auto shell = std::make_shared<std::string>();
-  verb->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  verb->footer(
+  verb.choice("shell", *shell, {"bash", "zsh", "fish"}, "bash, zsh or fish").required();
+  verb.footer(
       "Examples:\n"
       "  source <(weir completion bash)\n"
       "  weir completion zsh > \"${fpath[1]}/_weir\"\n"
       "  weir completion fish | source");
-  verb->callback([&session, &parent, shell] {
-    session.action = [&session, &parent, shell] { return complete(parent, *shell, session.terminal); };
-  });
+  verb.action(session, [&session, &parent, shell] { return complete(view_of(parent), *shell, session.terminal); });
 }
 
 }  // namespace weir::cli
