@@ -18,6 +18,11 @@ if(WEIR_SANITIZE)
   target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
 endif()
 
+# Tests are compiled with -O1: what they test is compiled as in the program, and optimizing the tests themselves takes
+# longer than it saves. The same for the command line, where most of the code is CLI11's.
+add_library(weir_less_optimized INTERFACE)
+target_compile_options(weir_less_optimized INTERFACE $<$<CONFIG:Release>:-O1>)
+
 # What tests and benchmarks are compiled with: they see every room.
 add_library(weir_all_rooms INTERFACE)
 target_link_libraries(weir_all_rooms INTERFACE weir_flags)
@@ -64,7 +69,7 @@ function(weir_test name)
     return()
   endif()
   add_executable(${name} ${TEST_SOURCES})
-  target_link_libraries(${name} PRIVATE ${TEST_USES} weir_all_rooms GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${TEST_USES} weir_all_rooms weir_less_optimized GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS "${TEST_LABELS}")
 endfunction()
 
