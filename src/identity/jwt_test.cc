@@ -43,6 +43,19 @@ Result<JwtVerifier> with_jwks(const std::string& json) {
   return JwtVerifier::load(options);
 }
 
+// Editors and shells end a file with a line ending of their own, which is no part of the secret.
+TEST(Jwt, ALineEndingBehindTheSecretIsNotPartOfIt) {
+  for (const char* ending : {"", "\n", "\r\n"}) {
+    const ScratchFile file(kSecret + ending);
+    JwtOptions options;
+    options.secret_file = file.path();
+    const auto verifier = JwtVerifier::load(options);
+    ASSERT_TRUE(verifier.ok());
+    EXPECT_EQ(fault(verifier.value(), hs256_token(kSecret, kClaims)), "") << ::testing::PrintToString(ending);
+    EXPECT_EQ(fault(verifier.value(), hs256_token(kSecret + "\n", kClaims)), "bad_signature");
+  }
+}
+
 // The example of RFC 7515, appendix A.1, made by others long ago.
 TEST(Jwt, AcceptsTheExampleOfTheStandard) {
   const auto verifier = with_jwks(
