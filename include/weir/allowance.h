@@ -41,11 +41,13 @@ inline constexpr std::int64_t kMaxLogLimit = 100'000;
 // What a rule's author writes.
 struct AllowanceSpec {
   Algorithm algorithm = Algorithm::token_bucket;
-  std::int64_t limit = 0;  // units per window
+  std::int64_t limit = 0;  // units per window; 0 denies everything
   Duration window{0};
   std::optional<std::int64_t> burst = {};    // token-bucket, gcra; default: limit
   std::optional<std::int64_t> queue = {};    // leaky-bucket: how many units may wait; default: limit
   std::optional<std::int64_t> buckets = {};  // bucketed-window; default: 10
+
+  bool operator==(const AllowanceSpec&) const = default;
 };
 
 // Constant after construction. Plain data: copies are independent.
@@ -54,7 +56,7 @@ struct Allowance {
   std::int64_t limit = 0;
   Duration window{0};
   std::int64_t burst = 0;    // token-bucket, gcra: capacity; otherwise equal to limit
-  std::int64_t queue = 0;    // leaky-bucket
+  std::int64_t queue = 0;    // leaky-bucket; -1 when the limit is 0
   std::int64_t buckets = 0;  // bucketed-window: window is a multiple of it
   Duration anchor{0};        // fixed-window: windows begin this long after multiples of `window`; less than one
 
@@ -63,7 +65,7 @@ struct Allowance {
   std::int64_t rate_units = 0;
   std::int64_t rate_ticks = 0;
 
-  // The largest cost that can ever be admitted.
+  // The largest cost that can ever be admitted; 0 when the limit is 0.
   std::int64_t largest_cost() const;
 };
 

@@ -42,6 +42,7 @@ struct RuleOutcome {
   bool allowed = true;
   bool unlimited = false;     // nothing was counted; limit and remaining mean nothing
   bool too_large = false;     // the cost can never fit
+  bool bad_cost = false;      // denied because the cost is not a number (Rule::on_bad_cost); too_large is true as well
   bool store_failed = false;  // the store could not tell; the rule's failure policy answered
   std::int64_t limit = 0;
   std::int64_t remaining = 0;

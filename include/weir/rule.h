@@ -1,5 +1,5 @@
 // Rule: which requests it matches, by which attributes it counts, and the allowance. The same fields as in a rules
-// file (docs/rules.md), for programs that make their rules in code:
+// file (docs/rules.md), for programs that build their rules in code:
 //
 //   weir::Rule rule;
 //   rule.id = "search-per-key";
@@ -28,28 +28,36 @@ namespace weir {
 struct Condition {
   std::string attribute;
   std::vector<std::string> patterns;
+
+  bool operator==(const Condition&) const = default;
 };
 
-// One entry of a rule's descriptor: the attribute at this place has this name, and this value if there is one. A value
-// that ends in `*` stands for every value with that beginning.
+// One entry of a rule's descriptor: the attribute at this position has this name, and this value if there is one. A
+// value that ends in `*` matches every value with that prefix.
 struct DescriptorEntry {
   std::string key;
   std::optional<std::string> value = {};
+
+  bool operator==(const DescriptorEntry&) const = default;
 };
 
-// What a plan or an override puts in the place of the rule's own numbers. What is absent stays.
+// The numbers of a rule that a plan or an override replaces. The others stay.
 struct AllowanceChange {
   bool unlimited = false;
   std::optional<std::int64_t> limit = {};
   std::optional<Duration> window = {};
   std::optional<std::int64_t> burst = {};
   std::optional<std::int64_t> queue = {};
+
+  bool operator==(const AllowanceChange&) const = default;
 };
 
 // Applies to requests whose attribute `plan` is `name`.
 struct Plan {
   std::string name;
   AllowanceChange change;
+
+  bool operator==(const Plan&) const = default;
 };
 
 // Precedence: emergency overrides, then other overrides, then plans, then the rule itself; within one level the
@@ -60,33 +68,49 @@ struct Override {
   bool emergency = false;
   std::optional<TimePoint> until;
   std::string reason;
+
+  bool operator==(const Override&) const = default;
 };
 
 // How much a request costs under this rule.
 struct CostModel {
   enum class Kind : std::uint8_t {
-    request,    // what the request says
+    request,    // the cost in the request
     fixed,      // always `units`
-    attribute,  // the whole number in attribute `attribute`; a request without it costs what it says
+    attribute,  // the whole number in attribute `attribute`; without that attribute, the cost in the request
     table,      // by the value of attribute `attribute`, else `units`
   };
   Kind kind = Kind::request;
   std::int64_t units = 1;
   std::string attribute;
   std::vector<std::pair<std::string, std::int64_t>> table;
+
+  bool operator==(const CostModel&) const = default;
 };
+
+// What happens to a request whose cost attribute (CostModel::Kind::attribute) is not a whole number from 0 to
+// kMaxUnits.
+enum class BadCostPolicy : std::uint8_t {
+  use_default,  // it costs what the request itself says
+  deny,         // an enforced rule denies it, with reason cost_too_large
+};
+
+// What happens to a request that no rule counts.
+enum class NoRulePolicy : std::uint8_t { allow, deny };
 
 // What a rule answers when the store does not.
 enum class FailurePolicy : std::uint8_t { allow, deny, local, degrade, static_limit };
 inline constexpr std::size_t kFailurePolicyCount = 5;
 std::string_view failure_policy_name(FailurePolicy policy);
 
-// A cap on this node in front of the store, for each subject of the rule: a token bucket in memory. What it refuses
-// costs the store nothing.
+// A cap on this node in front of the store, for each subject of the rule: a token bucket in memory. Requests that it
+// denies do not reach the store.
 struct LocalLimit {
   std::int64_t limit = 0;
   Duration window{0};
   std::optional<std::int64_t> burst = {};
+
+  bool operator==(const LocalLimit&) const = default;
 };
 
 enum class Consistency : std::uint8_t { exact, leased, synced };
@@ -96,17 +120,18 @@ enum class HashTag : std::uint8_t { tenant, tenant_action, subject };
 
 struct Rule {
   std::string id;
-  std::vector<Condition> match;  // all must hold; none: every request
-  std::vector<std::string> per;  // none: one bucket for all
-  // The request's attributes, all of them and in this order, as Envoy's descriptors are looked up: at each place an
-  // equal value is preferred to a beginning (in the order of the rules), and that to a key alone. Of all rules with a
-  // descriptor only the one that is reached applies; one whose mode is off keeps its place. Empty: no such demand.
+  std::vector<Condition> match;  // all must be true; empty: every request
+  std::vector<std::string> per;  // empty: one bucket for all
+  // The request's attributes, all of them and in this order, as Envoy's descriptors are looked up: at each position an
+  // equal value is preferred to a prefix (in the order of the rules), and that to a key alone. Of all rules with a
+  // descriptor only the one that is found applies; one whose mode is off keeps its position. Empty: not used.
   std::vector<DescriptorEntry> descriptor;
   // Ids of rules that do not count where this one applies to another descriptor of the same call from Envoy.
   std::vector<std::string> replaces;
   AllowanceSpec allowance;
   bool unlimited = false;
   CostModel cost;
+  BadCostPolicy on_bad_cost = BadCostPolicy::use_default;
   std::vector<Plan> plans;
   std::vector<Override> overrides;
   Mode mode = Mode::enforce;
@@ -119,11 +144,16 @@ struct Rule {
   bool count_denied = false;
   bool hidden = false;  // answers to requests that it applies to name no rule at all
   std::optional<LocalLimit> local_limit;
+
+  bool operator==(const Rule&) const = default;
 };
 
 struct Rules {
   std::vector<Rule> rules;
   bool global_shadow = false;  // every enforced rule acts as if its mode were shadow
+  NoRulePolicy on_no_rule = NoRulePolicy::allow;
+
+  bool operator==(const Rules&) const = default;
 };
 
 }  // namespace weir

@@ -1,5 +1,6 @@
 #include "weir/allowance.h"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <numeric>
@@ -45,8 +46,8 @@ bool has_burst(Algorithm algorithm) { return algorithm == Algorithm::token_bucke
 Status check_limit_and_window(const AllowanceSpec& spec) {
   const bool log = spec.algorithm == Algorithm::sliding_log;
   const std::int64_t most = log ? kMaxLogLimit : kMaxUnits;
-  if (spec.limit < 1 || spec.limit > most) {
-    return wrong("limit", std::to_string(spec.limit), range(1, most) + (log ? " for sliding-log" : ""));
+  if (spec.limit < 0 || spec.limit > most) {
+    return wrong("limit", std::to_string(spec.limit), range(0, most) + (log ? " for sliding-log" : ""));
   }
   if (spec.window < kMinWindow || spec.window > kMaxWindow) {
     return wrong("window", text_of(spec.window), text_of(kMinWindow) + " to " + text_of(kMaxWindow));
@@ -102,8 +103,15 @@ Allowance derive(const AllowanceSpec& spec) {
   allowance.burst = spec.burst.value_or(spec.limit);
   if (spec.algorithm == Algorithm::leaky_bucket) allowance.queue = spec.queue.value_or(spec.limit);
   if (spec.algorithm == Algorithm::bucketed_window) allowance.buckets = spec.buckets.value_or(kDefaultSubBuckets);
-  const std::int64_t divisor = std::gcd(spec.limit, spec.window.count());
-  allowance.rate_units = spec.limit / divisor;
+  if (spec.limit == 0) {
+    // No cost fits: one unit is more than a bucket without capacity, or a queue without a place, can take.
+    allowance.burst = 0;
+    allowance.queue = spec.algorithm == Algorithm::leaky_bucket ? -1 : 0;
+  }
+  // What other numbers left in the bucket is repaid at some rate also where nothing passes.
+  const std::int64_t rate = std::max<std::int64_t>(1, spec.limit);
+  const std::int64_t divisor = std::gcd(rate, spec.window.count());
+  allowance.rate_units = rate / divisor;
   allowance.rate_ticks = spec.window.count() / divisor;
   return allowance;
 }

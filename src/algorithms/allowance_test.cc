@@ -66,12 +66,12 @@ TEST(AllowanceTest, TellsTheLargestCost) {
 }
 
 TEST(AllowanceTest, RefusesLimitsAndWindowsOutOfBounds) {
-  EXPECT_EQ(refusal(spec_of(Algorithm::fixed_window, 0, 1s)), "limit: is 0, expected 1 to 1000000000000");
-  EXPECT_EQ(refusal(spec_of(Algorithm::fixed_window, -5, 1s)), "limit: is -5, expected 1 to 1000000000000");
+  EXPECT_EQ(refusal(spec_of(Algorithm::fixed_window, -1, 1s)), "limit: is -1, expected 0 to 1000000000000");
+  EXPECT_EQ(refusal(spec_of(Algorithm::fixed_window, -5, 1s)), "limit: is -5, expected 0 to 1000000000000");
   EXPECT_EQ(refusal(spec_of(Algorithm::fixed_window, kMaxUnits + 1, 1s)),
-            "limit: is 1000000000001, expected 1 to 1000000000000");
+            "limit: is 1000000000001, expected 0 to 1000000000000");
   EXPECT_EQ(refusal(spec_of(Algorithm::sliding_log, 100'001, 1s)),
-            "limit: is 100001, expected 1 to 100000 for sliding-log");
+            "limit: is 100001, expected 0 to 100000 for sliding-log");
   EXPECT_EQ(refusal(spec_of(Algorithm::fixed_window, 1, 0s)), "window: is 0us, expected 1ms to 3660d");
   EXPECT_EQ(refusal(spec_of(Algorithm::fixed_window, 1, 999us)), "window: is 999us, expected 1ms to 3660d");
   EXPECT_EQ(refusal(spec_of(Algorithm::fixed_window, 1, kMaxWindow + 1h)), "window: is 87841h, expected 1ms to 3660d");
@@ -132,6 +132,18 @@ TEST(AllowanceTest, RefusesCapacitiesThatCannotBeCountedExactly) {
   spec.queue = 7'291;
   EXPECT_EQ(refusal(spec), "accepted");
   EXPECT_EQ(refusal(spec_of(Algorithm::token_bucket, kMaxUnits, 24h)), "accepted");
+}
+
+TEST(AllowanceTest, ALimitOfZeroFitsNoCost) {
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    AllowanceSpec spec = spec_of(static_cast<Algorithm>(i), 0, 10s);
+    if (spec.algorithm == Algorithm::gcra) spec.burst = 5;
+    if (spec.algorithm == Algorithm::leaky_bucket) spec.queue = 5;
+    const Result<Allowance> made = make_allowance(spec);
+    ASSERT_TRUE(made.ok()) << made.failure().message;
+    EXPECT_EQ(made.value().largest_cost(), 0) << algorithm_name(spec.algorithm);
+    EXPECT_GT(made.value().rate_units, 0);
+  }
 }
 
 }  // namespace

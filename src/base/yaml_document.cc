@@ -106,6 +106,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     if (value.find('\0') != std::string::npos) refuse(mark, "a text must not contain NUL");
     YamlNode& node = make(mark, YamlNode::Kind::scalar);
     node.text_ = value;
+    node.quoted_ = tag == "!";
     finish(node, anchor);
   }
 
@@ -205,7 +206,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     const YamlNode* key = nullptr;
     const YamlNode* value = nullptr;
     for (std::size_t i = 0; i + 1 < children.size() && value == nullptr; i += 2) {
-      if (children[i]->text_ != kMergeKey) continue;
+      if (children[i]->text_ != kMergeKey || children[i]->quoted_) continue;
       key = children[i];
       value = children[i + 1];
       children.erase(children.begin() + static_cast<std::ptrdiff_t>(i),
@@ -290,6 +291,33 @@ bool run_plain_reader(std::string_view text, std::deque<YamlNode>& nodes, const 
   return true;
 }
 
+std::string_view line_of(std::string_view text, int number) {
+  for (int line = 1; line < number; ++line) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+// What is most often wrong with a file that people write: a tab in the indentation, or a line that begins in another
+// column than its neighbours. yaml-cpp reports the second at the line itself or at the one after it.
+Refused explained(Refused why, std::string_view text) {
+  for (int line = why.line; line >= std::max(1, why.line - 1); --line) {
+    const std::string_view content = line_of(text, line);
+    const std::size_t tab = content.substr(0, content.find_first_not_of(" \t")).find('\t');
+    if (tab != std::string_view::npos) {
+      return {line, static_cast<int>(tab) + 1, "a tab in the indentation, expected spaces"};
+    }
+  }
+  if (why.message.find("end of map not found") != std::string::npos ||
+      why.message.find("end of sequence not found") != std::string::npos ||
+      why.message.find("illegal map value") != std::string::npos) {
+    why.message += "; check the indentation: lines of one map or list begin in the same column";
+  }
+  return why;
+}
+
 void run_parser(std::string_view prefix, std::string_view text, std::deque<YamlNode>& nodes, const YamlNode*& root) {
   MeteredInput input(prefix, text);
   const int shift = static_cast<int>(prefix.size());
@@ -300,7 +328,7 @@ void run_parser(std::string_view prefix, std::string_view text, std::deque<YamlN
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& error) {
-    if (!input.overrun()) throw refused_at(error.mark, shift, "not valid YAML: " + error.msg);
+    if (!input.overrun()) throw explained(refused_at(error.mark, shift, "not valid YAML: " + error.msg), text);
   }
   if (input.overrun()) {
     const YamlNode* last = nodes.empty() ? nullptr : &nodes.back();

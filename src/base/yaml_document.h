@@ -3,7 +3,7 @@
 // Made for files that people write and that strangers may damage: depth, number of nodes (aliases counted as often as
 // they are used) and read-ahead are bounded, so no text costs more than a moment. Duplicate keys, keys that are not
 // texts, several documents, tags, NUL and invalid UTF-8 are refused. An alias shares the node of its anchor, and the
-// key "<<" merges other maps into a map.
+// key << without quotes merges other maps into a map.
 //
 // Immutable after parse(): any number of threads may read one. Nodes belong to their document. Failures carry
 // Code::invalid_argument and "file:line:column: what is wrong"; lines and columns count from 1, columns in bytes.
@@ -55,6 +55,7 @@ class YamlNode {
   friend class YamlTreeBuilder;
 
   Kind kind_ = Kind::null;
+  bool quoted_ = false;  // a scalar in quotes: never the key that merges maps
   std::uint32_t height_ = 1;
   int line_ = 1;
   int column_ = 1;

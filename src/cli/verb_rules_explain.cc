@@ -55,7 +55,12 @@ std::string json_of(const RuleExplanation& rule) {
   } else {
     json += ",\"unlimited\":true";
   }
-  return json + ",\"cost\":" + std::to_string(rule.cost) + "}";
+  json += ",\"cost\":" + std::to_string(rule.cost) + ",\"notes\":[";
+  for (std::size_t i = 0; i < rule.notes.size(); ++i) {
+    if (i > 0) json += ',';
+    base::append_json_string(json, rule.notes[i]);
+  }
+  return json + "]}";
 }
 
 void show_json(const rules::Explanation& explanation, std::ostream& out) {
@@ -87,6 +92,7 @@ void show_table(const rules::Explanation& explanation, const Terminal& terminal)
     out << terminal.paint(Colour::green, "applies") << ": " << allowance_text(rule.allowance) << ", from "
         << shown(rule.chosen) << ", cost " << rule.cost;
     if (rule.mode != Mode::enforce) out << ", " << terminal.paint(Colour::yellow, mode_name(rule.mode));
+    for (const std::string& note : rule.notes) out << "; " << terminal.paint(Colour::yellow, shown(note));
     out << '\n';
   }
   out << applying << " of " << explanation.rules.size() << " rules apply\n";
@@ -118,19 +124,19 @@ int explain(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void add_rules_explain(CLI::App& parent, Session& session) {
-  CLI::App* verb = parent.add_subcommand("explain", "Tell which rules apply to a request, and why not the others");
+  CLI::App* verb = parent.add_subcommand("explain", "Show which rules apply to a request, and why the others do not");
   const auto options = std::make_shared<Options>();
-  verb->add_option("path", options->path, "The rules file, or a folder of them")->required();
+  verb->add_option("path", options->path, "The rules file, a folder of them, or - for standard input")->required();
   verb->add_option("attributes", options->words, "The request's attributes, name=value each; names may repeat");
-  verb->add_option("--cost", options->cost, "What the request says it costs")
+  verb->add_option("--cost", options->cost, "The request's own cost")
       ->check(CLI::Range(std::int64_t{0}, kMaxUnits))
       ->capture_default_str();
-  verb->add_option("--format", options->format, "What the rules are written in: weir, envoy or limitador")
+  verb->add_option("--format", options->format, "The format of the rules: weir, envoy or limitador")
       ->check(CLI::IsMember({"weir", "envoy", "limitador"}))
       ->capture_default_str();
   verb->add_flag("--json", options->json, "For machines: {\"rules\":[…]}");
   verb->footer(
-      "Exit codes: 0 explained, 2 bad input or rules that do not hold up.\n\n"
+      "Exit codes: 0 explained, 2 bad input or invalid rules.\n\n"
       "Examples:\n"
       "  weir rules explain rules.yaml tenant=acme api_key=k1 action=search\n"
       "  weir rules explain rules.d/ tenant=acme plan=free method=POST --cost 3 --json\n"

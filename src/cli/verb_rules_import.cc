@@ -65,17 +65,17 @@ int import(const Options& options, const Terminal& terminal) {
 }  // namespace
 
 void add_rules_import(CLI::App& parent, Session& session) {
-  CLI::App* verb = parent.add_subcommand("import", "Print rules of another rate limiter as a rules file of ours");
+  CLI::App* verb = parent.add_subcommand("import", "Convert the rules of another rate limiter into a rules file");
   const auto options = std::make_shared<Options>();
-  verb->add_option("--from", options->from, "What the files are written for: envoy (envoyproxy/ratelimit) or limitador")
+  verb->add_option("--from", options->from, "The rate limiter: envoy (envoyproxy/ratelimit) or limitador")
       ->required()
       ->check(CLI::IsMember({"envoy", "limitador"}));
-  verb->add_option("path", options->path, "The file, or a folder of them")->required();
+  verb->add_option("path", options->path, "The file, a folder of them, or - for standard input")->required();
   verb->add_flag("--json", options->json, "For machines: {\"imported\":…,\"rules\":…,\"notes\":[…],\"yaml\":…}");
   verb->footer(
-      "The rules go to standard output; what the files ask for and does not happen here goes to standard error, one\n"
-      "note per line, and so do faults: file:line:column: field: what is wrong and what is expected.\n"
-      "Exit codes: 0 imported, 2 the files do not hold up.\n\n"
+      "The rules go to standard output. Notes about what is not supported here, and errors, go to standard error, one\n"
+      "per line: file:line:column: field: what is wrong and what is expected.\n"
+      "Exit codes: 0 imported, 2 the files are invalid.\n\n"
       "Examples:\n"
       "  weir rules import --from envoy config/ > rules.yaml\n"
       "  weir rules import --from limitador limits.yaml --json");

@@ -7,7 +7,6 @@
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "rules/compile/rule_set.h"
-#include "rules/compile/rule_warnings.h"
 #include "rules/compile/slot_notes.h"
 #include "rules/read/rules_format.h"
 
@@ -52,16 +51,16 @@ int report_faults(const Failure& failure, const Options& options, const Terminal
 }
 
 int validate(const Options& options, const Terminal& terminal) {
+  ProcessClock clock;
   const Result<rules::ForeignRules> read =
-      rules::read_rules(options.path, rules::format_from_name(options.format).value());
+      rules::read_rules(options.path, rules::format_from_name(options.format).value(), clock.wall());
   if (!read.ok()) return report_faults(read.failure(), options, terminal);
   const Rules& rules = read.value().rules;
   rules::RuleNames names;
   const Result<std::shared_ptr<const rules::RuleSet>> compiled = rules::RuleSet::compile(rules, names);
   if (!compiled.ok()) return report_faults(compiled.failure(), options, terminal);
 
-  ProcessClock clock;
-  std::vector<std::string> warnings = rules::rule_warnings(rules, clock.wall());
+  std::vector<std::string> warnings = read.value().warnings;
   warnings.insert(warnings.end(), read.value().notes.begin(), read.value().notes.end());
   if (options.cluster) {
     for (std::string& note : rules::slot_notes(rules)) warnings.push_back(std::move(note));
@@ -87,19 +86,21 @@ int validate(const Options& options, const Terminal& terminal) {
 void add_rules_validate(CLI::App& parent, Session& session) {
   CLI::App* verb = parent.add_subcommand("validate", "Check a rules file, or a folder of them");
   const auto options = std::make_shared<Options>();
-  verb->add_option("path", options->path, "The rules file, or a folder of them")->required();
-  verb->add_option("--format", options->format, "What the rules are written in: weir, envoy or limitador")
+  verb->add_option("path", options->path, "The rules file, a folder of them, or - for standard input")->required();
+  verb->add_option("--format", options->format, "The format of the rules: weir, envoy or limitador")
       ->check(CLI::IsMember({"weir", "envoy", "limitador"}))
       ->capture_default_str();
   verb->add_flag("--json", options->json, "For machines: {\"valid\":…}");
   verb->add_flag("--cluster", options->cluster,
-                 "Also name the rules that can meet in one decision and span slots of a Redis Cluster");
+                 "Also list the rules that can apply to one request and be in different slots of a Redis Cluster");
   verb->footer(
-      "Faults go to standard error, one per line: file:line:column: field: what is wrong and what is expected.\n"
-      "Exit codes: 0 sound, 2 not.\n\n"
+      "Errors go to standard error, one per line: file:line:column: field: what is wrong and what is expected.\n"
+      "Warnings go to standard output in the same form.\n"
+      "Exit codes: 0 valid, 2 invalid.\n\n"
       "Examples:\n"
       "  weir rules validate rules.yaml\n"
       "  weir rules validate rules.d/ --json\n"
+      "  generate-rules | weir rules validate -\n"
       "  weir rules validate rules.yaml --cluster\n"
       "  weir rules validate config/ --format envoy");
   verb->callback(

@@ -54,6 +54,7 @@ void Check::plan(const Request& request, TimePoint wall, const ActiveRules& rule
   requested_cost_ = request.cost.units;
   may_have_local_limits_ = rules.set->has_local_limits();
   may_have_hidden_rules_ = rules.set->has_hidden();
+  denies_unmatched_ = rules.set->denies_unmatched();
   rules.set->match(request, wall, names, matches_);
   for (const rules::Match& match : matches_) {
     if (match.allowance == nullptr) continue;
@@ -79,6 +80,12 @@ void Check::plan(const AdHocCharge& charge, const Allowance& allowance, const Ke
   requested_cost_ = charge.cost.units;
   charges_.push_back(make_ad_hoc_charge(charge, allowance, encoder));
   outcomes_.append();
+}
+
+void Check::drop_bad_costs() {
+  for (std::size_t i = 0; i < deciding_; ++i) {
+    if (match_of(i).bad_cost) charges_[i].cost = 0;
+  }
 }
 
 void Check::record_in_other_windows() {

@@ -49,6 +49,10 @@ class Check {
   bool may_have_local_limits() const { return may_have_local_limits_; }
   // Some rule of the set is hidden, so one of those that apply may be.
   bool may_have_hidden_rules() const { return may_have_hidden_rules_; }
+  // For refunds: what a request is denied for costs nothing, so nothing is given back for it.
+  void drop_bad_costs();
+  // A request that no rule counts is denied.
+  bool denies_unmatched() const { return denies_unmatched_; }
 
  private:
   void record_in_other_windows();
@@ -61,6 +65,7 @@ class Check {
   bool planned_ = false;
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;
+  bool denies_unmatched_ = false;
 };
 
 }  // namespace weir::engine

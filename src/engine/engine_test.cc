@@ -206,7 +206,7 @@ TEST_F(EngineTest, ChangedLimitsApplyAtOnceAndWhatWasUsedStaysUsed) {
 
 TEST_F(EngineTest, BadRulesLeaveTheGoodOnesInForce) {
   auto engine = engine_with({.rules = {make_rule("a", 10, 60s)}});
-  EXPECT_FALSE(engine->replace({.rules = {make_rule("a", 0, 60s)}}).ok());
+  EXPECT_FALSE(engine->replace({.rules = {make_rule("a", -1, 60s)}}).ok());
   EXPECT_EQ(9, engine->check({{"tenant", "acme"}}).decisive()->remaining);
 }
 

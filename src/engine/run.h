@@ -45,6 +45,8 @@ struct Run : StoreCall {
 
   // The charges are those of the only check.
   void carry(Check& check, Action asked_action, const Reading& at) {
+    if (asked_action == Action::refund) [[unlikely]]
+      check.drop_bad_costs();
     checks = {&check, 1};
     action = asked_action;
     set_reading(at);

@@ -16,7 +16,7 @@ Outcome outcome_of(const RuleOutcome& rule) {
   if (rule.store_failed) return rule.allowed ? Outcome::failed_open : Outcome::failed_closed;
   if (rule.allowed) return Outcome::allowed;
   if (rule.mode == Mode::shadow) return Outcome::shadow_denied;
-  return rule.too_large ? Outcome::too_large : Outcome::denied;
+  return rule.too_large && rule.limit > 0 ? Outcome::too_large : Outcome::denied;
 }
 
 bool is_near_limit(const RuleOutcome& rule) {

@@ -78,6 +78,18 @@ void collect_rules(const Facts& facts, FactWriter& write) {
   write.gauge("weir_rules_current", "1 if the loaded rules are those on disk, 0 if the file there is invalid.",
               facts.rules_current ? 1 : 0);
   write.gauge("weir_rules_loaded", "Number of rules loaded.", static_cast<double>(facts.rules_loaded));
+  write.gauge("weir_rules_version", "Version of the active rules; each load that changes them adds one.",
+              static_cast<double>(facts.rules_version));
+}
+
+void collect_rule_issues(const Facts& facts, std::vector<MetricFamily>& out) {
+  MetricFamily issues = family(MetricType::Counter, "weir_rule_issues_total",
+                               "Requests with a plan that a rule does not have, a cost that is not a whole number, or "
+                               "without an attribute that a matching rule counts by.");
+  for (const RuleIssueCount& each : facts.rule_issues) {
+    issues.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"issue", each.issue}}));
+  }
+  if (!issues.metric.empty()) out.push_back(std::move(issues));
 }
 
 void collect_store(const Facts& facts, FactWriter& write) {
@@ -312,6 +324,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   const Facts facts = facts_();
   FactWriter write(out);
   collect_rules(facts, write);
+  collect_rule_issues(facts, out);
   collect_store(facts, write);
   collect_fallbacks(facts.fallbacks, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);

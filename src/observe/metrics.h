@@ -53,6 +53,12 @@ struct PolicyCount {
   std::uint64_t count = 0;
 };
 
+// Requests with a mistake that the rules met, such as "unknown_plan".
+struct RuleIssueCount {
+  std::string_view issue;
+  std::uint64_t count = 0;
+};
+
 // Answers over HTTP of one class, such as "2xx".
 struct StatusCount {
   std::string_view name;
@@ -90,6 +96,8 @@ struct Facts {
   TimePoint rules_last_success;
   bool rules_current = true;  // false: the file on disk is invalid and older rules are used
   std::uint64_t rules_loaded = 0;
+  std::uint64_t rules_version = 0;  // of the active rules
+  std::vector<RuleIssueCount> rule_issues;
 
   std::string_view store_name = "memory";
   std::uint64_t store_keys = 0;

@@ -250,12 +250,17 @@ TEST_F(MetricsTest, ShowsTheStateOfTheProcess) {
   facts_.reloads_succeeded = 2;
   facts_.reloads_failed = 1;
   facts_.rules_current = false;
+  facts_.rules_version = 4;
+  facts_.rule_issues = {{"unknown_plan", 0}, {"bad_cost", 3}};
   facts_.store_keys = 12;
   facts_.connections_refused = 6;
   facts_.store_coarse_charges = 13;
   EXPECT_THAT(text(), HasSubstr("weir_rules_reloads_total{result=\"success\"} 2\n"));
   EXPECT_THAT(text(), HasSubstr("weir_rules_reloads_total{result=\"failure\"} 1\n"));
   EXPECT_THAT(text(), HasSubstr("weir_rules_current 0\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_rules_version 4\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_rule_issues_total{issue=\"unknown_plan\"} 0\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_rule_issues_total{issue=\"bad_cost\"} 3\n"));
   EXPECT_THAT(text(), HasSubstr("weir_store_keys{store=\"memory\"} 12\n"));
   EXPECT_THAT(text(), HasSubstr("weir_store_coarse_charges_total{store=\"memory\"} 13\n"));
   EXPECT_THAT(text(), HasSubstr("weir_connections_refused_total 6\n"));

@@ -5,35 +5,11 @@
 #include <utility>
 
 #include "rules/compile/rule_check.h"
+#include "rules/read/rules_text.h"
 
 namespace weir::rules {
-namespace {
 
-// Every allowance that the rule may ever choose. The message names the rule and, where it is not the rule's own
-// allowance, the plan or override.
-Status check_allowances(const Rule& rule, const AllowanceCheck& supported) {
-  const auto check = [&](const AllowanceChange& change, const std::string& where) -> Status {
-    if (is_unlimited(rule, change)) return success();
-    const Result<Allowance> allowance = make_allowance(changed_spec(rule, change));
-    Status status = allowance.ok() ? supported(allowance.value()) : Status(allowance.failure());
-    if (status.ok()) return status;
-    return Failure{status.failure().code, "rule " + rule.id + ": " + where + status.failure().message};
-  };
-  if (Status own = check({}, ""); !own.ok()) return own;
-  for (const Plan& plan : rule.plans) {
-    if (Status status = check(plan.change, "plan " + plan.name + ": "); !status.ok()) return status;
-  }
-  for (std::size_t i = 0; i < rule.overrides.size(); ++i) {
-    const std::string where = "override " + std::to_string(i + 1) + ": ";
-    if (Status status = check(rule.overrides[i].change, where); !status.ok()) return status;
-  }
-  return success();
-}
-
-}  // namespace
-
-RuleBook::RuleBook(AllowanceCheck supported)
-    : supported_(std::move(supported)), current_(RuleSet::compile({}, names_).value()) {}
+RuleBook::RuleBook() : current_(RuleSet::compile({}, names_).value()) {}
 
 Status RuleBook::load(const std::filesystem::path& path, TimePoint now, RulesFormat format) {
   const std::lock_guard loading(loading_);
@@ -54,67 +30,140 @@ Result<LoadEffect> RuleBook::reload(TimePoint now) {
 }
 
 Result<LoadEffect> RuleBook::load_path(TimePoint now) {
+  RulesBase base;
   std::filesystem::path path;
-  RulesFormat format;
   std::uint64_t loaded = 0;
+  std::shared_ptr<const RuleChanges> changes;
   {
     const std::lock_guard lock(mutex_);
     path = path_;
-    format = format_;
+    base.format = format_;
     loaded = last_error_.empty() ? fingerprint_ : 0;
+    if (const KeptVersion* latest = history_.latest()) changes = latest->changes;
   }
   if (path.empty()) return Failure{Code::failed_precondition, "these rules were not loaded from a file"};
-  const Result<SourceTexts> texts = read_source(path);
-  if (!texts.ok()) return install(texts.failure(), 0, now);
-  const std::uint64_t read = fingerprint(texts.value());
-  if (read == loaded) {
+  base.source = path.string();
+  Result<SourceTexts> texts = read_source(path);
+  const std::uint64_t read = texts.ok() ? fingerprint(texts.value()) : 0;
+  {
     const std::lock_guard lock(mutex_);
-    ++unchanged_;
-    return LoadEffect::unchanged;
+    last_read_ = read;
+    if (texts.ok() && read == loaded) {
+      ++unchanged_;
+      return LoadEffect::unchanged;
+    }
   }
-  Result<ForeignRules> parsed = parse_rules(texts.value(), path.string(), format);
-  if (!parsed.ok()) return install(parsed.failure(), read, now);
-  const RulesAre are = format == RulesFormat::weir ? RulesAre::checked : RulesAre::unchecked;
-  return install(compile(std::move(parsed).value().rules, are), read, now);
+  if (!texts.ok()) return fail(texts.failure());
+  base.texts = std::move(texts).value();
+  Result<ForeignRules> parsed = parse_rules(base.texts, base.source, base.format, now);
+  if (!parsed.ok()) return fail(parsed.failure());
+  Status activated =
+      activate(std::make_shared<const RulesBase>(std::move(base)), std::move(changes), std::move(parsed).value(), now);
+  if (!activated.ok()) return fail(activated.failure());
+  succeed(read);
+  return LoadEffect::replaced;
 }
 
 Status RuleBook::replace(const Rules& rules, TimePoint now) {
   const std::lock_guard loading(loading_);
-  Result<LoadEffect> loaded = install(compile(rules, RulesAre::unchecked), 0, now);
-  if (!loaded.ok()) return loaded.failure();
+  if (Status checked = check_rules(rules); !checked.ok()) return fail(checked.failure());
+  std::shared_ptr<const RuleChanges> changes;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const KeptVersion* latest = history_.latest()) changes = latest->changes;
+    last_read_ = 0;
+  }
+  RulesBase base{.texts = {{"code", write_rules(rules)}}, .format = RulesFormat::weir, .source = "code"};
+  Status activated =
+      activate(std::make_shared<const RulesBase>(std::move(base)), std::move(changes), {rules, {}, {}}, now);
+  if (!activated.ok()) return fail(activated.failure());
+  succeed(0);
   return success();
 }
 
-Result<std::shared_ptr<const RuleSet>> RuleBook::compile(Rules rules, RulesAre are) {
-  Result<std::shared_ptr<const RuleSet>> set = RuleSet::compile(std::move(rules), names_, are);
-  if (!set.ok() || !supported_) return set;
-  for (const CompiledRule& rule : set.value()->rules()) {
-    if (Status status = check_allowances(rule.source, supported_); !status.ok()) return status.failure();
+Status RuleBook::set_changes(RuleChanges changes, TimePoint now) {
+  const std::lock_guard loading(loading_);
+  std::shared_ptr<const RulesBase> base;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const KeptVersion* latest = history_.latest()) base = latest->base;
   }
-  return set;
+  if (base == nullptr) return Failure{Code::failed_precondition, "no rules are loaded that could be changed"};
+  return activate_kept(std::move(base), std::make_shared<const RuleChanges>(std::move(changes)), now);
 }
 
-Result<LoadEffect> RuleBook::install(Result<std::shared_ptr<const RuleSet>> set, std::uint64_t read, TimePoint now) {
-  if (set.ok()) {
-    for (RulesUser* user : users_) user->prepare(set.value(), version() + 1);
+Status RuleBook::restore(std::uint64_t version, TimePoint now) {
+  const std::lock_guard loading(loading_);
+  KeptVersion kept;
+  {
+    const std::lock_guard lock(mutex_);
+    const KeptVersion* found = history_.find(version);
+    if (found == nullptr) return Failure{Code::not_found, "version " + std::to_string(version) + " is not kept"};
+    kept = *found;
   }
-  std::shared_ptr<const RuleSet> replaced;  // may be the last reference: destroyed after the lock is gone
+  if (kept.base == nullptr) {
+    return Failure{Code::failed_precondition,
+                   "the texts of version " + std::to_string(version) + " are no longer kept"};
+  }
+  Status activated = activate_kept(std::move(kept.base), std::move(kept.changes), now);
   const std::lock_guard lock(mutex_);
-  last_read_ = read;
-  if (!set.ok()) {
-    ++failures_;
-    last_error_ = set.failure().message;
-    return set.failure();
-  }
-  replaced = std::move(current_);
-  if (keeps_replaced_) replaced_.push_back(std::move(replaced));
-  current_ = std::move(set).value();
+  if (activated.ok()) fingerprint_ = 0;  // the file may have other rules
+  return activated;
+}
+
+Status RuleBook::activate_kept(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
+                               TimePoint now) {
+  Result<ForeignRules> parsed = parse_rules(base->texts, base->source, base->format, now);
+  if (!parsed.ok()) return parsed.failure();
+  return activate(std::move(base), std::move(changes), std::move(parsed).value(), now);
+}
+
+Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
+                          ForeignRules read, TimePoint now) {
+  if (changes == nullptr) changes = std::make_shared<const RuleChanges>();
+  Result<Rules> changed = apply_changes(std::move(read.rules), *changes);
+  if (!changed.ok()) return changed.failure();
+  const bool checked = base->format == RulesFormat::weir && changes->empty();
+  Result<std::shared_ptr<const RuleSet>> compiled =
+      RuleSet::compile(std::move(changed).value(), names_, checked ? RulesAre::checked : RulesAre::unchecked,
+                       {.version = version() + 1, .issues = issues_});
+  if (!compiled.ok()) return compiled.failure();
+  for (RulesUser* user : users_) user->prepare(compiled.value(), version() + 1);
+  RulesVersion about{.number = version() + 1,
+                     .content = content_hash(*base, *changes),
+                     .loaded = now,
+                     .source = base->source,
+                     .has_changes = !changes->empty(),
+                     .rules = compiled.value()->rules().size()};
+  install(std::move(compiled).value(), {std::move(about), std::move(base), std::move(changes)},
+          std::move(read.warnings));
+  return success();
+}
+
+Failure RuleBook::fail(Failure failure) {
+  const std::lock_guard lock(mutex_);
+  ++failures_;
+  last_error_ = failure.message;
+  return failure;
+}
+
+void RuleBook::succeed(std::uint64_t read) {
+  const std::lock_guard lock(mutex_);
   fingerprint_ = read;
   last_error_.clear();
-  last_success_ = now;
   ++successes_;
+}
+
+void RuleBook::install(std::shared_ptr<const RuleSet> set, KeptVersion version, std::vector<std::string> warnings) {
+  std::shared_ptr<const RuleSet> replaced;  // may be the last reference: destroyed after the lock is released
+  const std::lock_guard lock(mutex_);
+  replaced = std::move(current_);
+  if (keeps_replaced_) replaced_.push_back(std::move(replaced));
+  current_ = std::move(set);
+  last_success_ = version.about.loaded;
+  history_.add(std::move(version));
+  warnings_ = std::move(warnings);
   version_.fetch_add(1, std::memory_order_release);
-  return LoadEffect::replaced;
 }
 
 void RuleBook::add_user(RulesUser& user) {
@@ -132,19 +181,36 @@ void RuleBook::keep_replaced() {
   keeps_replaced_ = true;
 }
 
-void RuleBook::release_unused() {
-  std::vector<std::shared_ptr<const RuleSet>> unused;  // destroyed after the lock is gone
+std::vector<std::shared_ptr<const RuleSet>> RuleBook::take_unused() {
+  std::vector<std::shared_ptr<const RuleSet>> unused;
   const std::lock_guard lock(mutex_);
-  // Nobody can get hold of a replaced set any more, so a count of one stays one.
+  // No thread can get a replaced set any more, so a count of one stays one.
   const auto is_used = [](const std::shared_ptr<const RuleSet>& set) { return set.use_count() > 1; };
   const auto first = std::partition(replaced_.begin(), replaced_.end(), is_used);
   unused.assign(std::make_move_iterator(first), std::make_move_iterator(replaced_.end()));
   replaced_.erase(first, replaced_.end());
+  return unused;
 }
 
 std::shared_ptr<const RuleSet> RuleBook::current() const {
   const std::lock_guard lock(mutex_);
   return current_;
+}
+
+std::vector<RulesVersion> RuleBook::history() const {
+  const std::lock_guard lock(mutex_);
+  return history_.list();
+}
+
+RuleChanges RuleBook::changes() const {
+  const std::lock_guard lock(mutex_);
+  const KeptVersion* latest = history_.latest();
+  return latest == nullptr ? RuleChanges() : *latest->changes;
+}
+
+std::vector<std::string> RuleBook::warnings() const {
+  const std::lock_guard lock(mutex_);
+  return warnings_;
 }
 
 std::string RuleBook::last_error() const {

@@ -1,38 +1,39 @@
-// RuleBook: the rules in force, and how they are replaced.
+// RuleBook: the active rules, how they are replaced, and the versions before them.
 //
-// Thread-safe. A load that fails changes nothing but last_error() and the counters: the last good rules stay. Readers
-// on the hot path compare version() with what they have and call current() only when it differs.
+// The active rules are made of two layers: a base (a file or folder, or rules made in code) and the changes made at run
+// time on top of it, which stay when the base is loaded again. Every success makes a new version; the last kMaxVersions
+// are listed by history(), and restore() makes one of them active again.
+//
+// Thread-safe. A load that fails changes nothing but last_error() and the counters: the last good rules stay active.
+// Readers on the hot path compare version() with what they have and call current() only when it differs.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "rules/compile/match_issues.h"
 #include "rules/compile/rule_names.h"
 #include "rules/compile/rule_set.h"
 #include "rules/read/rules_format.h"
-#include "weir/allowance.h"
+#include "rules/rule_history.h"
 #include "weir/result.h"
 #include "weir/rule.h"
 #include "weir/time.h"
 
 namespace weir::rules {
 
-// Whether a store can count an allowance; the failure begins with the field to change.
-using AllowanceCheck = std::function<Status(const Allowance&)>;
-
-// What a reload did.
+// The effect of a reload.
 enum class LoadEffect : std::uint8_t {
   replaced,   // other rules are loaded
-  unchanged,  // the files hold what is loaded already
+  unchanged,  // the files have the same content as what is loaded
 };
 
-// Gets rules ready before they are loaded, on the thread that loads them, so that no thread that decides has to.
+// Prepares rules before they become active, on the thread that loads them, so that no thread that decides has to.
 class RulesUser {
  public:
   // `version` is what RuleBook::version() will be. Must not call the book.
@@ -44,32 +45,47 @@ class RulesUser {
 
 class RuleBook {
  public:
-  // With `supported`, rules of which any allowance (the rule's own, a plan's or an override's) fails it are refused.
-  explicit RuleBook(AllowanceCheck supported = {});
+  RuleBook();
 
-  // Reads a file or folder, which reload() then reads again. The path is remembered even if the load fails.
-  // `now` is only told again by last_success().
+  // Reads a file or folder, which reload() then reads again. The path is kept even if the load fails. `now` is what
+  // last_success() and history() return, and decides whether overrides have expired (warnings()).
   Status load(const std::filesystem::path& path, TimePoint now = {}, RulesFormat format = RulesFormat::weir);
-  // Failures: failed_precondition when nothing was ever loaded from a path, invalid_argument for rules with faults,
-  // and those of read_source(). Files that hold what is loaded already are not compiled again.
+  // Failures: failed_precondition when nothing was ever loaded from a path, invalid_argument for invalid rules, and
+  // those of read_source(). Files with the content that is loaded already are not compiled again.
   Result<LoadEffect> reload(TimePoint now = {});
+  // Replaces the base by rules made in code.
   Status replace(const Rules& rules, TimePoint now = {});
+  // Replaces the changes on top of the base. The failure names the rule that is wrong.
+  Status set_changes(RuleChanges changes, TimePoint now = {});
+  Status clear_changes(TimePoint now = {}) { return set_changes({}, now); }
+  // Makes the base and the changes of an earlier version active again, as a new version. The file stays as it is, and
+  // the next reload reads it. Failures: not_found, or failed_precondition when its texts are no longer kept.
+  Status restore(std::uint64_t version, TimePoint now = {});
 
-  // Never null; no rules at first.
+  // Never null; no rules at first. It carries its version.
   std::shared_ptr<const RuleSet> current() const;
-  // Grows with every success. Whoever sees a version gets that rule set, or a later one, from current().
+  // Grows by one with every success. A thread that sees a version gets that rule set, or a later one, from current().
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  // Oldest first; the last one is active.
+  std::vector<RulesVersion> history() const;
+  RuleChanges changes() const;
 
   const RuleNames& names() const { return names_; }
+  // Mistakes in requests that the rules met, since the start.
+  const MatchIssueCounters& issues() const { return *issues_; }
+  // Of the active rules: "file:line:column: field: what", or "rule ID: field: what" where there is no file.
+  std::vector<std::string> warnings() const;
 
   // Users are borrowed. Both wait for a load that is under way.
   void add_user(RulesUser& user);
   void remove_user(RulesUser& user);
 
-  // From now on replaced rules are kept until release_unused() finds that nobody uses them any more: freeing 100,000
+  // From now on replaced rules are kept until release_unused() finds that no thread uses them any more: freeing 100,000
   // rules takes longer than a thread that decides may. Without it, the last thread that uses them frees them.
   void keep_replaced();
-  void release_unused();
+  // The replaced rules that no thread uses any more, for the caller to free.
+  std::vector<std::shared_ptr<const RuleSet>> take_unused();
+  void release_unused() { take_unused(); }
 
   // Empty when the latest attempt succeeded.
   std::string last_error() const;
@@ -77,36 +93,46 @@ class RuleBook {
   TimePoint last_success() const;
   std::uint64_t successes() const;
   std::uint64_t failures() const;
-  // Reloads that found what was loaded already.
+  // Reloads that found the content that was loaded already.
   std::uint64_t unchanged() const;
   // The fingerprint of the files at the latest attempt; 0: they could not be read.
   std::uint64_t last_read() const;
 
  private:
   Result<LoadEffect> load_path(TimePoint now);
-  Result<std::shared_ptr<const RuleSet>> compile(Rules rules, RulesAre are);
-  Result<LoadEffect> install(Result<std::shared_ptr<const RuleSet>> set, std::uint64_t read, TimePoint now);
+  // Applies the changes to what was read from the base, compiles it and makes it active. With loading_ held.
+  Status activate(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes, ForeignRules read,
+                  TimePoint now);
+  // The same for a base that was read before.
+  Status activate_kept(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
+                       TimePoint now);
+  // Record the result of an attempt to replace the base. `read` is the fingerprint of the files.
+  Failure fail(Failure failure);
+  void succeed(std::uint64_t read);
+  void install(std::shared_ptr<const RuleSet> set, KeptVersion version, std::vector<std::string> warnings);
 
-  const AllowanceCheck supported_;
   RuleNames names_;
+  const std::shared_ptr<MatchIssueCounters> issues_ = std::make_shared<MatchIssueCounters>();
   std::mutex loading_;             // one load at a time, held while files are read
   std::vector<RulesUser*> users_;  // guarded by loading_
   std::atomic<std::uint64_t> version_{0};
 
   mutable std::mutex mutex_;                // never held while files are read
   std::shared_ptr<const RuleSet> current_;  // guarded by mutex_, like all below
+  RuleHistory history_;
   std::filesystem::path path_;
   RulesFormat format_ = RulesFormat::weir;
+  std::vector<std::string> warnings_;
   std::string last_error_;
   TimePoint last_success_{};
   std::uint64_t successes_ = 0;
   std::uint64_t failures_ = 0;
   std::uint64_t unchanged_ = 0;
-  std::uint64_t fingerprint_ = 0;  // of the files that current_ came from; 0: from no file
+  std::uint64_t fingerprint_ = 0;  // of the files that the base came from; 0: read them in any case
   std::uint64_t last_read_ = 0;
   bool keeps_replaced_ = false;
-  std::vector<std::shared_ptr<const RuleSet>>
-      replaced_;  // at most one for each thread and decision that still uses one
+  // At most one for each thread and decision that still uses one.
+  std::vector<std::shared_ptr<const RuleSet>> replaced_;
 };
 
 }  // namespace weir::rules

@@ -133,5 +133,123 @@ TEST(RuleBook, AFileUnderAnotherNameIsAnotherFile) {
   EXPECT_EQ(book.reload().value(), LoadEffect::replaced);
 }
 
+Rule rule_of(const std::string& id, std::int64_t limit) {
+  Rule rule;
+  rule.id = id;
+  rule.allowance = {.limit = limit, .window = std::chrono::seconds(1)};
+  return rule;
+}
+
+// "one=1 two=2": the ids and limits of the active rules.
+std::string summary(const RuleBook& book) {
+  std::string out;
+  for (const CompiledRule& rule : book.current()->rules()) {
+    out += (out.empty() ? "" : " ") + rule.source.id + "=" + std::to_string(rule.source.allowance.limit);
+  }
+  return out;
+}
+
+TEST(RuleBook, ChangesLieOnTopOfTheFileAndStayWhenItIsReloaded) {
+  const TemporaryFolder folder;
+  folder.write("rules.yaml", kTwo);
+  RuleBook book;
+  EXPECT_EQ(book.set_changes({}).failure().code, Code::failed_precondition) << "nothing is loaded yet";
+  ASSERT_TRUE(book.load(folder.path() / "rules.yaml").ok());
+  ASSERT_TRUE(book.set_changes({.rules = {rule_of("one", 9), rule_of("three", 3)}, .removed = {"two"}}).ok());
+  EXPECT_EQ(summary(book), "one=9 three=3");
+  EXPECT_EQ(book.reload().value(), LoadEffect::unchanged) << "the file is the same";
+
+  folder.write("rules.yaml",
+               "version: 1\nrules: [{id: two, limit: 5, window: 1s}, {id: four, limit: 4, window: 1s}]\n");
+  ASSERT_TRUE(book.reload().ok());
+  EXPECT_EQ(summary(book), "four=4 one=9 three=3");
+  ASSERT_TRUE(book.clear_changes().ok());
+  EXPECT_EQ(summary(book), "two=5 four=4");
+  EXPECT_TRUE(book.changes().empty());
+}
+
+TEST(RuleBook, ChangesThatAreInvalidChangeNothing) {
+  RuleBook book;
+  Rules rules;
+  rules.rules = {rule_of("one", 1)};
+  ASSERT_TRUE(book.replace(rules).ok());
+  const Status missing = book.set_changes({.rules = {}, .removed = {"nine"}});
+  EXPECT_EQ(missing.failure().message, "rule \"nine\" does not exist");
+  const Status invalid = book.set_changes({.rules = {rule_of("two", -1)}, .removed = {}});
+  EXPECT_EQ(invalid.failure().message, "rule two: limit: is -1, expected 0 to 1000000000000");
+  EXPECT_EQ(summary(book), "one=1");
+  EXPECT_EQ(book.version(), 1u);
+  EXPECT_EQ(book.last_error(), "") << "that is about the file";
+}
+
+TEST(RuleBook, EveryLoadMakesAVersionThatCanBeRestored) {
+  const TemporaryFolder folder;
+  folder.write("rules.yaml", kOne);
+  RuleBook book;
+  ASSERT_TRUE(book.load(folder.path() / "rules.yaml", from_micros(5)).ok());
+  ASSERT_TRUE(book.set_changes({.rules = {rule_of("one", 7)}, .removed = {}}, from_micros(6)).ok());
+  folder.write("rules.yaml", kTwo);
+  ASSERT_TRUE(book.reload(from_micros(7)).ok());
+  EXPECT_EQ(summary(book), "one=7 two=1");
+  const std::vector<RulesVersion> history = book.history();
+  ASSERT_EQ(history.size(), 3u);
+  EXPECT_EQ(history[0].number, 1u);
+  EXPECT_EQ(history[0].source, (folder.path() / "rules.yaml").string());
+  EXPECT_EQ(history[0].loaded, from_micros(5));
+  EXPECT_FALSE(history[0].has_changes);
+  EXPECT_TRUE(history[1].has_changes);
+  EXPECT_EQ(history[2].rules, 2u);
+  EXPECT_NE(history[0].content, history[1].content);
+  EXPECT_EQ(book.current()->version(), 3u);
+
+  ASSERT_TRUE(book.restore(1, from_micros(8)).ok());
+  EXPECT_EQ(summary(book), "one=1");
+  EXPECT_EQ(book.version(), 4u);
+  EXPECT_EQ(book.history()[3].content, history[0].content);
+  EXPECT_EQ(book.restore(99).failure().code, Code::not_found);
+  EXPECT_EQ(book.reload().value(), LoadEffect::replaced) << "the file has other rules";
+  EXPECT_EQ(summary(book), "one=2 two=1") << "the changes were undone with the restored version";
+}
+
+TEST(RuleBook, KeepsABoundedNumberOfVersions) {
+  RuleBook book;
+  Rules rules;
+  for (std::size_t i = 0; i < kMaxVersions + 5; ++i) {
+    rules.rules = {rule_of("one", static_cast<std::int64_t>(i))};
+    ASSERT_TRUE(book.replace(rules).ok());
+  }
+  EXPECT_EQ(book.history().size(), kMaxVersions);
+  EXPECT_EQ(book.history().front().number, 6u);
+  EXPECT_EQ(book.restore(5).failure().code, Code::not_found);
+  ASSERT_TRUE(book.restore(6).ok());
+  EXPECT_EQ(summary(book), "one=5");
+}
+
+TEST(RuleHistory, DropsTheTextsOfOldVersionsBeyondItsBound) {
+  RuleHistory history;
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    KeptVersion version;
+    version.about.number = i;
+    RulesBase base;
+    base.texts = {{"a", std::string(kMaxKeptBytes / 2, 'a')}};
+    version.base = std::make_shared<const RulesBase>(std::move(base));
+    version.changes = std::make_shared<const RuleChanges>();
+    history.add(std::move(version));
+  }
+  const std::vector<RulesVersion> list = history.list();
+  EXPECT_FALSE(list[0].restorable);
+  EXPECT_TRUE(list[1].restorable);
+  EXPECT_TRUE(list[2].restorable);
+}
+
+TEST(RuleBook, KeepsTheWarningsOfTheActiveRules) {
+  const TemporaryFolder folder;
+  folder.write("rules.yaml", "version: 1\nrules: [{id: one, per: [tennant], limit: 1, window: 1s}]\n");
+  RuleBook book;
+  ASSERT_TRUE(book.load(folder.path() / "rules.yaml").ok());
+  ASSERT_EQ(book.warnings().size(), 1u);
+  EXPECT_NE(book.warnings()[0].find("rules.yaml:2:25: rules[0].per[0]: "), std::string::npos) << book.warnings()[0];
+}
+
 }  // namespace
 }  // namespace weir::rules

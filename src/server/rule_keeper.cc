@@ -5,27 +5,26 @@
 #include <vector>
 
 #include "rules/read/rules_file.h"
+#include "server/low_priority.h"
 #include "server/quickstart.h"
 
 namespace weir::server {
 namespace {
 
-// What is wrong with the system, not with the rules. A file that is missing or forbidden is not tried again: the watch
-// sees when that changes.
-bool may_pass(const Failure& failure) { return failure.code == Code::unavailable; }
+// For each load. `weir rules validate` prints the rest.
+constexpr std::size_t kMaxWarningLines = 20;
+
+// An error of the system, not of the rules. A file that is missing or forbidden is not tried again: the watch notices
+// when that changes.
+bool is_temporary(const Failure& failure) { return failure.code == Code::unavailable; }
 
 }  // namespace
 
-RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::AllowanceCheck supported,
-                       rules::RulesFormat format)
-    : path_(std::move(path)),
-      format_(format),
-      clock_(clock),
-      log_(log),
-      book_(std::make_shared<rules::RuleBook>(std::move(supported))) {
+RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::RulesFormat format)
+    : path_(std::move(path)), format_(format), clock_(clock), log_(log), book_(std::make_shared<rules::RuleBook>()) {
   book_->keep_replaced();
   book_->add_user(*this);
-  if (!path_.empty()) watch_.emplace(path_);
+  if (has_file()) watch_.emplace(path_);
 }
 
 RuleKeeper::~RuleKeeper() { book_->remove_user(*this); }
@@ -49,7 +48,7 @@ Status RuleKeeper::load() {
     status = book_->replace(rules.value(), clock_.wall());
   }
   if (status.ok()) {
-    tell_loaded();
+    log_loaded();
   } else {
     log_.error("rules_rejected", "invalid rules", {{"path", path_.string()}, {"error", status.failure().message}});
   }
@@ -57,15 +56,18 @@ Status RuleKeeper::load() {
 }
 
 Status RuleKeeper::reload() {
-  if (path_.empty()) {
-    log_.info("rules_unchanged", "the quickstart rules have no file to read again");
+  if (!has_file()) {
+    log_.info("rules_unchanged", "these rules have no file to read again");
     return success();
   }
   return read_again(Why::asked);
 }
 
 void RuleKeeper::poll() {
-  book_->release_unused();
+  if (auto unused = book_->take_unused(); !unused.empty()) {
+    // One rule set after the other, each on that thread.
+    run_at_low_priority([&unused] { unused.clear(); });
+  }
   if (!watch_) return;
   const bool changed = watch_->changed();
   if (!changed) {
@@ -78,15 +80,16 @@ void RuleKeeper::poll() {
 
 Status RuleKeeper::read_again(Why why) {
   const std::lock_guard lock(mutex_);
-  const Result<rules::LoadEffect> loaded = book_->reload(clock_.wall());
+  Result<rules::LoadEffect> loaded = rules::LoadEffect::unchanged;
+  run_at_low_priority([&] { loaded = book_->reload(clock_.wall()); });
   Status status = loaded.ok() ? success() : Status(loaded.failure());
   plan_retry(status, why);
   if (!status.ok()) {
-    if (told_.is_news(status.failure().message, book_->last_read()) || why == Why::asked) {
-      tell_refused(status.failure());
+    if (last_rejection_.is_news(status.failure().message, book_->last_read()) || why == Why::asked) {
+      log_rejected(status.failure());
     }
   } else if (loaded.value() == rules::LoadEffect::replaced) {
-    tell_loaded();
+    log_loaded();
   } else if (why == Why::asked) {
     log_.info("rules_unchanged", "the rules in the file are loaded already", {{"path", path_.string()}});
   }
@@ -96,14 +99,22 @@ Status RuleKeeper::read_again(Why why) {
 void RuleKeeper::plan_retry(const Status& status, Why why) {
   retry_at_.reset();
   wait_ = why == Why::retried ? std::min(2 * wait_, kLastRetry) : kFirstRetry;
-  if (!status.ok() && may_pass(status.failure())) retry_at_ = clock_.now() + wait_;
+  if (!status.ok() && is_temporary(status.failure())) retry_at_ = clock_.now() + wait_;
   retrying_.store(retry_at_.has_value(), std::memory_order_relaxed);
 }
 
-void RuleKeeper::tell_loaded() {
-  told_.forget();
+void RuleKeeper::log_loaded() {
+  last_rejection_.forget();
   log_.info("rules_loaded", "rules loaded",
             {{"rules", book_->current()->rules().size()}, {"path", path_.empty() ? "quickstart" : path_.string()}});
+  const std::vector<std::string> warnings = book_->warnings();
+  for (std::size_t i = 0; i < std::min(warnings.size(), kMaxWarningLines); ++i) {
+    log_.warn("rules_warning", warnings[i]);
+  }
+  if (warnings.size() > kMaxWarningLines) {
+    log_.warn("rules_warning", "more warnings: run weir rules validate to see them all",
+              {{"warnings", warnings.size() - kMaxWarningLines}});
+  }
   if (const std::uint64_t others = labels_->table()->without_label; others > 0) {
     log_.warn("rules_without_label",
               "too many rules for a metric of each: these are counted together as rule=\"other\"",
@@ -111,7 +122,7 @@ void RuleKeeper::tell_loaded() {
   }
 }
 
-void RuleKeeper::tell_refused(const Failure& failure) {
+void RuleKeeper::log_rejected(const Failure& failure) {
   if (retry_at_) {
     log_.error("rules_rejected", "rules could not be read, trying again; the last good ones stay loaded",
                {{"path", path_.string()}, {"error", failure.message}, {"retry_ms", ceil_ms(wait_)}});

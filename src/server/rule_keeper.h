@@ -1,9 +1,10 @@
 // RuleKeeper: the server's rules, read at the start, on request and when their file changes. Invalid rules are logged
-// (last_rejection.h says when) and refused; the last good ones stay loaded. A file that cannot be read for a reason
-// that may pass (too many open files) is tried again, at growing intervals, until it is read or changes again.
+// (last_rejection.h says when) and rejected; the last good ones stay loaded. A file that cannot be read for a temporary
+// reason (too many open files) is tried again, at growing intervals, until it is read or changes again. Warnings about
+// the rules are logged once for each load.
 //
-// load() before anything else; reload() and what only tells from any thread; poll() from one thread. Borrows the clock
-// and the log.
+// Call load() first. reload() and the const functions from any thread; poll() from one thread. Reloads compile and free
+// rules at low priority. Borrows the clock and the log.
 #pragma once
 
 #include <atomic>
@@ -29,17 +30,16 @@ class RuleKeeper final : private rules::RulesUser {
   static constexpr Duration kLastRetry = std::chrono::seconds(30);  // each wait is twice the one before, up to this
 
   // A file or a folder; an empty path means the quickstart rules, which never change.
-  // `supported`: see RuleBook.
-  RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::AllowanceCheck supported = {},
+  RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log,
              rules::RulesFormat format = rules::RulesFormat::weir);
   ~RuleKeeper();
 
-  // A failure here is final: there is nothing good to fall back to.
+  // A failure here is final: there are no earlier rules to fall back to.
   Status load();
-  // Whatever comes of it, the log has one line.
+  // The result is logged, also when nothing changed.
   Status reload();
-  // Reloads if the file has changed since it was last looked at, or if it is time to try again. Frees replaced rules
-  // that nobody uses any more.
+  // Reloads if the file has changed since the last call, or if it is time to try again. Frees replaced rules that no
+  // thread uses any more.
   void poll();
 
   const std::shared_ptr<rules::RuleBook>& book() const { return book_; }
@@ -52,10 +52,11 @@ class RuleKeeper final : private rules::RulesUser {
   enum class Why : std::uint8_t { asked, changed, retried };
 
   void prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t version) override;
+  bool has_file() const { return !path_.empty() && path_ != rules::kStandardInput; }
   Status read_again(Why why);
   void plan_retry(const Status& status, Why why);
-  void tell_loaded();
-  void tell_refused(const Failure& failure);
+  void log_loaded();
+  void log_rejected(const Failure& failure);
 
   const std::filesystem::path path_;
   const rules::RulesFormat format_;
@@ -64,7 +65,7 @@ class RuleKeeper final : private rules::RulesUser {
   const std::shared_ptr<rules::RuleBook> book_;
   const std::shared_ptr<observe::RuleLabels> labels_ = std::make_shared<observe::RuleLabels>();
   std::optional<rules::FileWatch> watch_;  // of the thread that polls
-  LastRejection told_;
+  LastRejection last_rejection_;
   std::atomic<bool> retrying_{false};
 
   std::mutex mutex_;             // held while the rules are read

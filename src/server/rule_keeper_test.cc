@@ -30,7 +30,7 @@ class RuleKeeperTest : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::trunc) << text; }
-  std::string in_force(const RuleKeeper& keeper) {
+  std::string active(const RuleKeeper& keeper) {
     const auto rules = keeper.book()->current();
     return rules->rules().size() == 1 ? std::string(rules->rules()[0].name.id) : "other";
   }
@@ -59,23 +59,23 @@ TEST_F(RuleKeeperTest, TakesUpAnInPlaceWriteARenameAndASymlinkSwap) {
   write(file, rules_with("first"));
   RuleKeeper keeper(file, clock_, log_.log());
   ASSERT_TRUE(keeper.load().ok());
-  EXPECT_EQ(in_force(keeper), "first");
+  EXPECT_EQ(active(keeper), "first");
 
   write(file, rules_with("written-in-place"));
   poll_enough(keeper);
-  EXPECT_EQ(in_force(keeper), "written-in-place");
+  EXPECT_EQ(active(keeper), "written-in-place");
 
   write(folder_ / "fresh", rules_with("renamed-over"));
   fs::rename(folder_ / "fresh", file);
   poll_enough(keeper);
-  EXPECT_EQ(in_force(keeper), "renamed-over");
+  EXPECT_EQ(active(keeper), "renamed-over");
 
   for (const char* version : {"v1.yaml", "v2.yaml"}) {
     fs::create_symlink(version, folder_ / "link");
     fs::rename(folder_ / "link", file);
     poll_enough(keeper);
   }
-  EXPECT_EQ(in_force(keeper), "linked-two");
+  EXPECT_EQ(active(keeper), "linked-two");
   EXPECT_EQ(keeper.book()->successes(), 5u);
 }
 
@@ -86,16 +86,16 @@ TEST_F(RuleKeeperTest, BadRulesAreLoggedAndTheLastGoodOnesStay) {
   ASSERT_TRUE(keeper.load().ok());
   write(file, "version: 1\nrules:\n  - {id: bad, limt: 5}\n");
   poll_enough(keeper);
-  EXPECT_EQ(in_force(keeper), "good");
+  EXPECT_EQ(active(keeper), "good");
   EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"rules_rejected\""));
   EXPECT_THAT(log_.text(), HasSubstr("limt"));
   EXPECT_FALSE(keeper.reload().ok()) << "SIGHUP does not make it better";
   fs::remove(file);
   poll_enough(keeper);
-  EXPECT_EQ(in_force(keeper), "good");
+  EXPECT_EQ(active(keeper), "good");
   write(file, rules_with("good-again"));
   poll_enough(keeper);
-  EXPECT_EQ(in_force(keeper), "good-again");
+  EXPECT_EQ(active(keeper), "good-again");
   EXPECT_EQ(keeper.book()->failures(), 3u);
 }
 
@@ -145,7 +145,7 @@ TEST_F(RuleKeeperTest, AGoodEditIsLoadedOnceWhoeverSeesItFirst) {
   EXPECT_TRUE(keeper.reload().ok());
   EXPECT_EQ(events("rules_loaded"), 3);
   EXPECT_EQ(events("rules_unchanged"), 1) << "who asks is answered";
-  EXPECT_EQ(in_force(keeper), "watch-first");
+  EXPECT_EQ(active(keeper), "watch-first");
   EXPECT_EQ(keeper.book()->successes(), 3u);
 }
 
@@ -187,14 +187,14 @@ TEST_F(RuleKeeperTest, AReadErrorThatMayPassIsTriedAgainAtGrowingIntervals) {
       wait = std::min(2 * wait, RuleKeeper::kLastRetry);
     }
     EXPECT_EQ(wait, RuleKeeper::kLastRetry);
-    EXPECT_EQ(refusals(), 1) << "told once";
+    EXPECT_EQ(refusals(), 1) << "logged once";
     EXPECT_THAT(log_.text(), HasSubstr("trying again"));
     EXPECT_THAT(keeper.book()->last_error(), HasSubstr("Too many open files"));
   }
-  EXPECT_EQ(in_force(keeper), "first");
+  EXPECT_EQ(active(keeper), "first");
   clock_.advance(RuleKeeper::kLastRetry);
   keeper.poll();
-  EXPECT_EQ(in_force(keeper), "second");
+  EXPECT_EQ(active(keeper), "second");
   EXPECT_FALSE(keeper.retrying());
   EXPECT_EQ(keeper.book()->last_error(), "");
   clock_.advance(std::chrono::hours(1));
@@ -216,7 +216,7 @@ TEST_F(RuleKeeperTest, AnotherEditOrASignalEndsTheWaitAndMistakesAreNotTriedAgai
   }
   write(file, rules_with("third"));
   poll_enough(keeper);
-  EXPECT_EQ(in_force(keeper), "third") << "the clock has not moved";
+  EXPECT_EQ(active(keeper), "third") << "the clock has not moved";
   {
     const NoDescriptors limited;
     EXPECT_FALSE(keeper.reload().ok());
@@ -265,6 +265,20 @@ TEST_F(RuleKeeperTest, WithoutAPathTheQuickstartRulesAreInForce) {
   EXPECT_TRUE(keeper.reload().ok());
   keeper.poll();
   EXPECT_EQ(keeper.book()->successes(), 1u);
+}
+
+TEST_F(RuleKeeperTest, LogsTheWarningsOfEachLoadOnce) {
+  const fs::path file = folder_ / "rules.yaml";
+  write(file, "version: 1\nrules: [{id: a, per: [tennant], limit: 1, window: 1s}]\n");
+  RuleKeeper keeper(file, clock_, log_.log());
+  ASSERT_TRUE(keeper.load().ok());
+  EXPECT_EQ(events("rules_warning"), 1);
+  EXPECT_NE(log_.text().find("rules.yaml:2:23: rules[0].per[0]: the attribute"), std::string::npos);
+  ASSERT_TRUE(keeper.reload().ok());
+  EXPECT_EQ(events("rules_warning"), 1) << "the file is the same";
+  write(file, "version: 1\nrules: [{id: a, per: [tennant], limit: 2, window: 1s}]\n");
+  ASSERT_TRUE(keeper.reload().ok());
+  EXPECT_EQ(events("rules_warning"), 2);
 }
 
 }  // namespace

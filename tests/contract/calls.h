@@ -24,7 +24,7 @@ inline Allowance allowance_of(Algorithm algorithm, std::int64_t limit, Duration 
   spec.limit = limit;
   spec.window = window;
   // One request passes at once, and as many as fit in the queue after it.
-  if (algorithm == Algorithm::leaky_bucket) spec.queue = limit - 1;
+  if (algorithm == Algorithm::leaky_bucket && limit > 0) spec.queue = limit - 1;
   const Result<Allowance> made = make_allowance(spec);
   if (!made.ok()) throw std::logic_error(made.failure().message);
   return made.value();

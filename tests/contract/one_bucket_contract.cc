@@ -85,6 +85,26 @@ TEST_P(StoreContract, ACostThatCanNeverFitSaysSoInsteadOfATime) {
   EXPECT_EQ(take(charge(1, kLimit)).remaining, 0);
 }
 
+TEST_P(StoreContract, ALimitOfZeroAdmitsNothingAndKeepsWhatIsUsed) {
+  const Allowance closed = allowance_of(algorithm(), 0, kWindow);
+  ASSERT_EQ(take(charge(1, 2)).remaining, kLimit - 2);
+  for (const bool count_denied : {false, true}) {
+    for (const std::uint64_t bucket : {1, 2}) {
+      Charge none = charge(bucket);
+      none.allowance = &closed;
+      none.count_denied = count_denied;
+      for (const ChargeOutcome& outcome : {take(none), peek(none)}) {
+        EXPECT_FALSE(outcome.admitted);
+        EXPECT_TRUE(outcome.too_large);
+        EXPECT_EQ(outcome.remaining, 0);
+        EXPECT_EQ(outcome.retry_after.count(), 0);
+      }
+    }
+  }
+  EXPECT_EQ(left(charge(1)), kLimit - 2);
+  EXPECT_EQ(left(charge(2)), kLimit);
+}
+
 TEST_P(StoreContract, ACostOfZeroIsAdmittedEvenWhenExhausted) {
   EXPECT_EQ(take(charge(1, 0)).remaining, kLimit);
   take(charge(1, kLimit));

@@ -15,6 +15,12 @@ ChargeOutcome denied() {
   return outcome;
 }
 
+ChargeOutcome denied_always() {
+  ChargeOutcome outcome = denied();
+  outcome.too_large = true;
+  return outcome;
+}
+
 std::int64_t share_of(std::int64_t units, int percent) {
   return std::max<std::int64_t>(1, units / 100 * percent + units % 100 * percent / 100);
 }
@@ -66,6 +72,11 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
     Charge charge = check.charges()[i];
     if (action == Action::take) {
       answered_[static_cast<std::size_t>(rule.on_store_failure)].fetch_add(1, std::memory_order_relaxed);
+    }
+    if (charge.allowance->limit == 0) {  // denies everything, with the store and without it
+      check.outcomes()[i] = denied_always();
+      denies = denies || charge.binding;
+      continue;
     }
     switch (rule.on_store_failure) {
       case FailurePolicy::allow:

@@ -11,6 +11,7 @@ void describe(RuleOutcome& outcome, const rules::Match& match) {
   outcome.mode = match.rule->mode;
   outcome.algorithm = match.rule->source.allowance.algorithm;
   outcome.cost = match.cost;
+  outcome.bad_cost = match.bad_cost;
   outcome.unlimited = match.allowance == nullptr;
   if (match.allowance != nullptr) {
     outcome.limit = match.allowance->limit;
@@ -31,7 +32,8 @@ void add_charge(RuleOutcome& outcome, const BucketKey& subject, const ChargeOutc
 }
 
 Reason reason_of(const RuleOutcome& denial) {
-  if (denial.too_large) return Reason::cost_too_large;
+  // Under a limit of 0 every cost is too large; what is wrong then is not the cost.
+  if (denial.too_large) return denial.limit == 0 ? Reason::limit_exceeded : Reason::cost_too_large;
   if (denial.store_failed && denial.retry_after == Duration::zero()) return Reason::store_unavailable;
   return Reason::limit_exceeded;
 }
@@ -58,6 +60,7 @@ void describe_rules(const Check& check, Decision& decision) {
 void make_verdict(const Check& check, std::span<const bool> store_failed, Decision& decision) {
   if (decision.rules.empty()) {
     decision.cost = check.requested_cost();
+    decision.allowed = !check.denies_unmatched();
     return;
   }
   std::size_t charge = 0;

@@ -58,7 +58,10 @@ RlsStatus make_status(const Decision& decision) {
 // wait; else the least left.
 const Decision* most_restrictive(std::span<const Decision> decisions) {
   const Decision* chosen = nullptr;
-  const auto never = [](const Decision& decision) { return decision.reason == Reason::cost_too_large; };
+  const auto never = [](const Decision& decision) {
+    const RuleOutcome* const rule = decision.decisive();
+    return decision.reason == Reason::cost_too_large || (rule != nullptr && rule->too_large);
+  };
   const auto tighter = [&](const Decision& a, const Decision& b) {
     if (a.allowed != b.allowed) return !a.allowed;
     if (never(a) != never(b)) return never(a);

@@ -81,7 +81,8 @@ void append_rate_limit(std::string& out, const Decision& decision) {
 }
 
 std::int64_t retry_after_seconds(const Decision& decision) {
-  if (decision.allowed || decision.reason == Reason::cost_too_large) return 0;
+  if (decision.allowed || decision.reason == Reason::cost_too_large || decision.reason == Reason::no_rule) return 0;
+  if (const RuleOutcome* rule = decision.decisive(); rule != nullptr && rule->too_large) return 0;  // a limit of 0
   std::int64_t seconds = std::max<std::int64_t>(1, ceil_seconds(decision.retry_after));
   for (const RuleOutcome& rule : decision.rules) {
     if (told(rule) && !rule.allowed) seconds = std::max(seconds, seconds_to_more(rule));

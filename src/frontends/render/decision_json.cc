@@ -189,7 +189,9 @@ std::string denial_sentence(const Decision& decision) {
       append_duration(text, rule->window);
     }
   }
-  if (decision.reason == Reason::cost_too_large) {
+  if (decision.reason == Reason::cost_too_large && rule != nullptr && rule->bad_cost) {
+    text += "; the attribute that the rule takes the cost from is not a whole number.";
+  } else if (decision.reason == Reason::cost_too_large) {
     text += "; a cost of ";
     base::append_number(text, rule != nullptr ? rule->cost : decision.cost);
     text += " can never fit.";

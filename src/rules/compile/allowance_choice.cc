@@ -23,10 +23,10 @@ AllowanceChoice::MaybeAllowance AllowanceChoice::variant(const Rule& rule, const
 
 void AllowanceChoice::add_plans(const Rule& rule, NameTable& names) {
   if (rule.plans.empty()) return;
-  const NameId plan_name = names.add("plan");
+  plan_name_ = names.add("plan");
   std::vector<ValueIndex::Filing> filings;
   for (const Plan& plan : rule.plans) {
-    filings.push_back({plan_name, plan.name, static_cast<std::uint32_t>(plans_.size())});
+    filings.push_back({plan_name_, plan.name, static_cast<std::uint32_t>(plans_.size())});
     plans_.push_back(variant(rule, plan.change));
   }
   plan_index_ = ValueIndex(std::move(filings));
@@ -100,12 +100,14 @@ AllowanceChoice::Chosen AllowanceChoice::choose_variant(const RequestView& view,
   if (const Exception* exception = best_exception(view, now)) {
     return {pointer(exception->allowance), Chosen::Source::override, exception->index};
   }
+  bool has_plan = false;
   for (std::size_t i = 0; i < view.size(); ++i) {
-    if (!plan_index_.may_mention(view.ids[i])) continue;
+    if (plans_.empty() || view.ids[i] != plan_name_) continue;
+    has_plan = true;
     const auto found = plan_index_.find(view.ids[i], view.value(i));
     if (!found.empty()) return {pointer(plans_[found[0]]), Chosen::Source::plan, found[0]};
   }
-  return {pointer(own_), Chosen::Source::rule, 0};
+  return {pointer(own_), Chosen::Source::rule, 0, has_plan};
 }
 
 }  // namespace weir::rules

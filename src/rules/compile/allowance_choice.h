@@ -29,7 +29,8 @@ class AllowanceChoice {
     enum class Source : std::uint8_t { rule, plan, override };
     const Allowance* allowance = nullptr;  // null: unlimited
     Source source = Source::rule;
-    std::uint32_t index = 0;  // of the plan or override, as written
+    std::uint32_t index = 0;    // of the plan or override, as written
+    bool unknown_plan = false;  // the request names a plan, and the rule has others
   };
   Chosen choose(const RequestView& view, TimePoint now) const {
     if (simple_) [[likely]]
@@ -63,6 +64,7 @@ class AllowanceChoice {
   bool simple_ = true;  // neither plans nor overrides
   std::vector<MaybeAllowance> plans_;
   ValueIndex plan_index_;
+  NameId plan_name_ = kUnknownName;       // set if there are plans
   std::vector<Exception> exceptions_;     // by rank
   ValueIndex exception_index_;            // of those that have an equality
   std::vector<std::uint32_t> unindexed_;  // the others

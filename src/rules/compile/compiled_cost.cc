@@ -4,7 +4,8 @@
 
 namespace weir::rules {
 
-CompiledCost::CompiledCost(const CostModel& model, NameTable& names) : kind_(model.kind), units_(model.units) {
+CompiledCost::CompiledCost(const CostModel& model, BadCostPolicy on_bad_cost, NameTable& names)
+    : kind_(model.kind), units_(model.units), on_bad_cost_(on_bad_cost) {
   if (kind_ == CostModel::Kind::attribute || kind_ == CostModel::Kind::table) name_ = names.add(model.attribute);
   if (kind_ != CostModel::Kind::table) return;
   std::vector<ValueIndex::Filing> filings;
@@ -15,7 +16,7 @@ CompiledCost::CompiledCost(const CostModel& model, NameTable& names) : kind_(mod
   index_ = ValueIndex(std::move(filings));
 }
 
-std::int64_t CompiledCost::of_model(const RequestView& view) const {
+std::int64_t CompiledCost::of_model(const RequestView& view, MatchIssues& issues) const {
   if (kind_ == CostModel::Kind::fixed) return units_;
   if (kind_ == CostModel::Kind::table) {
     for (std::size_t i = 0; i < view.size(); ++i) {
@@ -31,7 +32,9 @@ std::int64_t CompiledCost::of_model(const RequestView& view) const {
   std::int64_t units = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), units);
   const bool whole = error == std::errc() && end == text.data() + text.size() && text.front() != '-';
-  return whole && units <= kMaxUnits ? units : of_request(view);
+  if (whole && units <= kMaxUnits) return units;
+  issues.add(MatchIssue::bad_cost);
+  return on_bad_cost_ == BadCostPolicy::deny ? kDeniedCost : of_request(view);
 }
 
 }  // namespace weir::rules

@@ -31,12 +31,12 @@ Explanation RuleSet::explain(const Request& request, TimePoint now) const {
 RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& view, TimePoint now) const {
   const CompiledRule& rule = rules_[index];
   const Parts& parts = parts_[index];
-  RuleExplanation told;
-  told.rule = rule.name.id;
-  told.mode = rule.mode;
-  const auto no = [&told](std::string why) {
-    told.why_not = std::move(why);
-    return told;
+  RuleExplanation explanation;
+  explanation.rule = rule.name.id;
+  explanation.mode = rule.mode;
+  const auto no = [&explanation](std::string why) {
+    explanation.why_not = std::move(why);
+    return explanation;
   };
   if (rule.mode == Mode::off) return no("mode: off");
   if (!rule.source.descriptor.empty() && descriptors_.find(view.request.attributes) != index) {
@@ -54,12 +54,19 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
   if (parts.rollout < 100 && rollout_place(rule.name.id, rule.per, view) >= parts.rollout) {
     return no("rollout: the subject is not among the first " + std::to_string(parts.rollout) + " percent");
   }
-  told.applies = true;
-  const AllowanceChoice::Chosen chosen = parts.choice.choose(view, now);
-  told.chosen = name_of_choice(rule.source, chosen);
-  if (chosen.allowance != nullptr) told.allowance = *chosen.allowance;
-  told.cost = parts.cost.of(view);
-  return told;
+  explanation.applies = true;
+  MatchIssues issues;
+  const Choice choice = choose(parts, rule, view, now, issues);
+  explanation.chosen = name_of_choice(rule.source, choice.chosen);
+  if (choice.match.allowance != nullptr) explanation.allowance = *choice.match.allowance;
+  explanation.cost = choice.match.cost;
+  if (issues.has(MatchIssue::unknown_plan)) explanation.notes.push_back("the rule has no such plan");
+  if (issues.has(MatchIssue::bad_cost)) {
+    explanation.notes.push_back(
+        rule.source.cost.attribute + " is not a whole number from 0 to " + std::to_string(kMaxUnits) +
+        (rule.source.on_bad_cost == BadCostPolicy::deny ? ": denied" : ": the request's own cost"));
+  }
+  return explanation;
 }
 
 }  // namespace weir::rules

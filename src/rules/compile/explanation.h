@@ -1,4 +1,4 @@
-// Explanation: why each rule applies to a request or does not, for people. Plain values that own their texts.
+// Explanation: why each rule applies to a request or does not, for people. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct RuleExplanation {
   std::string chosen;                  // "rule", "plan free", "override #2 (launch)", "emergency override #1"
   std::optional<Allowance> allowance;  // none: unlimited
   std::int64_t cost = 0;
+  std::vector<std::string> notes;  // mistakes in the request, such as a plan that the rule does not have
 };
 
 struct Explanation {

@@ -1,4 +1,4 @@
-// FaultList: every fault of a rule set or a file, one line each; and the words that such lines are made of.
+// FaultList: the errors of a rule set or a file, one line each; and the phrases that such lines are made of.
 // Pure functions; a FaultList belongs to one thread.
 #pragma once
 
@@ -20,7 +20,7 @@ std::string suggestion(std::string_view name, std::span<const std::string_view> 
 // "enforce, shadow or off".
 std::string joined_choices(std::span<const std::string_view> choices);
 
-// Keeps each line once, in the order found, at most kMaxFaults of them, and counts the rest.
+// Keeps each line once, in the order found, at most kMaxFaults of them; counts the rest.
 class FaultList {
  public:
   static constexpr std::size_t kMaxFaults = 100;

@@ -72,7 +72,13 @@ TEST(RuleNames, GiveTheSameNumberForTheSameId) {
   EXPECT_EQ(names.size(), 2u);
 }
 
-TEST(RuleWarnings, TellWhatIsProbablyNotMeant) {
+std::vector<std::string> warnings_of(const Rules& rules) {
+  std::vector<std::string> lines;
+  for (const RuleWarning& warning : rule_warnings(rules, kNow).kept) lines.push_back(to_line(rules, warning));
+  return lines;
+}
+
+TEST(RuleWarnings, NameWhatIsProbablyNotMeant) {
   const Rules rules = parse_rules(R"(version: 1
 rules:
   - {id: fine, per: [a], limit: 1, window: 1s, overrides: [{limit: 2, until: 2099-01-01T00:00:00Z}, {limit: 3}]}
@@ -86,14 +92,70 @@ rules:
 )",
                                   "f.yaml")
                           .value();
-  EXPECT_EQ(rule_warnings(rules, kNow),
+  EXPECT_EQ(warnings_of(rules),
             (std::vector<std::string>{
-                "rule a: per: is empty: one bucket for everybody",
-                "rule a: rollout: is 0: the rule applies to nobody; mode: off says so more clearly",
-                "rule b: overrides[0].until: has passed: the override does nothing any more",
-                "rule b: overrides[1]: applies to every request, so the overrides after it never do",
+                "rule a: per: is empty: one bucket for all requests",
+                "rule a: rollout: is 0: the rule applies to no request; mode: off says so more clearly",
+                "rule b: overrides[0].until: has passed: the override no longer applies",
+                "rule b: overrides[1]: applies to every request, so the overrides after it never apply",
                 "rule b: static_limit: is not used: on_store_failure is not static",
             }));
+}
+
+Rules rules_of(const std::string& list) { return parse_rules("version: 1\nrules:\n" + list, "f.yaml").value(); }
+
+TEST(RuleWarnings, SuggestTheAttributeThatAMisspeltOneResembles) {
+  EXPECT_EQ(
+      warnings_of(rules_of("  - {id: a, per: [tennant], limit: 1, window: 1s}\n"
+                           "  - {id: b, per: [user], match: {Action: x, methd: GET}, limit: 1, window: 1s}\n")),
+      (std::vector<std::string>{
+          "rule a: per[0]: the attribute \"tennant\" looks misspelt (did you mean tenant?): requests that do not "
+          "carry it are not counted",
+          "rule b: match.Action: the attribute \"Action\" looks misspelt (did you mean action?): requests that do "
+          "not carry it are not counted",
+          "rule b: match.methd: the attribute \"methd\" looks misspelt (did you mean method?): requests that do "
+          "not carry it are not counted",
+      }));
+}
+
+TEST(RuleWarnings, SuggestAnAttributeThatMoreRulesUse) {
+  const std::vector<std::string> lines =
+      warnings_of(rules_of("  - {id: a, per: [warehouse], limit: 1, window: 1s}\n"
+                           "  - {id: b, per: [warehouse], limit: 2, window: 1s}\n"
+                           "  - {id: c, per: [warehose], limit: 3, window: 1s}\n"));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(lines[0].starts_with("rule c: per[0]: the attribute \"warehose\"")) << lines[0];
+  EXPECT_NE(lines[0].find("did you mean warehouse?"), std::string::npos) << lines[0];
+}
+
+TEST(RuleWarnings, AreSilentAboutNamesThatOnlyLookAlikeByNumberOrAreShort) {
+  EXPECT_EQ(warnings_of(rules_of("  - {id: a, per: [shard1], limit: 1, window: 1s, plans: {tier1: {limit: 2}}}\n"
+                                 "  - {id: b, per: [shard2], limit: 1, window: 1s, plans: {tier2: {limit: 2}}}\n"
+                                 "  - {id: c, per: [ipx, org, token, user_id, x-tenant-id], limit: 1, window: 1s}\n")),
+            std::vector<std::string>());
+}
+
+TEST(RuleWarnings, NameAPlanThatDiffersFromAnotherInCaseOrByALetter) {
+  EXPECT_EQ(
+      warnings_of(rules_of("  - {id: a, per: user, limit: 1, window: 1s, plans: {pro: {limit: 2}, free: {limit: 3}}}\n"
+                           "  - {id: b, per: user, limit: 1, window: 1s, plans: {Pro: {limit: 2}, fre: {limit: 3}}}\n"
+                           "  - {id: c, per: user, limit: 1, window: 1s, plans: {frees: {limit: 2}}}\n")),
+      (std::vector<std::string>{
+          "rule b: plans.Pro: the plan \"Pro\" looks like \"pro\" of rule a: plans are compared letter by letter, "
+          "case included",
+          "rule c: plans.frees: the plan \"frees\" looks like \"free\" of rule a: plans are compared letter by "
+          "letter, case included",
+      }));
+}
+
+TEST(RuleWarnings, AreBoundedAndCounted) {
+  std::string list;
+  for (int i = 0; i < 150; ++i) list += "  - {id: r" + std::to_string(i) + ", limit: 1, window: 1s}\n";
+  list += "  - {id: last, per: [tennant], limit: 1, window: 1s}\n";
+  const RuleWarnings warnings = rule_warnings(rules_of(list), kNow);
+  EXPECT_EQ(warnings.kept.size(), RuleWarnings::kMostKept);
+  EXPECT_EQ(warnings.left_out, 51u);
+  EXPECT_EQ(warnings.kept.back().rule, 150u) << "the misspelt name is among those kept";
 }
 
 TEST(RuleCheck, CountsRulesOverridesExpressionsAndNames) {

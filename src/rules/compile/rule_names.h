@@ -1,4 +1,4 @@
-// RuleNames: every rule id ever in force gets one number and one stable address, so that decisions can name rules
+// RuleNames: every rule id ever loaded gets one number and one stable address, so that decisions can name rules
 // after a reload has replaced the rule set that made them, and counters can be arrays.
 //
 // Thread-safe. Ids are never forgotten; their number is bounded by kMaxRuleNames.

@@ -14,11 +14,14 @@ namespace weir::rules {
 RuleSet::RuleSet() = default;
 RuleSet::~RuleSet() = default;
 
-Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& names, RulesAre are) {
+Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& names, RulesAre are,
+                                                        RuleSetOrigin origin) {
   if (are == RulesAre::unchecked) {
     if (Status checked = check_rules(rules); !checked.ok()) return checked.failure();
   }
   const std::shared_ptr<RuleSet> set(new RuleSet);
+  set->origin_ = std::move(origin);
+  set->denies_unmatched_ = rules.on_no_rule == NoRulePolicy::deny;
   set->rules_.reserve(rules.rules.size());
   for (Rule& rule : rules.rules) {
     const Result<RuleName> name = names.intern(rule.id);
@@ -41,7 +44,10 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
 }
 
 void RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {
-  matcher_->match(request, now, names, matches);
+  MatchIssues issues;
+  matcher_->match(request, now, names, matches, issues);
+  if (issues.any() && origin_.issues != nullptr) [[unlikely]]
+    origin_.issues->count(issues);
 }
 
 void RuleSet::find_replaced(std::span<const Request> requests, std::span<bool> replaced) const {
@@ -76,11 +82,12 @@ RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules) : rules_(rules) {
   compile_replaces();
 }
 
-// Only when all names are known: beyond 64 of them their bits tell less than they seem to.
+// Only when all names are known: beyond 64 of them several names share a bit.
 const Allowance* RuleSet::Matcher::plain_allowance(const Parts& parts) const {
   const bool plain = names_.size() <= 64 && parts.conditions_to_try == 0 && parts.rollout == 100 &&
                      parts.cost.is_the_requests() && parts.choice.simple();
-  return plain ? parts.choice.own() : nullptr;
+  const bool closed = plain && parts.choice.own() != nullptr && parts.choice.own()->limit == 0;
+  return plain && !closed ? parts.choice.own() : nullptr;
 }
 
 void RuleSet::Matcher::compile_replaces() {
@@ -112,7 +119,7 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
               .conditions = {},
               .conditions_to_try = 0,
               .rollout = rule.source.rollout,
-              .cost = CompiledCost(rule.source.cost, names_),
+              .cost = CompiledCost(rule.source.cost, rule.source.on_bad_cost, names_),
               .choice = AllowanceChoice(rule.source, names_)};
   if (!parts.choice.simple()) rule.windows = parts.choice.window_lengths();
   const auto add = [&](const Condition& condition) {
@@ -129,8 +136,9 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
   if (filed != nullptr) add(*filed);
   for (const std::string& name : rule.source.per) {
     rule.per.push_back(names_.add(name));
-    parts.needs |= name_bit(rule.per.back());
+    parts.subject |= name_bit(rule.per.back());
   }
+  parts.needs |= parts.subject;
   return parts;
 }
 
@@ -143,43 +151,70 @@ inline void RuleSet::Matcher::append_in_order(Matches& matches, const Match& mat
   }
 }
 
-inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view, TimePoint now,
-                                       Matches& matches) const {
+inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view, TimePoint now, Matches& matches,
+                                       MatchIssues& issues) const {
   const Parts& parts = parts_[index];
-  if ((parts.needs & ~view.carried) != 0) return;
-  if (parts.own == nullptr) return look_closer(index, view, now, matches);
+  if (const std::uint64_t missing = parts.needs & ~view.carried; missing != 0) {
+    if ((missing & ~parts.subject) == 0) note_missing(index, view, issues);
+    return;
+  }
+  if (parts.own == nullptr) return look_closer(index, view, now, matches, issues);
   append_in_order(matches, {&rules_[index], parts.own, CompiledCost::of_request(view)});
 }
 
-void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const {
+void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches,
+                             MatchIssues& issues) const {
   const RequestView view = resolve(request, resolved);
-  for (const std::uint32_t rule : always_) consider(rule, view, now, matches);
+  for (const std::uint32_t rule : always_) consider(rule, view, now, matches, issues);
   for (std::size_t i = 0; i < view.size(); ++i) {
     if (!index_.may_mention(view.ids[i])) continue;
-    for (const std::uint32_t rule : index_.find(view.ids[i], view.value(i))) consider(rule, view, now, matches);
+    for (const std::uint32_t rule : index_.find(view.ids[i], view.value(i))) consider(rule, view, now, matches, issues);
   }
   if (!descriptors_.empty()) {
     const std::optional<std::uint32_t> rule = descriptors_.find(request.attributes);
-    if (rule && rules_[*rule].mode != Mode::off) consider(*rule, view, now, matches);
+    if (rule && rules_[*rule].mode != Mode::off) consider(*rule, view, now, matches, issues);
   }
 }
 
 bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestView& view) const {
-  // With few names the bits have already told.
+  // With few names the bits were exact.
   if (names_.size() <= 64) return true;
   return std::all_of(rule.per.begin(), rule.per.end(), [&](NameId name) { return view.first(name) != nullptr; });
 }
 
-void RuleSet::Matcher::look_closer(std::uint32_t index, const RequestView& view, TimePoint now,
-                                   Matches& matches) const {
+bool RuleSet::Matcher::conditions_hold(const Parts& parts, const RequestView& view) {
+  const auto end = parts.conditions.begin() + static_cast<std::ptrdiff_t>(parts.conditions_to_try);
+  return std::all_of(parts.conditions.begin(), end,
+                     [&view](const CompiledCondition& condition) { return condition.holds(view); });
+}
+
+// A rule that does not apply only because the request carries no subject for it.
+void RuleSet::Matcher::note_missing(std::uint32_t index, const RequestView& view, MatchIssues& issues) const {
+  if (issues.has(MatchIssue::missing_attribute) || !conditions_hold(parts_[index], view)) return;
+  issues.add(MatchIssue::missing_attribute);
+}
+
+void RuleSet::Matcher::look_closer(std::uint32_t index, const RequestView& view, TimePoint now, Matches& matches,
+                                   MatchIssues& issues) const {
   const Parts& parts = parts_[index];
   const CompiledRule& rule = rules_[index];
-  if (!carries_subject(rule, view)) return;
-  for (std::size_t i = 0; i < parts.conditions_to_try; ++i) {
-    if (!parts.conditions[i].holds(view)) return;
-  }
+  if (!carries_subject(rule, view)) return note_missing(index, view, issues);
+  if (!conditions_hold(parts, view)) return;
   if (parts.rollout < 100 && rollout_place(rule.name.id, rule.per, view) >= parts.rollout) return;
-  append_in_order(matches, {&rule, parts.choice.choose(view, now).allowance, parts.cost.of(view)});
+  append_in_order(matches, choose(parts, rule, view, now, issues).match);
+}
+
+RuleSet::Matcher::Choice RuleSet::Matcher::choose(const Parts& parts, const CompiledRule& rule, const RequestView& view,
+                                                  TimePoint now, MatchIssues& issues) {
+  const AllowanceChoice::Chosen chosen = parts.choice.choose(view, now);
+  if (chosen.unknown_plan) issues.add(MatchIssue::unknown_plan);
+  MatchIssues own;
+  std::int64_t cost = parts.cost.of(view, own);
+  const bool bad_cost = own.has(MatchIssue::bad_cost);
+  if (bad_cost) issues.add(MatchIssue::bad_cost);
+  // A limit of 0 denies every request, also one that asks for nothing.
+  if (chosen.allowance != nullptr && chosen.allowance->limit == 0) cost = std::max<std::int64_t>(cost, 1);
+  return {{&rule, chosen.allowance, cost, bad_cost && parts.cost.denies_bad_costs()}, chosen};
 }
 
 // One found twice (two values of a list) is kept once.

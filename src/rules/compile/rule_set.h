@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "rules/compile/explanation.h"
+#include "rules/compile/match_issues.h"
 #include "rules/compile/rule_names.h"
 #include "rules/compile/window_lengths.h"
 #include "weir/allowance.h"
@@ -38,7 +39,7 @@ struct CompiledRule {
   Rule source;                           // as written
   std::vector<NameId> per;               // the subject's attributes, in the order written
   Mode mode = Mode::enforce;             // global shadow applied
-  std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule holds back nobody
+  std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule denies nothing
   WindowLengths windows;                 // several() only if plans or overrides have other windows than the rule
 };
 
@@ -46,7 +47,8 @@ struct CompiledRule {
 struct Match {
   const CompiledRule* rule = nullptr;
   const Allowance* allowance = nullptr;  // after emergency > override > plan > rule; null: unlimited
-  std::int64_t cost = 1;                 // after the rule's cost model; 0 to kMaxUnits
+  std::int64_t cost = 1;                 // after the rule's cost model: 0 to kMaxUnits; at least 1 under a limit of 0
+  bool bad_cost = false;  // the rule denies the request because it cannot read the cost, and `cost` fits no limit of it
 };
 
 using Matches = InlineVector<Match, 8>;
@@ -54,11 +56,17 @@ using Matches = InlineVector<Match, 8>;
 // Whether rules have been checked: those of a rules file have been, line by line, while it was read.
 enum class RulesAre : std::uint8_t { unchecked, checked };
 
+// What a rule set is compiled for: a version of a RuleBook, and its counters. Both may be absent.
+struct RuleSetOrigin {
+  std::uint64_t version = 0;
+  std::shared_ptr<MatchIssueCounters> issues = nullptr;
+};
+
 class RuleSet {
  public:
   // The failure lists every fault found, one line each, "rule search-per-key: burst: …" when made in code.
   static Result<std::shared_ptr<const RuleSet>> compile(Rules rules, RuleNames& names,
-                                                        RulesAre are = RulesAre::unchecked);
+                                                        RulesAre are = RulesAre::unchecked, RuleSetOrigin origin = {});
   ~RuleSet();
 
   // Resolves the names and appends the rules that apply, in the order of the file. Rules in mode off never apply.
@@ -73,6 +81,10 @@ class RuleSet {
   Explanation explain(const Request& request, TimePoint now) const;
 
   const std::vector<CompiledRule>& rules() const { return rules_; }
+  // The version of the RuleBook that these rules are; 0: of none.
+  std::uint64_t version() const { return origin_.version; }
+  // A request that no rule counts is denied.
+  bool denies_unmatched() const { return denies_unmatched_; }
   // Some rule has a local limit.
   bool has_local_limits() const { return has_local_limits_; }
   // Some rule is hidden.
@@ -84,7 +96,9 @@ class RuleSet {
   class Matcher;
   RuleSet();
 
+  RuleSetOrigin origin_;
   std::vector<CompiledRule> rules_;
+  bool denies_unmatched_ = false;
   bool has_local_limits_ = false;
   bool has_hidden_ = false;
   bool has_several_windows_ = false;

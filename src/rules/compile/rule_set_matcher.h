@@ -22,7 +22,8 @@ class RuleSet::Matcher {
   // `rules` must be checked, and must outlive the matcher at the same address. Fills their `per`.
   explicit Matcher(std::vector<CompiledRule>& rules);
 
-  void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
+  void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches,
+             MatchIssues& issues) const;
   RuleExplanation explain(std::size_t rule, const RequestView& view, TimePoint now) const;
   RequestView resolve(const Request& request, ResolvedNames& resolved) const {
     assert(request.attributes.size() <= kMaxAttributes);
@@ -37,11 +38,13 @@ class RuleSet::Matcher {
   void find_replaced(std::span<const Request> requests, std::span<bool> replaced) const;
 
  private:
-  // One rule's parts. The condition that the rule is filed under comes last: who finds the rule through the index
-  // knows already that it holds.
+  // One rule's parts. The condition that the rule is filed under comes last: it is true for every request that finds
+  // the rule through the index.
   struct Parts {
-    std::uint64_t needs = 0;         // name_bit of every attribute without which the rule cannot apply
-    const Allowance* own = nullptr;  // set for a plain rule: who carries what it needs gets this, at the request's cost
+    std::uint64_t needs = 0;    // name_bit of every attribute without which the rule cannot apply
+    std::uint64_t subject = 0;  // those of them that are in `per`
+    const Allowance* own =
+        nullptr;  // set for a plain rule: requests that carry what it needs get this, at their own cost
     std::vector<CompiledCondition> conditions;
     std::size_t conditions_to_try = 0;
     int rollout = 100;
@@ -53,8 +56,18 @@ class RuleSet::Matcher {
   const Allowance* plain_allowance(const Parts& parts) const;
   void compile_replaces();
   bool carries_subject(const CompiledRule& rule, const RequestView& view) const;
-  void consider(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
-  void look_closer(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches) const;
+  void consider(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches,
+                MatchIssues& issues) const;
+  void look_closer(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches,
+                   MatchIssues& issues) const;
+  static bool conditions_hold(const Parts& parts, const RequestView& view);
+  void note_missing(std::uint32_t rule, const RequestView& view, MatchIssues& issues) const;
+  struct Choice {
+    Match match;
+    AllowanceChoice::Chosen chosen;
+  };
+  static Choice choose(const Parts& parts, const CompiledRule& rule, const RequestView& view, TimePoint now,
+                       MatchIssues& issues);
   static void append_in_order(Matches& matches, const Match& match);
   static void insert_in_order(Matches& matches, const Match& match);
 

@@ -84,18 +84,18 @@ class RuleSetTest : public testing::Test {
   std::shared_ptr<const RuleSet> set_;
 
  private:
-  // What people are told is what happens.
+  // The explanation agrees with the match.
   void check_explanation(const Request& request, TimePoint now, const Matches& found) const {
     std::size_t next = 0;
-    for (const RuleExplanation& told : set_->explain(request, now).rules) {
-      const bool applies = next < found.size() && found[next].rule->name.id == told.rule;
-      EXPECT_EQ(told.applies, applies) << told.rule << ": " << told.why_not;
-      EXPECT_EQ(told.why_not.empty(), applies);
+    for (const RuleExplanation& explained : set_->explain(request, now).rules) {
+      const bool applies = next < found.size() && found[next].rule->name.id == explained.rule;
+      EXPECT_EQ(explained.applies, applies) << explained.rule << ": " << explained.why_not;
+      EXPECT_EQ(explained.why_not.empty(), applies);
       if (!applies) continue;
-      EXPECT_EQ(told.cost, found[next].cost);
-      EXPECT_EQ(told.allowance.has_value(), found[next].allowance != nullptr);
-      if (told.allowance) {
-        EXPECT_EQ(told.allowance->limit, found[next].allowance->limit);
+      EXPECT_EQ(explained.cost, found[next].cost);
+      EXPECT_EQ(explained.allowance.has_value(), found[next].allowance != nullptr);
+      if (explained.allowance) {
+        EXPECT_EQ(explained.allowance->limit, found[next].allowance->limit);
       }
       ++next;
     }
@@ -363,6 +363,55 @@ TEST_F(RuleSetTest, MatchingDoesNotAllocate) {
   ASSERT_EQ(found.size(), 8u);
   EXPECT_EQ(found[0].allowance->limit, 3);
   EXPECT_EQ(found[0].cost, 2);
+}
+
+TEST_F(RuleSetTest, UnderALimitOfZeroEveryRequestCostsSomething) {
+  load("  - {id: a, per: tenant, limit: 0, window: 1s}\n");
+  EXPECT_EQ(limit({{"tenant", "x"}}), 0);
+  EXPECT_EQ(cost({{"tenant", "x"}}, 0), 1);
+  EXPECT_EQ(cost({{"tenant", "x"}}, 7), 7);
+  EXPECT_EQ(matches({{"tenant", "x"}})[0].allowance->largest_cost(), 0);
+}
+
+TEST_F(RuleSetTest, ARuleCanDenyACostThatIsNoNumber) {
+  load("  - {id: a, limit: 10, window: 1s, cost: {attribute: tokens}, on_bad_cost: deny}\n");
+  EXPECT_EQ(cost({{"tokens", "7"}}), 7);
+  EXPECT_EQ(cost({{"other", "7"}}, 3), 3) << "without the attribute it is the request's own cost";
+  for (const char* bad : {"abc", "-1", "", "1.5", "1000000000001"}) {
+    const Match match = matches({{"tokens", bad}})[0];
+    EXPECT_TRUE(match.bad_cost) << bad;
+    EXPECT_GT(match.cost, match.allowance->largest_cost()) << bad;
+  }
+  EXPECT_FALSE(matches({{"tokens", "7"}})[0].bad_cost);
+}
+
+TEST_F(RuleSetTest, CountsMistakesInRequests) {
+  const auto issues = std::make_shared<MatchIssueCounters>();
+  const Result<Rules> rules = parse_rules(
+      "version: 1\nrules:\n"
+      "  - {id: a, match: {action: x, path: '/v1/*'}, per: tenant, limit: 10, window: 1s, plans: {pro: {limit: 20}}}\n"
+      "  - {id: b, match: {action: y}, limit: 10, window: 1s, cost: {attribute: tokens}}\n",
+      "f.yaml");
+  const auto set = RuleSet::compile(rules.value(), names_, RulesAre::checked, {.version = 3, .issues = issues}).value();
+  EXPECT_EQ(set->version(), 3u);
+  const auto totals_after = [&](const Attributes& attributes) {
+    ResolvedNames names;
+    Matches found;
+    set->match(Request(attributes), kNow, names, found);
+    return std::vector<std::uint64_t>{issues->total(MatchIssue::unknown_plan), issues->total(MatchIssue::bad_cost),
+                                      issues->total(MatchIssue::missing_attribute)};
+  };
+  using Totals = std::vector<std::uint64_t>;
+  const Attribute action{"action", "x"};
+  const Attribute path{"path", "/v1/a"};
+  const Attribute tenant{"tenant", "t"};
+  EXPECT_EQ(totals_after({action, path, tenant}), (Totals{0, 0, 0}));
+  EXPECT_EQ(totals_after({action, path, tenant, {"plan", "pro"}}), (Totals{0, 0, 0}));
+  EXPECT_EQ(totals_after({action, path, tenant, {"plan", "Pro"}}), (Totals{1, 0, 0}));
+  EXPECT_EQ(totals_after({action, path}), (Totals{1, 0, 1}));
+  EXPECT_EQ(totals_after({action, {"path", "/v2"}}), (Totals{1, 0, 1})) << "the rule would not apply anyway";
+  EXPECT_EQ(totals_after({{"action", "y"}, {"tokens", "abc"}}), (Totals{1, 1, 1}));
+  EXPECT_EQ(totals_after({{"action", "y"}, {"tokens", "12"}}), (Totals{1, 1, 1}));
 }
 
 }  // namespace

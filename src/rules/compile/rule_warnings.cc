@@ -3,27 +3,31 @@
 #include <algorithm>
 #include <string>
 
-#include "rules/compile/rule_check.h"
+#include "rules/compile/name_warnings.h"
 #include "rules/compile/window_lengths.h"
 
 namespace weir::rules {
 namespace {
 
-class Warnings {
+class RuleChecks {
  public:
-  Warnings(const Rule& rule, std::vector<std::string>& lines) : rule_(rule), lines_(lines) {}
+  RuleChecks(const Rules& rules, std::size_t index, RuleWarnings& warnings)
+      : rule_(rules.rules[index]), index_(index), warnings_(warnings) {}
 
   void run(TimePoint now) {
     if (rule_.per.empty() && rule_.descriptor.empty()) {
-      add("per", rule_.rollout > 0 && rule_.rollout < 100
-                     ? "is empty: one bucket for everybody, which the rollout takes as a whole or not at all"
-                     : "is empty: one bucket for everybody");
+      add({"per"}, rule_.rollout > 0 && rule_.rollout < 100
+                       ? "is empty: one bucket for all requests, which the rollout includes as a whole or not at all"
+                       : "is empty: one bucket for all requests");
     }
-    if (rule_.rollout == 0) add("rollout", "is 0: the rule applies to nobody; mode: off says so more clearly");
+    if (rule_.rollout == 0) add({"rollout"}, "is 0: the rule applies to no request; mode: off says so more clearly");
     for (std::size_t i = 0; i < rule_.overrides.size(); ++i) check_override(i, now);
     check_window_lengths();
     const bool is_static = rule_.on_store_failure == FailurePolicy::static_limit;
-    if (rule_.static_limit > 0 && !is_static) add("static_limit", "is not used: on_store_failure is not static");
+    if (rule_.static_limit > 0 && !is_static) add({"static_limit"}, "is not used: on_store_failure is not static");
+    if (rule_.on_bad_cost == BadCostPolicy::deny && rule_.cost.kind != CostModel::Kind::attribute) {
+      add({"on_bad_cost"}, "is not used: the cost is not taken from an attribute");
+    }
   }
 
  private:
@@ -36,43 +40,60 @@ class Warnings {
         all = lengths.add(made.value()) && all;
       }
     };
+    if (rule_.plans.empty() && rule_.overrides.empty()) return;
     count({});
     for (const Plan& plan : rule_.plans) count(plan.change);
     for (const Override& override : rule_.overrides) count(override.change);
     if (all) return;
-    add("window", "plans and overrides have windows of more than " + std::to_string(kMaxWindowLengths) +
-                      " lengths: those beyond share a count with the rule's own, and reset each other's");
+    add({"window"}, "plans and overrides have windows of more than " + std::to_string(kMaxWindowLengths) +
+                        " lengths: those beyond share a count with the rule's own, and reset each other's");
   }
 
   void check_override(std::size_t i, TimePoint now) {
     const Override& override = rule_.overrides[i];
-    const std::string field = "overrides[" + std::to_string(i) + "]";
     if (override.until && *override.until <= now) {
-      add(field + ".until", "has passed: the override does nothing any more");
+      add({"overrides", FieldStep(i), "until"}, "has passed: the override no longer applies");
       return;
     }
-    // Without a condition it applies to all, so those behind it on the same level never do.
+    // Without a condition it applies to all requests, so those after it on the same level never apply.
     const bool last = std::none_of(rule_.overrides.begin() + static_cast<std::ptrdiff_t>(i) + 1, rule_.overrides.end(),
                                    [&](const Override& later) { return later.emergency == override.emergency; });
     if (override.when.empty() && !override.until && !last) {
-      add(field, "applies to every request, so the overrides after it never do");
+      add({"overrides", FieldStep(i)}, "applies to every request, so the overrides after it never apply");
     }
   }
 
-  void add(const std::string& field, const std::string& what) {
-    lines_.push_back("rule " + rule_.id + ": " + field + ": " + what);
+  void add(FieldPath field, std::string what) {
+    if (warnings_.kept.size() == RuleWarnings::kMostKept) {
+      ++warnings_.left_out;
+    } else {
+      warnings_.kept.push_back({index_, std::move(field), std::move(what)});
+    }
   }
 
   const Rule& rule_;
-  std::vector<std::string>& lines_;
+  const std::size_t index_;
+  RuleWarnings& warnings_;
 };
 
 }  // namespace
 
-std::vector<std::string> rule_warnings(const Rules& rules, TimePoint now) {
-  std::vector<std::string> lines;
-  for (const Rule& rule : rules.rules) Warnings(rule, lines).run(now);
-  return lines;
+// Names first: of 100,000 rules that all have the same small problem, none may hide a misspelt name.
+RuleWarnings rule_warnings(const Rules& rules, TimePoint now) {
+  RuleWarnings warnings;
+  for (RuleWarning& warning : name_warnings(rules)) warnings.kept.push_back(std::move(warning));
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) RuleChecks(rules, i, warnings).run(now);
+  std::stable_sort(warnings.kept.begin(), warnings.kept.end(),
+                   [](const RuleWarning& a, const RuleWarning& b) { return a.rule < b.rule; });
+  return warnings;
+}
+
+std::string to_line(const Rules& rules, const RuleWarning& warning) {
+  return "rule " + rules.rules[warning.rule].id + ": " + to_string(warning.field) + ": " + warning.what;
+}
+
+std::string left_out_line(std::size_t count) {
+  return "… and " + std::to_string(count) + (count == 1 ? " more warning" : " more warnings");
 }
 
 }  // namespace weir::rules

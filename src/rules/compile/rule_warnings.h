@@ -1,15 +1,34 @@
-// What is allowed in rules but probably not meant. Pure.
+// What is valid in rules but probably not meant. Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
+#include "rules/compile/rule_check.h"
 #include "weir/rule.h"
 #include "weir/time.h"
 
 namespace weir::rules {
 
-// One line each, "rule ID: field: what".
-std::vector<std::string> rule_warnings(const Rules& rules, TimePoint now);
+struct RuleWarning {
+  std::size_t rule = 0;  // in Rules::rules
+  FieldPath field;
+  std::string what;
+};
+
+struct RuleWarnings {
+  static constexpr std::size_t kMostKept = 100;
+
+  std::vector<RuleWarning> kept;  // in the order of the rules
+  std::size_t left_out = 0;
+};
+
+RuleWarnings rule_warnings(const Rules& rules, TimePoint now);
+
+// "rule ID: field: what", for rules that come from no file.
+std::string to_line(const Rules& rules, const RuleWarning& warning);
+// "… and 12 more warnings"
+std::string left_out_line(std::size_t count);
 
 }  // namespace weir::rules

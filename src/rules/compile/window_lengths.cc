@@ -59,7 +59,7 @@ BucketKey WindowLengths::key(BucketKey subject, std::size_t index) const {
   if (index == 0) return subject;
   const auto window = static_cast<std::uint64_t>(lengths_[index].window.count());
   const auto buckets = static_cast<std::uint64_t>(lengths_[index].buckets);
-  // The subject's key is a keyed hash, so nobody outside can aim at what this makes of it.
+  // The subject's key is a keyed hash, so no one outside can choose what this makes of it.
   return {subject.high ^ mixed(window), subject.low ^ mixed(window + (buckets << 52U) + 1)};
 }
 

@@ -199,12 +199,6 @@ class EnvoyFile {
     // it wants the same.
     const bool chosen = ours != nullptr && ours->find("count_denied") != nullptr;
     if (!chosen) rule.count_denied = rule.allowance.algorithm == Algorithm::fixed_window;
-    // No bucket admits nothing; but one that holds a single unit admits no request for two.
-    if (rule.allowance.limit == 0) {
-      rule.allowance.limit = 1;
-      rule.allowance.burst.reset();
-      rule.cost = {.kind = CostModel::Kind::fixed, .units = 2, .attribute = {}, .table = {}};
-    }
   }
 
   void read_replaces(const base::YamlNode& list, const std::string& path, EnvoyReader::Draft& draft) {

@@ -124,53 +124,41 @@ TEST(EnvoyFile, TurnsNestedDescriptorsIntoRules) {
   EXPECT_EQ(write_rules(read.value().rules), R"(version: 1
 rules:
   - id: edge.remote_address
-    descriptor:
-      - domain: edge
-      - remote_address:
     per: [remote_address]
+    descriptor: [{domain: edge}, {remote_address: null}]
     algorithm: fixed-window
     limit: 60
     window: 1m
     count_denied: true
   - id: edge.remote_address.10_0_0_1-c8857b71b765
-    descriptor:
-      - domain: edge
-      - remote_address: "10.0.0.1"
+    descriptor: [{domain: edge}, {remote_address: "10.0.0.1"}]
+    algorithm: fixed-window
     limit: unlimited
     mode: off
   - id: inside
-    descriptor:
-      - domain: edge
-      - remote_address: "10.*"
     per: [remote_address]
+    descriptor: [{domain: edge}, {remote_address: "10.*"}]
     algorithm: fixed-window
     limit: 6000
     window: 1h
     count_denied: true
   - id: edge.generic_key.slow
-    descriptor:
-      - domain: edge
-      - generic_key: slow
+    descriptor: [{domain: edge}, {generic_key: slow}]
     algorithm: fixed-window
     limit: 5
     window: 1d
     mode: shadow
     count_denied: true
   - id: edge.generic_key.slow.generic_key
-    descriptor:
-      - domain: edge
-      - generic_key: slow
-      - generic_key:
     per: [generic_key]
+    descriptor: [{domain: edge}, {generic_key: slow}, {generic_key: null}]
     algorithm: fixed-window
     limit: 7
     window: 7d
     count_denied: true
   - id: edge.generic_key.slow.user.root
-    descriptor:
-      - domain: edge
-      - generic_key: slow
-      - user: root
+    descriptor: [{domain: edge}, {generic_key: slow}, {user: root}]
+    algorithm: fixed-window
     limit: unlimited
 )");
 }
@@ -299,7 +287,7 @@ descriptors:
   EXPECT_EQ(replaced({c}), "-");
 }
 
-TEST(EnvoyFile, ReadsALimitOfNothingAsARuleThatNothingPasses) {
+TEST(EnvoyFile, ReadsALimitOfZeroAsZero) {
   const Rules rules = read_text_of(R"(
 domain: d
 descriptors:
@@ -308,8 +296,8 @@ descriptors:
 )")
                           .value()
                           .rules;
-  EXPECT_EQ(rules.rules[0].allowance.limit, 1);
-  EXPECT_EQ(rules.rules[0].cost.units, 2);
+  EXPECT_EQ(rules.rules[0].allowance.limit, 0);
+  EXPECT_EQ(rules.rules[0].cost, CostModel());
 }
 
 TEST(EnvoyFile, SaysWhatItReadsAndDoesNotDo) {

@@ -179,7 +179,7 @@ Result<ForeignRules> LimitadorReader::finish(const std::string& name, FaultList&
   for (std::size_t i = 0; i < ids.size(); ++i) rules_.rules[i].id = ids[i];
   for (const std::string& fault : check_totals(rules_)) faults.add(name + ":1:1: " + fault);
   if (!faults.empty()) return faults.failure();
-  return ForeignRules{std::move(rules_), {}};
+  return ForeignRules{std::move(rules_), {}, {}};
 }
 
 }  // namespace weir::rules

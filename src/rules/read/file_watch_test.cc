@@ -17,7 +17,7 @@ const char kOne[] = "version: 1\nrules: [{id: one, limit: 1, window: 1s}]\n";
 const char kTwo[] = "version: 1\nrules: [{id: one, limit: 2, window: 1s}]\n";
 
 void expect_quiet(FileWatch& watch, const char* what) {
-  for (int i = 0; i < FileWatch::kQuietLooks + 1; ++i) EXPECT_FALSE(watch.changed()) << what << ": told already";
+  for (int i = 0; i < FileWatch::kQuietLooks + 1; ++i) EXPECT_FALSE(watch.changed()) << what << ": reported already";
 }
 
 // True when the files have come to rest, then quiet.
@@ -107,13 +107,13 @@ TEST(FileWatch, AFileThatNeverRestsIsTakenInTheEnd) {
   const TemporaryFolder folder;
   folder.write("rules.yaml", "");
   FileWatch watch(folder.path() / "rules.yaml");
-  int told = 0;
+  int changes = 0;
   std::string text;
   for (int i = 0; i < 3 * FileWatch::kMaxLooks; ++i) {
     folder.write("rules.yaml", text += 'x');
-    told += watch.changed() ? 1 : 0;
+    changes += watch.changed() ? 1 : 0;
   }
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(changes, 3);
 }
 
 TEST(FileWatch, SeesFilesComeGoAndChangeInAFolder) {

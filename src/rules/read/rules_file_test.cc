@@ -145,7 +145,8 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules:", "f.yaml:2:1: rules: is empty, expected a list of rules"},
     {"version: 1\nrules: {}", "f.yaml:2:8: rules: is a map, expected a list of rules"},
     {"version: 1\nruls: []\nrules: []",
-     "f.yaml:2:1: ruls: unknown field (did you mean rules?), expected one of version, rules, defaults or global_mode"},
+     "f.yaml:2:1: ruls: unknown field (did you mean rules?), expected one of version, rules, defaults, global_mode or "
+     "on_no_rule"},
     {"version: 1\nglobal_mode: off\nrules: []", "f.yaml:2:14: global_mode: is \"off\", expected shadow or enforce"},
     {"version: 1\nrules: []\nshedding: {}", "f.yaml:3:1: shedding: not supported by this version of weir yet"},
     {"version: 1\nrules: []\nblocks: []", "f.yaml:3:1: blocks: not supported by this version of weir yet"},
@@ -160,19 +161,18 @@ const BadFile kBadFiles[] = {
      "f.yaml:2:9: rules[0].limit: is missing, expected how much passes in one window, or unlimited"},
     {"version: 1\nrules: [{id: a, limit: 1}]",
      "f.yaml:2:9: rules[0].window: is missing, expected a duration such as 60s"},
-    {"version: 1\nrules: [{id: a, limit: 0, window: 1s}]",
-     "f.yaml:2:24: rules[0].limit: is 0, expected 1 to 1000000000000, or unlimited"},
+    {"version: 1\nrules: [{id: a, limit: -1, window: 1s}]",
+     "f.yaml:2:24: rules[0].limit: is -1, expected 0 to 1000000000000, or unlimited"},
     {"version: 1\nrules: [{id: a, limit: many, window: 1s}]",
-     "f.yaml:2:24: rules[0].limit: is \"many\", expected a whole number, 1 to 1000000000000, or unlimited"},
+     "f.yaml:2:24: rules[0].limit: is \"many\", expected a whole number, 0 to 1000000000000, or unlimited"},
     {"version: 1\nrules: [{id: a, limit: 1, window: 1.5h}]",
      "f.yaml:2:35: rules[0].window: is \"1.5h\", expected a whole number and ms, s, m, h or d, as in 60s"},
     {"version: 1\nrules: [{id: a, limit: 1, window: 9999999d}]",
      "f.yaml:2:35: rules[0].window: is 9999999d, expected 1ms to 3660d"},
     {"version: 1\nrules:\n- %\n  brust: 2",
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, descriptor, "
-     "replaces, algorithm, limit, window, burst, queue, buckets, cost, plans, overrides, mode, rollout, hash_tag, "
-     "consistency, on_store_failure, "
-     "local_share, static_limit, count_denied, hidden or local_limit"},
+     "replaces, algorithm, limit, window, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, rollout, "
+     "count_denied, hidden, on_store_failure, local_share, static_limit, local_limit, consistency or hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
     {"version: 1\nrules:\n- %\n  algorithm: quota",
@@ -214,7 +214,7 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules:\n- %\n  per: [a, b, a]", "f.yaml:6:15: rules[0].per[2]: names \"a\" a second time"},
     {"version: 1\nrules:\n- %\n  per: [[a]]", "f.yaml:6:9: rules[0].per[0]: is a list, expected a text"},
     {"version: 1\nrules:\n- %\n  match: [a]",
-     "f.yaml:6:10: rules[0].match: is a list, expected a map of attributes and values"},
+     "f.yaml:6:11: rules[0].match[0]: is \"a\", expected a map of attributes and values"},
     {"version: 1\nrules:\n- %\n  match: {a: }", "f.yaml:6:14: rules[0].match.a: is empty, expected a text"},
     {"version: 1\nrules:\n- %\n  match: {a: []}", "f.yaml:6:14: rules[0].match.a: has no value, expected at least one"},
     {"version: 1\nrules:\n- %\n  match: {path: '~[a-'}",
@@ -272,22 +272,41 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
   EXPECT_EQ(error_of("version: 1\n"
                      "defaults: {mode: loud}\n"
                      "rules:\n"
-                     "  - {id: a, limit: 0, window: 1s}\n"
+                     "  - {id: a, limit: -1, window: 1s}\n"
                      "  - {id: b, limit: 5, window: 1s, rollout: 200, mode: off}\n"
                      "  - {id: a, limit: 5, window: 1s, burts: 3}\n"),
             "f.yaml:2:18: defaults.mode: is \"loud\", expected enforce, shadow or off\n"
-            "f.yaml:4:20: rules[0].limit: is 0, expected 1 to 1000000000000, or unlimited\n"
+            "f.yaml:4:20: rules[0].limit: is -1, expected 0 to 1000000000000, or unlimited\n"
             "f.yaml:5:44: rules[1].rollout: is 200, expected 0 to 100\n"
             "f.yaml:6:35: rules[2].burts: unknown field (did you mean burst?), expected one of id, match, per, "
-            "descriptor, replaces, algorithm, limit, window, burst, queue, buckets, cost, plans, overrides, mode, "
-            "rollout, hash_tag, "
-            "consistency, on_store_failure, local_share, static_limit, count_denied, hidden or local_limit\n"
+            "descriptor, replaces, algorithm, limit, window, burst, queue, buckets, cost, on_bad_cost, plans, "
+            "overrides, mode, rollout, count_denied, hidden, on_store_failure, local_share, static_limit, local_limit, "
+            "consistency or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
+}
+
+TEST(RulesFile, WarningsHaveAPosition) {
+  std::vector<std::string> warnings;
+  const SourceTexts texts = {
+      {"a.yaml", "version: 1\ndefaults: {per: [tennant]}\nrules: [{id: a, limit: 1, window: 1s}]\n"},
+      {"b.yaml", "version: 1\nrules:\n  - id: b\n    limit: 1\n    window: 1s\n"}};
+  ASSERT_TRUE(parse_rules(texts, "folder", from_micros(0), warnings).ok());
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_TRUE(warnings[0].starts_with("a.yaml:2:18: defaults.per[0]: the attribute \"tennant\"")) << warnings[0];
+  EXPECT_EQ(warnings[1], "b.yaml:3:5: rules[0].per: is empty: one bucket for all requests");
+}
+
+TEST(RulesFile, ATabOrAWrongIndentationIsNamedWithItsPosition) {
+  EXPECT_EQ(error_of("version: 1\nrules:\n  - id: a\n\tlimit: 1\n"),
+            "f.yaml:4:1: a tab in the indentation, expected spaces");
+  const std::string error = error_of("version: 1\nrules:\n  - id: a\n   limit: 1\n    window: 1s\n");
+  EXPECT_TRUE(error.starts_with("f.yaml:4:")) << error;
+  EXPECT_NE(error.find("check the indentation"), std::string::npos) << error;
 }
 
 TEST(RulesFile, ManyFaultsAreCounted) {
   std::string text = "version: 1\nrules:\n";
-  for (int i = 0; i < 150; ++i) text += "  - {id: r" + std::to_string(i) + ", limit: 0, window: 1s}\n";
+  for (int i = 0; i < 150; ++i) text += "  - {id: r" + std::to_string(i) + ", limit: -1, window: 1s}\n";
   const std::string error = error_of(text);
   EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 100);
   EXPECT_TRUE(error.ends_with("\n… and 50 more")) << error.substr(error.size() - 40);

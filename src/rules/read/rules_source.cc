@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -32,6 +33,20 @@ Result<SourceTexts> read_once(const std::filesystem::path& path) {
   return texts;
 }
 
+Result<SourceTexts> read_standard_input() {
+  SourceText read{"standard input", {}};
+  char chunk[1 << 16];
+  for (std::size_t count = 0; (count = std::fread(chunk, 1, sizeof chunk, stdin)) > 0;) {
+    read.text.append(chunk, count);
+    if (read.text.size() > kMaxRulesFileBytes) {
+      return Failure{Code::resource_exhausted,
+                     "standard input: is longer than " + std::to_string(kMaxRulesFileBytes) + " bytes"};
+    }
+  }
+  if (std::ferror(stdin) != 0) return Failure{Code::unavailable, "standard input: cannot be read"};
+  return SourceTexts{std::move(read)};
+}
+
 }  // namespace
 
 Result<std::vector<std::filesystem::path>> list_rules_files(const std::filesystem::path& path) {
@@ -41,7 +56,7 @@ Result<std::vector<std::filesystem::path>> list_rules_files(const std::filesyste
   std::vector<std::filesystem::path> files;
   auto entries = std::filesystem::directory_iterator(path, error);
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    // A name that leads nowhere is listed, so that reading it reports it.
+    // A broken link is listed, so that reading it reports it.
     std::error_code ignored;
     if (is_rules_file_name(entries->path()) && !entries->is_directory(ignored)) files.push_back(entries->path());
     if (files.size() > kMaxRulesFiles) {
@@ -68,6 +83,7 @@ Result<SourceTexts> read_at_rest(const std::function<Result<FileStates>()>& look
 }
 
 Result<SourceTexts> read_source(const std::filesystem::path& path) {
+  if (path == kStandardInput) return read_standard_input();
   return read_at_rest([&] { return look_at(path); }, [&] { return read_once(path); },
                       [] { std::this_thread::sleep_for(kPauseBetweenReads); });
 }

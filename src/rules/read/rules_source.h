@@ -1,7 +1,7 @@
 // The files that rules are read from, as texts.
 //
 // A path is a file, or a folder: all its *.yaml and *.yml whose names do not begin with a dot, in the order of their
-// names. Failures: Code::unavailable (may pass: too many open files, an error of the disk), not_found,
+// names. Failures: Code::unavailable (temporary: too many open files, a disk error), not_found,
 // permission_denied, resource_exhausted (too large or too many), invalid_argument (not a regular file); the message
 // begins with the path. Thread-safe.
 #pragma once
@@ -32,7 +32,11 @@ using SourceTexts = std::vector<SourceText>;
 // The files of a path: the path itself unless it is a folder.
 Result<std::vector<std::filesystem::path>> list_rules_files(const std::filesystem::path& path);
 
-// The texts as they stood at one moment: files that change while they are read are read again (read_at_rest).
+// The path that means standard input.
+inline constexpr const char* kStandardInput = "-";
+
+// The texts at one moment: files that change while they are read are read again (read_at_rest). The path `-` is
+// standard input, up to its end.
 Result<SourceTexts> read_source(const std::filesystem::path& path);
 
 // Reads until `look` finds the same before and after, kMaxReads times at most; what was read last counts then. Calls
@@ -41,8 +45,8 @@ inline constexpr int kMaxReads = 20;
 Result<SourceTexts> read_at_rest(const std::function<Result<FileStates>()>& look,
                                  const std::function<Result<SourceTexts>()>& read, const std::function<void()>& pause);
 
-// The same number for the same names and texts, never 0. Tells versions of an operator's files apart; no defence
-// against somebody who wants two to look alike.
+// The same number for the same names and texts, never 0. For telling versions of an operator's files apart; not
+// collision-resistant.
 std::uint64_t fingerprint(const SourceTexts& texts);
 
 }  // namespace weir::rules

@@ -1,4 +1,4 @@
-// Writes rules as a rules file: what `weir rules import` prints. Pure.
+// Writes rules as a rules file, for example for `weir rules import`. Pure.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace weir::rules {
 
-// Reading it gives the same rules. Precondition: every rule's cost is the request's or fixed, and it has no plans and
-// no overrides; other formats have none.
+// Reading it gives equal rules. Precondition: check_rules(rules) finds nothing. Numbers that have no effect are not
+// written: the limit of an unlimited rule, the units of a cost that does not use them.
 std::string write_rules(const Rules& rules);
 
 }  // namespace weir::rules

@@ -132,7 +132,8 @@ Result<Duration> parse_duration(std::string_view text) {
     std::string_view name;
     std::int64_t micros;
   };
-  static constexpr Unit kUnits[] = {{"ms", 1'000},
+  static constexpr Unit kUnits[] = {{"us", 1},
+                                    {"ms", 1'000},
                                     {"s", 1'000'000},
                                     {"m", 60'000'000},
                                     {"h", std::int64_t{3'600} * 1'000'000},

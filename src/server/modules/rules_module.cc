@@ -6,7 +6,7 @@ namespace weir::server {
 
 RulesModule::RulesModule(ServerContext& context)
     : context_(context),
-      rules_(context.config.rules_path, *context.clock, context.log, {},
+      rules_(context.config.rules_path, *context.clock, context.log,
              *rules::format_from_name(context.config.rules_format)) {}
 
 Status RulesModule::start() {
@@ -24,6 +24,11 @@ void RulesModule::add_facts(observe::Facts& facts) const {
   facts.rules_last_success = book()->last_success();
   facts.rules_current = book()->last_error().empty();
   facts.rules_loaded = book()->current()->rules().size();
+  facts.rules_version = book()->version();
+  for (std::size_t i = 0; i < rules::kMatchIssueCount; ++i) {
+    const auto issue = static_cast<rules::MatchIssue>(i);
+    facts.rule_issues.push_back({rules::match_issue_name(issue), book()->issues().total(issue)});
+  }
 }
 
 void RulesModule::add_health(HealthDetails& details) const {

@@ -1,0 +1,228 @@
+#include "rules/compile/field_checks.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "base/utf8.h"
+#include "rules/compile/conditions.h"
+#include "rules/compile/fault_list.h"
+#include "weir/request.h"
+
+namespace weir::rules {
+namespace {
+
+// What the timestamps of a rules file can express: the years 1 to 9999.
+constexpr TimePoint kFirstTime = std::chrono::sys_days(std::chrono::year(1) / 1 / 1);
+constexpr TimePoint kTimesEnd = std::chrono::sys_days(std::chrono::year(10'000) / 1 / 1);
+
+bool is_text(std::string_view text) { return base::valid_text_prefix(text) == text.size(); }
+
+FieldPath inside(FieldPath field, std::string name) {
+  field.emplace_back(std::move(name));
+  return field;
+}
+
+void add_too_many(RuleFaults& faults, FieldPath field, std::size_t count, std::string_view what, std::size_t most) {
+  faults.add(std::move(field),
+             "has " + std::to_string(count) + " " + std::string(what) + ", expected at most " + std::to_string(most));
+}
+
+void check_conditions(const FieldPath& field, const std::vector<Condition>& conditions, RuleFaults& faults) {
+  if (conditions.size() > kMaxConditions) {
+    return add_too_many(faults, field, conditions.size(), "conditions", kMaxConditions);
+  }
+  for (const Condition& condition : conditions) {
+    const FieldPath at = inside(field, condition.attribute);
+    faults.check_name(at, condition.attribute);
+    if (const Status status = check_condition(condition); !status.ok()) faults.add(at, status.failure().message);
+    if (!std::all_of(condition.patterns.begin(), condition.patterns.end(), is_text)) {
+      faults.add(at, "is not valid UTF-8 without NUL");
+    }
+  }
+}
+
+void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults) {
+  const bool numbers = change.limit || change.window || change.burst || change.queue;
+  if (change.unlimited && numbers) {
+    faults.add(field, "is unlimited and has numbers, expected one or the other");
+  } else if (!change.unlimited && !numbers) {
+    faults.add(field, "changes nothing, expected limit, window, burst, queue or unlimited");
+  } else if (!is_unlimited(rule, change)) {
+    faults.check_spec(field, changed_spec(rule, change));
+  }
+}
+
+void check_override(const Rule& rule, std::size_t i, RuleFaults& faults) {
+  const Override& override = rule.overrides[i];
+  const FieldPath field = {"overrides", FieldStep(i)};
+  check_conditions(inside(field, "when"), override.when, faults);
+  check_change(rule, field, override.change, faults);
+  if (override.reason.size() > kMaxReason || !is_text(override.reason)) {
+    faults.add(inside(field, "reason"), "is not a text of at most " + std::to_string(kMaxReason) + " bytes");
+  }
+  if (override.until && (*override.until < kFirstTime || *override.until >= kTimesEnd)) {
+    faults.add(inside(field, "until"), "is not in the years 1 to 9999");
+  }
+}
+
+}  // namespace
+
+void RuleFaults::check_number(FieldPath field, std::int64_t value, std::int64_t least, std::int64_t most) {
+  if (value >= least && value <= most) return;
+  add(std::move(field),
+      "is " + std::to_string(value) + ", expected " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+void RuleFaults::check_name(FieldPath field, const std::string& name) {
+  if (is_attribute_name(name)) return;
+  add(std::move(field), "is " + in_quotes(name) + ", expected the name of an attribute, 1 to " +
+                            std::to_string(kMaxAttributeName) + " bytes without control characters");
+}
+
+void RuleFaults::check_value(FieldPath field, const std::string& value) {
+  if (value.size() > kMaxPatternBytes) {
+    add(std::move(field), "is longer than " + std::to_string(kMaxPatternBytes) + " bytes");
+  } else if (!is_text(value)) {
+    add(std::move(field), "is not valid UTF-8 without NUL");
+  }
+}
+
+// make_allowance names the field that is wrong before a colon.
+void RuleFaults::check_spec(FieldPath field, const AllowanceSpec& spec) {
+  const Result<Allowance> allowance = make_allowance(spec);
+  if (allowance.ok()) return;
+  const std::string& message = allowance.failure().message;
+  if (field.empty()) own_fault_ = message;
+  if (!field.empty() && message == own_fault_) return;
+  const std::size_t colon = message.find(": ");
+  if (colon == std::string::npos) {
+    add(std::move(field), message);
+  } else {
+    field.emplace_back(message.substr(0, colon));
+    add(std::move(field), message.substr(colon + 2));
+  }
+}
+
+void check_id(const Rule& rule, RuleFaults& faults) {
+  if (is_rule_id(rule.id)) return;
+  faults.add({"id"}, "is " + in_quotes(rule.id) + ", expected 1 to " + std::to_string(kMaxRuleId) +
+                         " letters, digits, '.', '_' or '-'");
+}
+
+void check_match(const Rule& rule, RuleFaults& faults) { check_conditions({"match"}, rule.match, faults); }
+
+void check_per(const Rule& rule, RuleFaults& faults) {
+  if (rule.per.size() > kMaxPer) return add_too_many(faults, {"per"}, rule.per.size(), "attributes", kMaxPer);
+  const auto in_descriptor = [&rule](const std::string& name) {
+    return rule.descriptor.empty() || std::any_of(rule.descriptor.begin(), rule.descriptor.end(),
+                                                  [&](const DescriptorEntry& entry) { return entry.key == name; });
+  };
+  for (std::size_t i = 0; i < rule.per.size(); ++i) {
+    const FieldPath field = {"per", FieldStep(i)};
+    const auto here = rule.per.begin() + static_cast<std::ptrdiff_t>(i);
+    faults.check_name(field, *here);
+    if (std::find(rule.per.begin(), here, *here) != here) {
+      faults.add(field, "names " + in_quotes(*here) + " a second time");
+    }
+    if (!in_descriptor(*here)) faults.add(field, "names " + in_quotes(*here) + ", which the descriptor does not have");
+  }
+}
+
+void check_descriptor(const Rule& rule, RuleFaults& faults) {
+  if (rule.descriptor.size() > kMaxAttributes) {
+    return add_too_many(faults, {"descriptor"}, rule.descriptor.size(), "entries", kMaxAttributes);
+  }
+  for (std::size_t i = 0; i < rule.descriptor.size(); ++i) {
+    const DescriptorEntry& entry = rule.descriptor[i];
+    faults.check_name({"descriptor", FieldStep(i)}, entry.key);
+    if (entry.value) faults.check_value({"descriptor", FieldStep(i)}, *entry.value);
+  }
+}
+
+void check_replaces(const Rule& rule, RuleFaults& faults) {
+  if (rule.replaces.size() > kMaxReplaces) {
+    add_too_many(faults, {"replaces"}, rule.replaces.size(), "rules", kMaxReplaces);
+  }
+  if (!rule.replaces.empty() && rule.descriptor.empty()) {
+    faults.add({"replaces"}, "is given, expected a descriptor beside it");
+  }
+}
+
+void check_own_numbers(const Rule& rule, RuleFaults& faults) {
+  if (!rule.unlimited) faults.check_spec({}, rule.allowance);
+}
+
+void check_cost(const Rule& rule, RuleFaults& faults) {
+  const CostModel& cost = rule.cost;
+  switch (cost.kind) {
+    case CostModel::Kind::request:
+      return;
+    case CostModel::Kind::fixed:
+      return faults.check_number({"cost"}, cost.units, 0, kMaxUnits);
+    case CostModel::Kind::attribute:
+      return faults.check_name({"cost", "attribute"}, cost.attribute);
+    case CostModel::Kind::table:
+      break;
+  }
+  faults.check_name({"cost", "by"}, cost.attribute);
+  faults.check_number({"cost", "default"}, cost.units, 0, kMaxUnits);
+  if (cost.table.size() > kMaxCostEntries) {
+    add_too_many(faults, {"cost"}, cost.table.size(), "values", kMaxCostEntries);
+  }
+  std::unordered_set<std::string_view> seen;
+  for (const auto& [value, units] : cost.table) {
+    faults.check_number({"cost", value}, units, 0, kMaxUnits);
+    faults.check_value({"cost", value}, value);
+    if (!seen.insert(value).second) faults.add({"cost", value}, "is given twice");
+  }
+}
+
+void check_on_bad_cost(const Rule& rule, RuleFaults& faults) {
+  if (rule.on_bad_cost != BadCostPolicy::deny) return;
+  const auto too_large = [&rule](const AllowanceChange& change) {
+    if (is_unlimited(rule, change)) return false;
+    const Result<Allowance> allowance = make_allowance(changed_spec(rule, change));
+    return allowance.ok() && allowance.value().largest_cost() >= kMaxUnits;
+  };
+  const bool any =
+      too_large({}) ||
+      std::any_of(rule.plans.begin(), rule.plans.end(), [&](const Plan& plan) { return too_large(plan.change); }) ||
+      std::any_of(rule.overrides.begin(), rule.overrides.end(),
+                  [&](const Override& override) { return too_large(override.change); });
+  if (any)
+    faults.add({"on_bad_cost"}, "is deny, expected limits, bursts and queues below " + std::to_string(kMaxUnits));
+}
+
+void check_plans(const Rule& rule, RuleFaults& faults) {
+  if (rule.plans.size() > kMaxPlans) add_too_many(faults, {"plans"}, rule.plans.size(), "plans", kMaxPlans);
+  std::unordered_set<std::string_view> seen;
+  for (const Plan& plan : rule.plans) {
+    const FieldPath field = {"plans", plan.name};
+    if (plan.name.empty()) faults.add({"plans"}, "has a plan without a name");
+    faults.check_value(field, plan.name);
+    if (!seen.insert(plan.name).second) faults.add(field, "is given twice");
+    check_change(rule, field, plan.change, faults);
+  }
+}
+
+void check_overrides(const Rule& rule, RuleFaults& faults) {
+  for (std::size_t i = 0; i < rule.overrides.size(); ++i) check_override(rule, i, faults);
+}
+
+void check_static_limit(const Rule& rule, RuleFaults& faults) {
+  if (rule.on_store_failure != FailurePolicy::static_limit) return;
+  faults.check_number({"static_limit"}, rule.static_limit, 1, kMaxUnits);
+}
+
+void check_consistency(const Rule& rule, RuleFaults& faults) {
+  if (rule.consistency == Consistency::exact) return;
+  faults.add({"consistency"}, "leased and synced are not supported by this version of weir yet, expected exact");
+}
+
+void check_local_limit(const Rule& rule, RuleFaults& faults) {
+  if (!rule.local_limit) return;
+  faults.check_number({"local_limit", "limit"}, rule.local_limit->limit, 1, kMaxUnits);
+  if (rule.local_limit->limit > 0) faults.check_spec({"local_limit"}, local_limit_spec(*rule.local_limit));
+}
+
+}  // namespace weir::rules

@@ -1,0 +1,25 @@
+// The checks of a rule's fields that are more than a range: the `check` column of rules/read/rule_fields.cc. Pure.
+#pragma once
+
+#include "rules/compile/rule_check.h"
+#include "weir/rule.h"
+
+namespace weir::rules {
+
+void check_id(const Rule& rule, RuleFaults& faults);
+void check_match(const Rule& rule, RuleFaults& faults);
+void check_per(const Rule& rule, RuleFaults& faults);
+void check_descriptor(const Rule& rule, RuleFaults& faults);
+void check_replaces(const Rule& rule, RuleFaults& faults);
+// The rule's own limit, window, burst, queue and buckets, which depend on each other and on the algorithm.
+void check_own_numbers(const Rule& rule, RuleFaults& faults);
+void check_cost(const Rule& rule, RuleFaults& faults);
+// A rule that denies costs which it cannot read needs limits below the largest cost.
+void check_on_bad_cost(const Rule& rule, RuleFaults& faults);
+void check_plans(const Rule& rule, RuleFaults& faults);
+void check_overrides(const Rule& rule, RuleFaults& faults);
+void check_static_limit(const Rule& rule, RuleFaults& faults);
+void check_consistency(const Rule& rule, RuleFaults& faults);
+void check_local_limit(const Rule& rule, RuleFaults& faults);
+
+}  // namespace weir::rules

@@ -1,0 +1,278 @@
+#include "rules/read/rule_fields.h"
+
+#include "rules/compile/field_checks.h"
+#include "rules/read/field_values.h"
+#include "rules/read/yaml_values.h"
+
+namespace weir::rules {
+namespace {
+
+using Written = std::optional<YamlText>;
+
+constexpr Choice<Mode> kModes[] = {{"enforce", Mode::enforce}, {"shadow", Mode::shadow}, {"off", Mode::off}};
+constexpr Choice<bool> kGlobalModes[] = {{"shadow", true}, {"enforce", false}};
+constexpr Choice<NoRulePolicy> kNoRulePolicies[] = {{"allow", NoRulePolicy::allow}, {"deny", NoRulePolicy::deny}};
+constexpr Choice<BadCostPolicy> kBadCostPolicies[] = {{"default", BadCostPolicy::use_default},
+                                                      {"deny", BadCostPolicy::deny}};
+constexpr Choice<FailurePolicy> kPolicies[] = {{"allow", FailurePolicy::allow},
+                                               {"deny", FailurePolicy::deny},
+                                               {"local", FailurePolicy::local},
+                                               {"degrade", FailurePolicy::degrade},
+                                               {"static", FailurePolicy::static_limit}};
+constexpr Choice<Consistency> kConsistencies[] = {
+    {"exact", Consistency::exact}, {"leased", Consistency::leased}, {"synced", Consistency::synced}};
+constexpr Choice<HashTag> kHashTags[] = {
+    {"tenant", HashTag::tenant}, {"tenant+action", HashTag::tenant_action}, {"subject", HashTag::subject}};
+
+// Fields that only some algorithms have. `defaults` apply to all rules of a file, also to those of other algorithms.
+bool has_field(Algorithm algorithm, std::string_view field) {
+  if (field == "burst") return algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra;
+  if (field == "queue") return algorithm == Algorithm::leaky_bucket;
+  return algorithm == Algorithm::bucketed_window;
+}
+
+void read_number_of_algorithm(const FieldAt& at, const Rule& rule, std::int64_t least, std::int64_t most,
+                              std::optional<std::int64_t>& into) {
+  if (at.inherited() && !has_field(rule.allowance.algorithm, at.name())) return;
+  at.take(into, read_whole_number(at.node(), least, most));
+}
+
+// In a plan or an override what cannot be read becomes a valid number, so that one mistake is one line.
+void read_changed_number(const FieldAt& at, std::int64_t least, std::optional<std::int64_t>& into) {
+  if (!at.take(into, read_whole_number(at.node(), least, kMaxUnits))) into = 1;
+}
+
+void read_changed_limit(const FieldAt& at, AllowanceChange& change) {
+  std::int64_t limit = 1;
+  bool unlimited = false;
+  read_limit(at, limit, unlimited);
+  if (unlimited) {
+    change.unlimited = true;
+  } else {
+    change.limit = limit;
+  }
+}
+
+Written write_number(const std::optional<std::int64_t>& number) {
+  return number ? Written(YamlText::number(*number)) : std::nullopt;
+}
+
+Written write_number_unless(std::int64_t number, std::int64_t usual) {
+  return number == usual ? std::nullopt : Written(YamlText::number(number));
+}
+
+Written write_true(bool value) { return value ? Written(YamlText::boolean(true)) : std::nullopt; }
+
+template <typename T, std::size_t N>
+Written write_choice_unless(const Choice<T> (&choices)[N], T value, T usual) {
+  return value == usual ? std::nullopt : Written(write_choice(choices, value));
+}
+
+// An unlimited rule needs neither, but its plans may use both.
+Written write_algorithm(const Rule& rule) {
+  if (rule.unlimited && rule.allowance.algorithm == AllowanceSpec().algorithm) return std::nullopt;
+  return YamlText::word(algorithm_name(rule.allowance.algorithm));
+}
+
+Written write_window(const Rule& rule) {
+  if (rule.unlimited && rule.allowance.window == Duration::zero()) return std::nullopt;
+  return YamlText::duration(rule.allowance.window);
+}
+
+constexpr Field<Rules> kTopFields[] = {
+    {"version", "must be 1", "required", nullptr, [](const Rules&) -> Written { return YamlText::number(1); }},
+    {"rules", "the list of rules, at most 100,000", "required"},
+    {"defaults", "fields that every rule of the file has unless it sets them itself", "none"},
+    {"global_mode", "`shadow`: every enforced rule only records what it would have denied", "`enforce`",
+     [](const FieldAt& at, Rules& rules) {
+       bool shadow = false;
+       read_choice(at, kGlobalModes, shadow);
+       rules.global_shadow = rules.global_shadow || shadow;
+     },
+     [](const Rules& rules) { return write_choice_unless(kGlobalModes, rules.global_shadow, false); }},
+    {"on_no_rule",
+     "what a request gets that no rule counts: `allow`, or `deny` with reason `no_rule`; `deny` in one file of a "
+     "folder "
+     "applies to all",
+     "`allow`",
+     [](const FieldAt& at, Rules& rules) {
+       NoRulePolicy policy = NoRulePolicy::allow;
+       read_choice(at, kNoRulePolicies, policy);
+       if (policy == NoRulePolicy::deny) rules.on_no_rule = policy;
+     },
+     [](const Rules& rules) { return write_choice_unless(kNoRulePolicies, rules.on_no_rule, NoRulePolicy::allow); }},
+};
+
+constexpr Field<Rule> kRuleFields[] = {
+    {"id",
+     "1–64 of `A–Z a–z 0–9 . _ -`. Keep it stable: it is in answers, headers and metrics, and the buckets belong to it",
+     "required", [](const FieldAt& at, Rule& rule) { at.take(rule.id, read_text(at.node())); },
+     [](const Rule& rule) -> Written { return YamlText::text(rule.id); }, check_id},
+    {"match",
+     "which requests: attribute → [condition](#conditions), all must be true. A list of such maps when two conditions "
+     "are about one attribute",
+     "every request", [](const FieldAt& at, Rule& rule) { read_conditions(at, rule.match); },
+     [](const Rule& rule) { return rule.match.empty() ? Written() : write_conditions(rule.match); }, check_match},
+    {"per",
+     "the subject: one bucket for each combination of these attributes' values; a request without one of them is not "
+     "counted by this rule",
+     "one bucket for all", [](const FieldAt& at, Rule& rule) { read_names(at, "a list of attribute names", rule.per); },
+     [](const Rule& rule) { return rule.per.empty() ? Written() : write_names(rule.per); }, check_per},
+    {"descriptor", "the request's attributes, all of them and in this order; see [descriptors](#descriptors)",
+     "not used", [](const FieldAt& at, Rule& rule) { read_descriptor(at, rule.descriptor); },
+     [](const Rule& rule) { return rule.descriptor.empty() ? Written() : write_descriptor(rule.descriptor); },
+     check_descriptor},
+    {"replaces",
+     "with `descriptor`: ids of rules that do not count where this one applies to another descriptor of the same call "
+     "from Envoy",
+     "none", [](const FieldAt& at, Rule& rule) { read_names(at, "a list of rule ids", rule.replaces); },
+     [](const Rule& rule) { return rule.replaces.empty() ? Written() : write_names(rule.replaces); }, check_replaces},
+    {"algorithm", "see [algorithms](#algorithms-and-what-each-really-guarantees)", "`token-bucket`",
+     [](const FieldAt& at, Rule& rule) { read_algorithm(at, rule.allowance.algorithm); }, write_algorithm},
+    {"limit",
+     "units per window, up to 10^12; `0` denies every request ([switching off](#switching-something-off)); `unlimited` "
+     "counts nothing",
+     "required", [](const FieldAt& at, Rule& rule) { read_limit(at, rule.allowance.limit, rule.unlimited); },
+     [](const Rule& rule) -> Written {
+       return rule.unlimited ? YamlText::word("unlimited") : YamlText::number(rule.allowance.limit);
+     },
+     check_own_numbers},
+    {"window", "a whole number and `us`, `ms`, `s`, `m`, `h` or `d`, from 1 ms to 3,660 days",
+     "required unless `unlimited`",
+     [](const FieldAt& at, Rule& rule) { at.take(rule.allowance.window, read_duration(at.node())); }, write_window},
+    {"burst", "token-bucket, gcra: capacity", "`limit`",
+     [](const FieldAt& at, Rule& rule) { read_number_of_algorithm(at, rule, 1, kMaxUnits, rule.allowance.burst); },
+     [](const Rule& rule) { return write_number(rule.allowance.burst); }},
+    {"queue",
+     "leaky-bucket: units that may wait before a request; with its own cost, up to `queue` + cost can be waiting",
+     "`limit`",
+     [](const FieldAt& at, Rule& rule) { read_number_of_algorithm(at, rule, 0, kMaxUnits, rule.allowance.queue); },
+     [](const Rule& rule) { return write_number(rule.allowance.queue); }},
+    {"buckets", "bucketed-window: sub-buckets, 2–1,000; the window must be divisible by it", "10",
+     [](const FieldAt& at, Rule& rule) {
+       read_number_of_algorithm(at, rule, 2, kMaxSubBuckets, rule.allowance.buckets);
+     },
+     [](const Rule& rule) { return write_number(rule.allowance.buckets); }},
+    {"cost",
+     "a number, `{attribute: tokens}` or a table `{by: method, GET: 1, POST: 3, default: 1}`; see [costs](#costs)",
+     "the request's own cost", [](const FieldAt& at, Rule& rule) { read_cost(at, rule.cost); },
+     [](const Rule& rule) { return write_cost(rule.cost); }, check_cost},
+    {"on_bad_cost",
+     "with `cost: {attribute: …}`, for a value that is not a whole number from 0 to 10^12: `default` uses the "
+     "request's "
+     "own cost, `deny` denies the request with reason `cost_too_large`",
+     "`default`", [](const FieldAt& at, Rule& rule) { read_choice(at, kBadCostPolicies, rule.on_bad_cost); },
+     [](const Rule& rule) {
+       return write_choice_unless(kBadCostPolicies, rule.on_bad_cost, BadCostPolicy::use_default);
+     },
+     check_on_bad_cost},
+    {"plans", "plan name → [changed numbers](#plans-and-overrides), or `unlimited`; chosen by the attribute `plan`",
+     "none", [](const FieldAt& at, Rule& rule) { read_plans(at, rule.plans); },
+     [](const Rule& rule) { return rule.plans.empty() ? Written() : write_plans(rule.plans); }, check_plans},
+    {"overrides", "a list of [changed numbers](#plans-and-overrides) for some requests", "none",
+     [](const FieldAt& at, Rule& rule) { read_overrides(at, rule.overrides); },
+     [](const Rule& rule) { return rule.overrides.empty() ? Written() : write_overrides(rule.overrides); },
+     check_overrides},
+    {"mode", "`enforce`; `shadow`: count and record, never deny; `off`", "`enforce`",
+     [](const FieldAt& at, Rule& rule) { read_choice(at, kModes, rule.mode); },
+     [](const Rule& rule) { return write_choice_unless(kModes, rule.mode, Mode::enforce); }},
+    {"rollout", "percent of subjects to which the rule applies; the same subjects on every node and after a restart",
+     "100", [](const FieldAt& at, Rule& rule) { at.take(rule.rollout, read_whole_number(at.node(), 0, 100)); },
+     [](const Rule& rule) { return write_number_unless(rule.rollout, Rule().rollout); },
+     [](const Rule& rule, RuleFaults& faults) { faults.check_number({"rollout"}, rule.rollout, 0, 100); }},
+    {"count_denied", "a denied request consumes too, down to empty and not below, whatever its cost", "`false`",
+     [](const FieldAt& at, Rule& rule) { at.take(rule.count_denied, read_bool(at.node())); },
+     [](const Rule& rule) { return write_true(rule.count_denied); }},
+    {"hidden", "`true`: answers to requests that the rule applies to name no rule at all; see [log-ins](#log-ins)",
+     "`false`", [](const FieldAt& at, Rule& rule) { at.take(rule.hidden, read_bool(at.node())); },
+     [](const Rule& rule) { return write_true(rule.hidden); }},
+    {"on_store_failure",
+     "`allow`, `deny`, `local`, `degrade` or `static`; see [below](#when-the-store-does-not-answer)", "`allow`",
+     [](const FieldAt& at, Rule& rule) { read_choice(at, kPolicies, rule.on_store_failure); },
+     [](const Rule& rule) { return write_choice_unless(kPolicies, rule.on_store_failure, FailurePolicy::allow); }},
+    {"local_share", "percent of the allowance for `local`", "50",
+     [](const FieldAt& at, Rule& rule) { at.take(rule.local_share, read_whole_number(at.node(), 1, 100)); },
+     [](const Rule& rule) { return write_number_unless(rule.local_share, Rule().local_share); },
+     [](const Rule& rule, RuleFaults& faults) { faults.check_number({"local_share"}, rule.local_share, 1, 100); }},
+    {"static_limit", "units per window on this node for `static`", "required for `static`",
+     [](const FieldAt& at, Rule& rule) { at.take(rule.static_limit, read_whole_number(at.node(), 1, kMaxUnits)); },
+     [](const Rule& rule) { return write_number_unless(rule.static_limit, Rule().static_limit); }, check_static_limit},
+    {"local_limit", "[a cap on this node](#a-local-limit-in-front) for each subject, before the store is asked", "none",
+     [](const FieldAt& at, Rule& rule) { read_local_limit(at, rule.local_limit); },
+     [](const Rule& rule) { return rule.local_limit ? Written(write_local_limit(*rule.local_limit)) : std::nullopt; },
+     check_local_limit},
+    {"consistency", "`exact`", "`exact`",
+     [](const FieldAt& at, Rule& rule) { read_choice(at, kConsistencies, rule.consistency); },
+     [](const Rule& rule) { return write_choice_unless(kConsistencies, rule.consistency, Consistency::exact); },
+     check_consistency},
+    {"hash_tag", "`tenant`, `tenant+action` or `subject`: which buckets share a slot of a Redis Cluster",
+     "`tenant` if the rule counts by it, else `subject`",
+     [](const FieldAt& at, Rule& rule) { read_choice(at, kHashTags, rule.hash_tag.emplace(HashTag::tenant)); },
+     [](const Rule& rule) { return rule.hash_tag ? Written(write_choice(kHashTags, *rule.hash_tag)) : std::nullopt; }},
+};
+
+constexpr Field<AllowanceChange> kChangeFields[] = {
+    {"limit", "units per window, `0` or `unlimited`", "the rule's", read_changed_limit,
+     [](const AllowanceChange& change) { return write_number(change.limit); }},
+    {"window", "a duration", "the rule's",
+     [](const FieldAt& at, AllowanceChange& change) {
+       if (!at.take(change.window, read_duration(at.node()))) change.window = std::chrono::seconds(1);
+     },
+     [](const AllowanceChange& change) {
+       return change.window ? Written(YamlText::duration(*change.window)) : std::nullopt;
+     }},
+    {"burst", "token-bucket, gcra: capacity", "the rule's, else the changed `limit`",
+     [](const FieldAt& at, AllowanceChange& change) { read_changed_number(at, 1, change.burst); },
+     [](const AllowanceChange& change) { return write_number(change.burst); }},
+    {"queue", "leaky-bucket: units that may wait", "the rule's, else the changed `limit`",
+     [](const FieldAt& at, AllowanceChange& change) { read_changed_number(at, 0, change.queue); },
+     [](const AllowanceChange& change) { return write_number(change.queue); }},
+    {"unlimited", "`true`: nothing is counted", "`false`",
+     [](const FieldAt& at, AllowanceChange& change) {
+       bool unlimited = true;  // valid also where it cannot be read, so that one mistake is one line
+       at.take(unlimited, read_bool(at.node()));
+       change.unlimited = change.unlimited || unlimited;
+     },
+     [](const AllowanceChange& change) { return write_true(change.unlimited); }},
+};
+
+constexpr Field<Override> kOverrideFields[] = {
+    {"when", "which requests, as in `match`", "every request that the rule counts",
+     [](const FieldAt& at, Override& override) { read_conditions(at, override.when); },
+     [](const Override& override) { return override.when.empty() ? Written() : write_conditions(override.when); }},
+    {"until", "a time such as `2036-12-31T00:00:00Z`, from which on it no longer applies", "no end",
+     [](const FieldAt& at, Override& override) { at.take(override.until, read_instant(at.node())); },
+     [](const Override& override) {
+       return override.until ? Written(YamlText::instant(*override.until)) : std::nullopt;
+     }},
+    {"reason", "a note of at most 256 bytes, shown by `weir rules explain`", "none",
+     [](const FieldAt& at, Override& override) { at.take(override.reason, read_text(at.node())); },
+     [](const Override& override) {
+       return override.reason.empty() ? std::nullopt : Written(YamlText::text(override.reason));
+     }},
+    {"emergency", "`true`: comes before all other overrides", "`false`",
+     [](const FieldAt& at, Override& override) { at.take(override.emergency, read_bool(at.node())); },
+     [](const Override& override) { return write_true(override.emergency); }},
+};
+
+constexpr Field<LocalLimit> kLocalLimitFields[] = {
+    {"limit", "units per window on this node", "required",
+     [](const FieldAt& at, LocalLimit& limit) { at.take(limit.limit, read_whole_number(at.node(), 1, kMaxUnits)); },
+     [](const LocalLimit& limit) -> Written { return YamlText::number(limit.limit); }},
+    {"window", "a duration", "required",
+     [](const FieldAt& at, LocalLimit& limit) { at.take(limit.window, read_duration(at.node())); },
+     [](const LocalLimit& limit) -> Written { return YamlText::duration(limit.window); }},
+    {"burst", "capacity", "`limit`",
+     [](const FieldAt& at, LocalLimit& limit) { at.take(limit.burst, read_whole_number(at.node(), 1, kMaxUnits)); },
+     [](const LocalLimit& limit) { return write_number(limit.burst); }},
+};
+
+}  // namespace
+
+std::span<const Field<Rules>> top_fields() { return kTopFields; }
+std::span<const Field<Rule>> rule_fields() { return kRuleFields; }
+std::span<const Field<AllowanceChange>> change_fields() { return kChangeFields; }
+std::span<const Field<Override>> override_fields() { return kOverrideFields; }
+std::span<const Field<LocalLimit>> local_limit_fields() { return kLocalLimitFields; }
+
+}  // namespace weir::rules
