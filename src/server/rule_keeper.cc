@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "rules/read/rules_file.h"
-#include "server/low_priority.h"
 #include "server/quickstart.h"
 
 namespace weir::server {
@@ -64,10 +63,7 @@ Status RuleKeeper::reload() {
 }
 
 void RuleKeeper::poll() {
-  if (auto unused = book_->take_unused(); !unused.empty()) {
-    // One rule set after the other, each on that thread.
-    run_at_low_priority([&unused] { unused.clear(); });
-  }
+  book_->release_unused();
   if (!watch_) return;
   const bool changed = watch_->changed();
   if (!changed) {
@@ -80,8 +76,7 @@ void RuleKeeper::poll() {
 
 Status RuleKeeper::read_again(Why why) {
   const std::lock_guard lock(mutex_);
-  Result<rules::LoadEffect> loaded = rules::LoadEffect::unchanged;
-  run_at_low_priority([&] { loaded = book_->reload(clock_.wall()); });
+  const Result<rules::LoadEffect> loaded = book_->reload(clock_.wall());
   Status status = loaded.ok() ? success() : Status(loaded.failure());
   plan_retry(status, why);
   if (!status.ok()) {

@@ -3,8 +3,8 @@
 // reason (too many open files) is tried again, at growing intervals, until it is read or changes again. Warnings about
 // the rules are logged once for each load.
 //
-// Call load() first. reload() and the const functions from any thread; poll() from one thread. Reloads compile and free
-// rules at low priority. Borrows the clock and the log.
+// Call load() first. reload() and the const functions from any thread; poll() from one thread. Borrows the clock and
+// the log.
 #pragma once
 
 #include <atomic>
