@@ -170,8 +170,9 @@ TEST(PeerGoRate, ALargerBurstAddsTheDifferenceAtOnce) {
 
 // In Go a rate of zero admits the burst once and a rate without end admits everything. Here the first cannot be
 // loaded, and the second is a rule that says `unlimited`.
-TEST(PeerGoRate, ARateOfZeroCannotBeLoadedAndOneWithoutEndIsUnlimited) {
-  EXPECT_TRUE(load_error(tokens(0, 1s, 1)).starts_with("limit:"));
+TEST(PeerGoRate, ARateOfZeroNeverAdmitsAndOneWithoutEndIsUnlimited) {
+  PeerBucket nothing(tokens(0, 1s));
+  EXPECT_FALSE(nothing.take(1).allowed);
   EXPECT_TRUE(load_error(tokens(1, 0s, 1)).starts_with("window:"));
   Rule open;
   open.id = "open";

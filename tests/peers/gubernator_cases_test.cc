@@ -121,9 +121,10 @@ TEST(PeerGubernator, MoreThanOnePerMillisecondIsCountedExactly) {
 }
 
 // Gubernator takes a duration of zero, and a limit of zero as "always over": here a rule says what it means.
-TEST(PeerGubernator, ALimitOrDurationOfZeroCannotBeLoaded) {
+TEST(PeerGubernator, ALimitOfZeroNeverAdmitsAndADurationOfZeroCannotBeLoaded) {
   EXPECT_TRUE(load_error(tokens(10, 0s)).starts_with("window:"));
-  EXPECT_TRUE(load_error(tokens(0, 10s)).starts_with("limit:"));
+  PeerBucket nothing(tokens(0, 10s));
+  EXPECT_FALSE(nothing.take(1).allowed);
 }
 
 TEST(PeerGubernator, AChangedLimitKeepsWhatWasUsed) {
