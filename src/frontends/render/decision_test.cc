@@ -144,7 +144,7 @@ TEST(DecisionJson, ACostThatCanNeverFitSaysSo) {
 
 TEST(DecisionJson, EscapesWhateverARuleIsCalled) {
   Decision decision = allowed();
-  decision.rules[0].rule = std::string("a\"\\\n\x01\x1f\0\xc3\xa4\xff\xed\xa0\x80", 13);
+  decision.rules[0].rule = std::string_view("a\"\\\n\x01\x1f\0\xc3\xa4\xff\xed\xa0\x80", 13);
   std::string out;
   append_decision(out, decision);
   EXPECT_THAT(
