@@ -15,7 +15,7 @@ constexpr TimePoint kStart = TimePoint{Duration{1'800'000'000'000'000}};
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
 
-// What was admitted and not given back, kept exactly and for ever.
+// What was admitted and not given back, kept exactly and forever.
 class History {
  public:
   void take(std::int64_t time, std::int64_t units) { taken_.push_back({time, units}); }

@@ -34,7 +34,7 @@ class RulesCache final : private rules::RulesUser {
   RulesCache(const RulesCache&) = delete;
   RulesCache& operator=(const RulesCache&) = delete;
 
-  // The rules in force, valid on this thread until its next call of current() on any engine.
+  // The active rules, valid on this thread until its next call of current() on any engine.
   const ActiveRules& current();
   // The same, to keep.
   std::shared_ptr<const ActiveRules> current_shared();

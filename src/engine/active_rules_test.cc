@@ -46,7 +46,7 @@ TEST(RulesCache, ACacheThatIsGoneIsNotAskedAnyMore) {
   EXPECT_TRUE(book->replace(rules_with(1)).ok());
 }
 
-// As in a server: whoever looks last must not be the one who frees.
+// As in a server: the last reader must not be the one that frees.
 TEST(RulesCache, ReplacedRulesAreKeptUntilNobodyUsesThemAndTheyAreReleased) {
   const auto book = std::make_shared<rules::RuleBook>();
   book->keep_replaced();

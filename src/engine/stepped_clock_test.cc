@@ -1,4 +1,4 @@
-// Decisions while somebody sets the wall clock: a limiter whose clock is set beside a twin whose clock is not.
+// Decisions while the wall clock is set: a limiter whose clock is set beside a twin whose clock is not.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

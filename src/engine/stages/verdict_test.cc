@@ -19,7 +19,7 @@ Rule make_rule(std::string id, std::int64_t limit, Duration window) {
   return rule;
 }
 
-// Answers each charge with what stands in its place of `outcomes`.
+// Answers each charge with the entry of `outcomes` at the same index.
 class OutcomeStore final : public Store {
  public:
   bool begin(StoreCall& call) override {
