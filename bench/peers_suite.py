@@ -40,7 +40,7 @@ WRK = 'wrk.method = "POST"\nwrk.path = "%s"\nwrk.body = \'%s\'\nwrk.headers["Con
 
 
 class Contender:
-    """Somebody who decides: where to ask, and whose CPU that costs."""
+    """A rate limiter under test: where to ask it, and whose CPU time counts."""
 
     def __init__(self, name, port, *servers):
         self.name, self.port, self.servers = name, port, servers

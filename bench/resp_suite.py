@@ -4,7 +4,7 @@
 Four servers take turns, so that a machine whose speed drifts slows all alike: Weir with CL.THROTTLE, the floor program
 that answers a constant without looking at the arguments, and redis-server with INCR and with a GCRA script.
 Run it through bench/run.py; alone it takes the server's command line: bench/resp_suite.py PROGRAM ARGUMENT…, in which {port}
-stands for the port.
+represents the port.
 """
 import os
 import shutil

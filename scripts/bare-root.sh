@@ -32,7 +32,7 @@ command -v mmdebstrap >/dev/null || give_up "mmdebstrap is missing (scripts/inst
 $as_root unshare --mount --pid --fork true ||
   give_up "no right to create mount and process namespaces (CAP_SYS_ADMIN; in Docker: --privileged)"
 
-# A run that was killed could not remove its folder: nobody holds its lock.
+# A run that was killed could not remove its folder: no process holds its lock.
 base=${TMPDIR:-/var/tmp}
 for stale in "$base"/weir-bare.*; do
   [ ! -f "$stale/lock" ] || $as_root flock --nonblock "$stale/lock" rm -rf --one-file-system "$stale" || true

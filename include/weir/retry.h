@@ -10,9 +10,9 @@
 //     std::this_thread::sleep_for(advice.wait);
 //   }
 //
-// - Retry-After is a promise: the wait is never shorter. What is added to it, or stands in its place, is drawn evenly
+// - Retry-After is a promise: the wait is never shorter. What is added to it, or replaces it, is drawn evenly
 //   between zero and a bound that doubles (full jitter), so that clients do not return together.
-// - What a retry cannot mend is not retried: wrong requests, and a cost that can never fit (code "cost_too_large").
+// - What a retry cannot fix is not retried: wrong requests, and a cost that can never fit (code "cost_too_large").
 // - The budget keeps retries to a share of the requests: while a service is down, clients do not multiply its load.
 //
 // RetryBudget is thread-safe. A Retry belongs to one call and one thread, and refers to its budget.

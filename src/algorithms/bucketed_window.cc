@@ -78,7 +78,7 @@ class Counters {
   bool in_place_ = false;
 };
 
-// Writes the counters anew so that they end with the sub-bucket of `time`. Precondition: the tail is large enough.
+// Rewrites the counters so that they end with the sub-bucket of `time`. Precondition: the tail is large enough.
 void roll_to(const Allowance& allowance, const BucketWords& bucket, const Counters& counters, std::int64_t time) {
   assert(bucket.tail.size() >= static_cast<std::size_t>(allowance.buckets));
   const std::int64_t current = counters.index_of(time);
@@ -121,7 +121,7 @@ std::int64_t fits_from(const Allowance& allowance, const Counters& counters, std
   return counters.leaves_at(index);
 }
 
-// Where the counters cannot be written anew (the tail is still the old one), gives back in them as they are.
+// Where the counters cannot be rewritten (the tail is still the old one), gives back in them as they are.
 void give_back_in_old_counters(const BucketWords& bucket, std::int64_t cost) {
   for (std::int64_t& word : bucket.tail) {
     const std::int64_t given = std::min(cost, count_in(word));

@@ -108,7 +108,7 @@ Status Identity::check_ranges(const IdentityOptions& options) {
     if (mark.header.empty() || mark.as.empty()) return invalid("traffic." + mark.as + ": needs a header and a name");
   }
   if (options.jwt_required && !options.jwt) return invalid("jwt_required: there is no key to verify a token with");
-  // Before any request can exceed it; those that are hashed stand there twice during a rotation.
+  // Before any request can exceed it; those that are hashed are listed twice during a rotation.
   const std::size_t hashed = options.hashed.size() + 1;
   const std::size_t most = options.attributes.size() + hashed + options.tiers.size() + kBuiltIn.size();
   if (most > kMaxAttributes) return invalid("attributes: are more than a request may have");

@@ -91,7 +91,7 @@ TEST_F(GatewayCallersTest, FollowsTheFilesAndKeepsTheLastGoodOnes) {
   EXPECT_EQ(forward_auth({{"X-Api-Key", "sk_fine"}}), 401);
   revoked_.write("");
   EXPECT_TRUE(live_.reload().ok());
-  EXPECT_EQ(live_.last_error(), "") << "what was wrong is mended";
+  EXPECT_EQ(live_.last_error(), "") << "what was wrong is fixed";
   EXPECT_EQ(forward_auth({{"X-Api-Key", "sk_fine"}}), 200);
 }
 

@@ -1,5 +1,5 @@
-// The secrets that a server reads, makes or agrees on at its start. Failures name the setting or the file, never what
-// stands there.
+// The secrets that a server reads, makes or agrees on at its start. Failures name the setting or the file, never its
+// content.
 #pragma once
 
 #include <string>

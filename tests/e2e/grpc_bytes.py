@@ -24,7 +24,7 @@ def file_request(name="weir/v1/limiter.proto"):
 
 
 def framed(message):
-    """As it stands in a body: uncompressed, with its length."""
+    """As it is in a body: uncompressed, with its length."""
     return b"\0" + len(message).to_bytes(4, "big") + message
 
 

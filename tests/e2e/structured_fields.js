@@ -1,4 +1,4 @@
-// Reads RateLimit fields with a parser of RFC 9651: a JSON list of values in, the lists that they stand for out.
+// Reads RateLimit fields with a parser of RFC 9651: a JSON list of values in, the lists that they represent out.
 const {parseList} = require('structured-headers');
 
 const plain = (value) => {

@@ -141,7 +141,7 @@ def test_a_client_cannot_choose_its_address(serve):
     assert haproxy.ask(headers={"X-Forwarded-For": "203.0.113.9"}, client="127.0.0.5")[0] == 200
     for spoofed in ("1.1.1.1", "unknown", "a" * 4000):
         assert haproxy.ask(headers={"X-Forwarded-For": spoofed + ", 203.0.113.9"}, client="127.0.0.5")[0] == 429
-    # HAProxy stands on 127.0.0.1 itself: not being listed takes nothing from it.
+    # HAProxy itself is on 127.0.0.1, so it is trusted without being listed.
     assert haproxy.ask(client="127.0.0.1")[0] == 200
 
 
@@ -223,7 +223,7 @@ def test_routes_tiers_and_traffic(serve):
 
 
 def test_what_haproxy_vouches_for_needs_a_line_in_the_identity_section(serve):
-    """Its arguments are believed whoever the client is; the client's headers of that name are not."""
+    """Its arguments are trusted for every client; the client's headers of the same name are not."""
     haproxy, server = serve(rule("per-service", "service", 1) + rule("by-stray", "stray", 1) + rule("by-cost", "ip", 5, ", match: {path: /dear}"),
                             "  attributes: {service: gateway:client-cn}\n",
                             " client-cn=req.hdr(x-verified) stray=str(x) cost=req.hdr(x-cost)")

@@ -239,7 +239,7 @@ def test_an_answer_that_waits_for_a_window_outlives_the_servers_leave(serve):
     client.socket.sendall(frame(WINDOW_UPDATE, 0, 1, b"\0\0\x10\0"))
     _, trailers = client.await_frames(2, HEADERS_FRAME)
     assert b"grpc-status" in trailers and messages(client.await_frames(1, DATA)[0])[0][:2] == OK
-    assert client.socket.recv(65536) == b"", "nobody waits for anything"
+    assert client.socket.recv(65536) == b"", "no request is open"
     client.socket.close()
     assert server.process.wait(DEADLINE_S) == 0
 

@@ -61,7 +61,7 @@ class Proxy:
 
     def __init__(self, name, folder, upstreams, authority=None):
         text, words = getattr(self, name)(folder, upstreams, authority)
-        for _ in range(5):  # somebody may take a port that was free
+        for _ in range(5):  # another process may take a port that was free
             self.port = free_port()
             (folder / "proxy.conf").write_text(text % {"port": self.port, **self.parts})
             with open(folder / "proxy.log", "w") as log:
@@ -212,7 +212,7 @@ class Asking(threading.Thread):
                 self.ask(b"", timeout=DEADLINE_S)
                 self.answered += 1
             except grpc.RpcError as error:
-                # REFUSED_STREAM says that nobody has looked at the call: a slow proxy sent it behind the last GOAWAY.
+                # REFUSED_STREAM says that the call was not looked at: a slow proxy sent it behind the last GOAWAY.
                 if "RST_STREAM with error code 7" not in error.details():
                     self.lost.append((error.code(), error.details()))
 

@@ -164,7 +164,7 @@ def test_a_revoked_key_is_refused_at_once_and_the_list_is_followed(serve, tmp_pa
     server = serve(rule("per-key", "api_key", 1000), "  revoked_keys_file: revoked.txt\n")
     code, headers, body = ask(server, {"X-Api-Key": "sk_leaked"})
     assert code == 401 and headers["Content-Type"] == "application/problem+json"
-    assert "sk_leaked" not in body and "revoked" not in body, "that it was ever good is nobody's business"
+    assert "sk_leaked" not in body and "revoked" not in body, "that it was once valid must not be revealed"
     assert status(server, {"X-Api-Key": "sk_fine"}) == 200
     revoked.write_text("sk_fine\n")
     server.await_event("identity_loaded")
@@ -237,7 +237,7 @@ def test_keys_of_a_jwks_are_followed(serve, tmp_path):
 
 
 def test_our_own_traffic_is_told_apart(serve):
-    """A header makes nobody a colleague; the network does."""
+    """A header alone does not make a caller trusted; the network does."""
     server = serve(rule("public", "ip", 1, ", match: {traffic: external}")
                    + rule("tests", "traffic", 3, ", match: {traffic: test}"),
                    "  internal_networks: [10.0.0.0/8]\n  traffic: {test: x-test-run, service: x-service=billing}\n")

@@ -90,7 +90,7 @@ def test_a_right_that_is_taken_away_is_named_and_does_not_flap(redis, start):
     node.await_event("store_recovered")
 
 
-# One key that somebody else has written to.
+# One key that another program has written to.
 def test_a_key_of_another_type_concerns_nobody_else(redis, start):
     node = start(redis.url)
     caller = node.caller()

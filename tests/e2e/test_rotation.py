@@ -37,7 +37,7 @@ def by_tenant(server):
 
 
 def by_key(server):
-    """An API key, whose hash at the door changes with the key."""
+    """An API key, whose hash in the identity stage changes with the hash key."""
     return server.call("/v1/forward-auth", headers={"X-Api-Key": "sk_one"})[0]
 
 

@@ -1,5 +1,5 @@
 // Any bytes at all as a token, and any header and payload under a good signature: no crash, and no token accepted that
-// nobody signed. The first byte chooses which.
+// no one signed. The first byte chooses which.
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 

@@ -1,4 +1,4 @@
-// Reference models of the four windows: each keeps the history of what was taken and counts it anew every time.
+// Reference models of the four windows: each keeps the history of what was taken and counts it again every time.
 #pragma once
 
 #include <cstdint>

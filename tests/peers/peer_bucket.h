@@ -4,7 +4,7 @@
 //   bucket.at(100ms);
 //   EXPECT_TRUE(bucket.take(2).allowed);
 //
-// Every rule applies to every request unless one is named, so a bucket with several rules stands for a peer's bucket
+// Every rule applies to every request unless one is named, so a bucket with several rules represents a peer's bucket
 // with several limits. take() may be called from any thread; everything else from one.
 #pragma once
 

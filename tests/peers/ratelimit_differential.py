@@ -129,7 +129,7 @@ def free_port():
 
 
 class Programs:
-    """Both on one folder of rule files, and a redis-server for whoever needs one."""
+    """Both on one folder of rule files, and a redis-server for those that need one."""
 
     def __init__(self, peer, weir, files, redis_store, all_or_none):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-peers-"))

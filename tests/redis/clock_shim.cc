@@ -1,4 +1,4 @@
-// Loaded into a redis-server by LD_PRELOAD: its wall clock is the machine's plus the microseconds that stand in the
+// Loaded into a redis-server by LD_PRELOAD: its wall clock is the machine's plus the microseconds in the
 // eight bytes of the file $WEIR_CLOCK_SHIM. The steady clock is left alone. (libfaketime hangs Debian's redis-server.)
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -122,7 +122,7 @@ class Deadline : public ::testing::Test {
       });
       for (const TimedCall& call : calls) {
         EXPECT_NE(call.status, Code::ok);
-        // Between two connections nobody is made to wait.
+        // Between two connections no call has to wait.
         if (call.at_once()) continue;
         waits.push_back(call.waited());
         result.given_up += call.waited() >= kDeadline ? 1 : 0;

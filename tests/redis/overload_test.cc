@@ -234,7 +234,7 @@ TEST_F(Overload, AServerThatIsLostTakesItsLineWithIt) {
   real.kill();
   for (const TestCall& call : calls) harness.wait(call);
   for (const TestCall& call : calls) EXPECT_EQ(call.status, Code::unavailable);
-  EXPECT_EQ(failures(harness, FailureKind::overload), 0U) << "nobody waited in vain";
+  EXPECT_EQ(failures(harness, FailureKind::overload), 0U) << "no call waited in vain";
 }
 
 }  // namespace

@@ -282,7 +282,7 @@ std::size_t ClusterGroup::owner(std::uint16_t slot) {
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     if (server(i).running() && server(i).ask({"SET", "{" + tag + "}", "1", "PX", "1"}) == "OK") return i;
   }
-  throw std::runtime_error("nobody serves the slot");
+  throw std::runtime_error("no node serves the slot");
 }
 
 void ClusterGroup::move_slot(std::uint16_t slot, std::size_t from, std::size_t to,

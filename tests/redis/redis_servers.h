@@ -18,7 +18,7 @@
 
 namespace weir::redis::testing {
 
-// A port on which nobody listens now.
+// A port on which no process listens now.
 std::uint16_t free_port();
 
 // Waits until `condition` holds; throws, naming `what`, if it does not within `patience`.

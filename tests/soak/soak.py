@@ -2,10 +2,10 @@
 """A real `weir serve` under load for minutes: random keys beyond its memory bound, one hot key, connections that come and
 go, reloads, snapshots. Usage: soak.py WEIR MINUTES. Prints one line per round; fails on the first thing that does not hold:
 
-- admitted = limit: whatever else happens, the hot keys together get their limit, and not one more (A);
-- memory: what buckets take stays within memory.max_bytes, and the process within that and a margin, without growing (P);
-- descriptors: after each round as many are open as before the first (P);
-- nobody fails: no request of the load goes unanswered, no reload is refused, SIGTERM ends it with 0 (P).
+- admitted = limit: whatever else happens, the hot keys together get their limit, and not one more;
+- memory: what buckets take stays within memory.max_bytes, and the process within that and a margin, without growing;
+- descriptors: after each round as many are open as before the first;
+- nothing fails: no request of the load goes unanswered, no reload is refused, SIGTERM ends it with 0.
 """
 
 import json

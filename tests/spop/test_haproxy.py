@@ -53,7 +53,7 @@ class Agent:
 
 @pytest.fixture
 def gateway(tmp_path):
-    """HAProxy in front of an application, with the agent's port chosen and nobody on it yet."""
+    """HAProxy in front of an application, with the agent's port chosen and no agent on it yet."""
     app = http.server.ThreadingHTTPServer(("127.0.0.1", 0), App)
     App.seen = []
     threading.Thread(target=app.serve_forever, daemon=True).start()

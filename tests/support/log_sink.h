@@ -1,4 +1,4 @@
-// Sink: collects what a log writes, at the other end of a pipe that nobody reads meanwhile.
+// Sink: collects what a log writes, at the other end of a pipe that is not read meanwhile.
 #pragma once
 
 #include <fcntl.h>

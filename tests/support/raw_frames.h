@@ -29,7 +29,7 @@ inline std::string frame(std::uint8_t type, std::uint8_t flags, std::int32_t str
   return out;
 }
 
-// Literal fields without indexing, so that every block stands for itself.
+// Literal fields without indexing, so that every block is self-contained.
 inline std::string header_block(const Fields& fields) {
   const auto text = [](const std::string& value) {
     std::string out;

@@ -258,7 +258,7 @@ class Script {
                      {":authority", "weir"},
                      {"content-type", "application/grpc"},
                      {"te", "trailers"}};
-    // In trailers too: after them the same byte may stand for another value.
+    // In trailers too: after them the same byte may mean another value.
     if (pick_(2) == 0) fields.emplace_back("x-checksum", std::to_string(pick_(40)));
     if (length) fields.emplace_back("content-length", std::to_string(*length));
     if (pick_(40) == 0) fields[pick_(6)] = {"Upper", "case"};

@@ -38,7 +38,7 @@ Reason reason_of(const RuleOutcome& denial) {
   return Reason::limit_exceeded;
 }
 
-// Among denials: one that no wait can mend, then the longest wait. Among admissions: the least that is left, then the
+// Among denials: one that no wait can help, then the longest wait. Among admissions: the least that is left, then the
 // longest until it is whole again.
 bool more_restrictive(const RuleOutcome& a, const RuleOutcome& b) {
   if (a.allowed != b.allowed) return !a.allowed;

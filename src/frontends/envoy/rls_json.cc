@@ -75,7 +75,7 @@ bool same_member(std::string_view a, std::string_view b) {
   return a == b || spell(a) == spell(b);
 }
 
-// Calls `member(name, value)` for each member that is not null. One that stands there twice is refused: another reader
+// Calls `member(name, value)` for each member that is not null. A duplicate is refused: another reader
 // may take the other one. All members are known, so there are few to compare with.
 template <typename Member>
 Status read_object(std::string_view what, const element& value, Member member) {

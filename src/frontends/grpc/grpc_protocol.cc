@@ -86,7 +86,7 @@ void GrpcProtocol::on_drain() {
   session_->announce_shutdown();
   send();
   link_.after(kGoAwayGrace, [this] {
-    // Whoever began to watch meanwhile, and streams whose clients do not say that they are done.
+    // Watches that began in the meantime, and streams whose clients do not say that they are done.
     dismiss_watchers();
     for (const auto& call : calls_) {
       if (call->resting()) call->finish(Code::unavailable, "the server is leaving");

@@ -15,7 +15,7 @@ class HealthService final : public Service {
   static constexpr std::string_view kName = "grpc.health.v1.Health";
   enum MethodIndex { kCheck, kWatch };
 
-  // `ready` is asked on each check and a few times a second while somebody watches. None: always ready.
+  // `ready` is asked on each check and a few times a second while a client watches. None: always ready.
   explicit HealthService(std::function<bool()> ready) : ready_(std::move(ready)) {}
 
   void on_message(Call& call, int method, std::string_view message) override;

@@ -14,7 +14,7 @@ namespace weir::grpc {
 inline constexpr std::size_t kMaxBatch = 256;
 
 // One or several CheckRequests (or RefundRequests, which are the same but for `peek`). The requests refer to
-// `attributes`, and their strings to the bytes read. Reused: reading anew keeps the memory.
+// `attributes`, and their strings to the bytes read. Reused: reading again keeps the memory.
 struct CheckMessages {
   std::vector<Attribute> attributes;
   std::vector<Request> requests;

@@ -97,7 +97,7 @@ void ReflectionService::index_service(const std::string& scope, std::string_view
   }
 }
 
-// The values of an enum stand beside it, not inside it.
+// The values of an enum are siblings of it, not children.
 void ReflectionService::index_enum(const std::string& scope, std::string_view enumeration, std::string_view file) {
   symbols_.emplace(join(scope, field(enumeration, kName)), file);
   for (base::WireReader reader(enumeration); reader.next();) {

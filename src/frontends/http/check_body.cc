@@ -37,7 +37,7 @@ struct CheckBody::Json {
 
   // Every byte of `text` that is not UTF-8 becomes a question mark: the body can then be read up to the member that has
   // the first of them, and that member be named.
-  simdjson::padded_string_view mend(std::size_t size) {
+  simdjson::padded_string_view replace_invalid(std::size_t size) {
     for (std::size_t at = 0; at < size;) {
       const std::size_t length = base::utf8_sequence({text.get() + at, size - at});
       if (length == 0) {
@@ -369,7 +369,7 @@ Status CheckBody::read_strictly(std::string_view body, Read read_document) {
   wait_ms_ = 0;
   ondemand::document document;
   auto fault = json_->parser.iterate(json_->pad(body)).get(document);
-  if (fault == simdjson::UTF8_ERROR) fault = json_->parser.iterate(json_->mend(body.size())).get(document);
+  if (fault == simdjson::UTF8_ERROR) fault = json_->parser.iterate(json_->replace_invalid(body.size())).get(document);
   if (fault) return bad(document_fault(fault, body));
   ondemand::object object;
   if (auto error = document.get_object().get(object)) {

@@ -1,7 +1,7 @@
 // FieldRules: which header fields make a well-formed request (RFC 9113, section 8). One object per block, fed field by
 // field in the order they came.
 //
-// Also where a block becomes too large: one byte of it may stand for a field of the table's whole size, so what is
+// Also where a block becomes too large: one byte of it may represent a field of the table's whole size, so what is
 // behind that point is not looked at.
 #pragma once
 

@@ -172,7 +172,7 @@ bool FramedSession::take_body(Stream& stream, std::string_view bytes) {
       return false;
     }
   }
-  // Nobody waits for the rest of a request that is answered.
+  // No one needs the rest of a request that is answered.
   if (!stream.flow.ended && !bytes.empty()) events_.on_body(stream, bytes);
   return true;
 }

@@ -168,7 +168,7 @@ TEST_F(FramedConnection, AWindowMayShrinkBelowNothing) {
   peer.receive(get(17));
   peer.receive(frame(NGHTTP2_SETTINGS, 0, 0, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 0)));
   peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 17, big_endian(60, 4)));
-  EXPECT_EQ(peer.answers[17].body, 60U) << "sixty were lent before";
+  EXPECT_EQ(peer.answers[17].body, 60U) << "sixty were granted before";
   peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 17, big_endian(40, 4)));
   EXPECT_TRUE(peer.answers[17].ended);
 }
@@ -408,7 +408,7 @@ TEST_F(FramedConnection, TheConnectionsWindowIsOpenedAgainBeforeItIsUsedUp) {
     peer.receive(get(1, kOpen));
     std::int64_t open = 65'535;
     for (int i = 0; i < 200; ++i) {
-      ASSERT_GE(open, static_cast<std::int64_t>(size)) << "a peer that follows the window would wait for ever";
+      ASSERT_GE(open, static_cast<std::int64_t>(size)) << "a peer that follows the window would wait forever";
       peer.receive(frame(NGHTTP2_DATA, 0, 1, std::string(size, 'x')));
       open += static_cast<std::int64_t>(std::exchange(peer.opened, 0)) - static_cast<std::int64_t>(size);
       ASSERT_LE(open, 65'535);
@@ -427,7 +427,7 @@ TEST_F(FramedConnection, NothingNewIsServedOnceWeHaveLeft) {
   peer.receive(get(1, kOpen));
   peer.leave();
   peer.receive(get(3));
-  peer.receive(frame(NGHTTP2_DATA, 0, 3, "of a stream that nobody told about"));
+  peer.receive(frame(NGHTTP2_DATA, 0, 3, "of a stream that was never opened"));
   EXPECT_FALSE(peer.finished());
   EXPECT_THAT(peer.log, Not(Contains("3 begins")));
   peer.receive(frame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, ""));

@@ -1,6 +1,6 @@
 // HeaderDecoder: the header blocks that one connection receives (HPACK, RFC 7541), read by nghttp2's decoder.
 //
-// Blocks must be read in the order they came, also those of requests that nobody wants: each may change the table that
+// Blocks must be read in the order they came, also those of requests that are refused: each may change the table that
 // the next one refers to.
 #pragma once
 
@@ -41,7 +41,7 @@ class HeaderDecoder {
     }
   }
 
-  // True if reading the block leaves the table as it was: every field is an entry of the table, or stands there in full
+  // True if reading the block leaves the table as it was: every field is an entry of the table, or is written there in full
   // and is not to be remembered. Until another block is read, the same bytes then mean the same fields.
   static bool leaves_table(std::string_view block);
 

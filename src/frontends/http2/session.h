@@ -22,11 +22,11 @@ namespace weir::http2 {
 struct Field {
   std::string_view name;
   std::string_view value;
-  // Goes out with nearly every answer, so the peer is asked to remember it. Both views must live for ever.
+  // Goes out with nearly every answer, so the peer is asked to remember it. Both views must stay valid forever.
   bool often = false;
 };
 
-// One exchange. Owned by whoever handles the events; alive from on_stream() to on_closed().
+// One exchange. Owned by the handler of the events; alive from on_stream() to on_closed().
 struct Stream {
   std::int32_t id = 0;
   bool request_ended = false;  // the peer has sent all it will

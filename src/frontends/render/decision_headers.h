@@ -1,7 +1,7 @@
 // A decision as header fields: RateLimit and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers), Retry-After, and
 // by option the older X-RateLimit-*. Plain functions on strings, for every front end that has headers.
 //
-// Only enforced rules are told: what a shadow rule would have done is nobody's business but the operator's.
+// Only enforced rules are shown: what a shadow rule would have done is for the operator only.
 #pragma once
 
 #include <cstdint>

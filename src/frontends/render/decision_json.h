@@ -15,7 +15,7 @@ void append_decision(std::string& out, const Decision& decision);
 // Precondition: !decision.allowed.
 void append_denial(std::string& out, const Decision& decision, int status);
 
-// The status of an answer that the caller has no other wish for: 200, 429, or 503 when the denial is ours (the store
+// The default status of an answer: 200, 429, or 503 when the denial is ours (the store
 // did not answer, load is being shed) and not the client's.
 int default_status(const Decision& decision);
 

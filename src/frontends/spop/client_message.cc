@@ -58,7 +58,7 @@ std::optional<MessageFault> ClientMessageReader::take(std::string_view name, con
   if (name == "cost") {
     if (!has_value) return std::nullopt;
     const std::optional<std::int64_t> cost = cost_of(value);
-    if (!cost) return by_client("cost is none");
+    if (!cost) return by_client("cost is not a number");
     message.cost = Cost{*cost};
     return std::nullopt;
   }

@@ -26,7 +26,7 @@ class NotifyReader {
   enum class Found {
     request,
     client,  // there is an argument `headers`: the request is not filled in
-    // Well-formed, but over a bound or with a cost that is none. Such values can come from a client's headers, so the
+    // Well-formed, but over a bound or with a cost that is not a number. Such values can come from a client's headers, so the
     // answer concerns one stream and not the connection that carries all of them.
     unacceptable,
     malformed,

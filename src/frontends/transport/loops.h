@@ -7,7 +7,7 @@
 //   loops.drain(std::chrono::seconds(10));
 //
 // listen() before start(). counters() and post() from any thread; the rest from the thread that owns the Loops, which
-// is none of its loops. Nothing here throws but for lack of memory or threads.
+// is not one of its loops. Nothing here throws but for lack of memory or threads.
 #pragma once
 
 #include <cstddef>

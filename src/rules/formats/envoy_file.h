@@ -43,7 +43,7 @@ class EnvoyReader {
 
   std::unordered_map<std::string, std::string> domains_;  // where each was first seen
   std::vector<Draft> drafts_;
-  RuleIds ids_;  // one wish for each draft
+  RuleIds ids_;  // one proposal for each draft
   std::vector<std::string> notes_;
 };
 

@@ -31,7 +31,7 @@ class LimitadorReader {
   friend class LimitadorFile;
 
   Rules rules_;
-  RuleIds ids_;  // one wish for each rule
+  RuleIds ids_;  // one proposal for each rule
 };
 
 }  // namespace weir::rules

@@ -26,41 +26,41 @@ std::string hash_digits(std::string_view text, std::uint64_t seed) {
 }  // namespace
 
 void RuleIds::add(const std::vector<std::string>& words, std::string identity, std::string name) {
-  Wish wish;
+  Proposal proposal;
   bool exact = true;
   for (const std::string& word : words) {
-    if (!wish.start.empty()) wish.start += '.';
+    if (!proposal.start.empty()) proposal.start += '.';
     for (const char c : word) {
       const bool kept = c != '.' && is_rule_id(std::string_view(&c, 1));
       exact = exact && kept;
-      wish.start += kept ? c : '_';
+      proposal.start += kept ? c : '_';
     }
   }
-  if (exact && is_rule_id(wish.start)) wish.plain = wish.start;
-  wish.start.resize(std::min(wish.start.size(), kMaxRuleId - kHashDigits - 1));
-  wish.identity = std::move(identity);
-  wish.name = std::move(name);
-  wishes_.push_back(std::move(wish));
+  if (exact && is_rule_id(proposal.start)) proposal.plain = proposal.start;
+  proposal.start.resize(std::min(proposal.start.size(), kMaxRuleId - kHashDigits - 1));
+  proposal.identity = std::move(identity);
+  proposal.name = std::move(name);
+  proposals_.push_back(std::move(proposal));
 }
 
 std::vector<std::string> RuleIds::assign() const {
   std::map<std::string, int> names;
   std::map<std::string, int> plains;
-  for (const Wish& wish : wishes_) {
-    ++names[wish.name];
-    ++plains[wish.plain];
+  for (const Proposal& proposal : proposals_) {
+    ++names[proposal.name];
+    ++plains[proposal.plain];
   }
   std::vector<std::string> ids;
   std::set<std::string> taken;
-  for (const Wish& wish : wishes_) {
+  for (const Proposal& proposal : proposals_) {
     std::string id;
-    if (is_rule_id(wish.name) && names[wish.name] == 1 && !plains.contains(wish.name)) {
-      id = wish.name;
-    } else if (!wish.plain.empty() && plains[wish.plain] == 1) {
-      id = wish.plain;
+    if (is_rule_id(proposal.name) && names[proposal.name] == 1 && !plains.contains(proposal.name)) {
+      id = proposal.name;
+    } else if (!proposal.plain.empty() && plains[proposal.plain] == 1) {
+      id = proposal.plain;
     }
     for (std::uint64_t seed = 0; id.empty() || !taken.insert(id).second; ++seed) {
-      id = wish.start + "-" + hash_digits(wish.identity, seed);
+      id = proposal.start + "-" + hash_digits(proposal.identity, seed);
     }
     ids.push_back(std::move(id));
   }

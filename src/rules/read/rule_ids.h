@@ -2,7 +2,7 @@
 //
 // An id is made of words that say where the rule stands, such as a domain, keys and values. What an id may not contain
 // is replaced, and where that, the length or a neighbour with the same words would make two rules look alike, a hash
-// is added. So a rule keeps its id wherever it stands in its file. Used by one thread.
+// is added. So a rule keeps its id wherever it is in its file. Used by one thread.
 #pragma once
 
 #include <string>
@@ -20,14 +20,14 @@ class RuleIds {
   std::vector<std::string> assign() const;
 
  private:
-  struct Wish {
+  struct Proposal {
     std::string plain;  // empty: the words alone do not make an id
     std::string start;  // what the hash is added to
     std::string identity;
     std::string name;
   };
 
-  std::vector<Wish> wishes_;
+  std::vector<Proposal> proposals_;
 };
 
 }  // namespace weir::rules

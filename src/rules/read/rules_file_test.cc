@@ -131,7 +131,7 @@ rules:
   EXPECT_EQ(rules.rules[3].hash_tag, std::nullopt);
 }
 
-// One fault each. `- %` stands for a rule of three lines that is sound but for what follows it.
+// One fault each. `- %` is short for a rule of three lines that is valid except for what follows it.
 struct BadFile {
   const char* text;
   const char* error;

@@ -37,7 +37,7 @@ class YamlText {
   void add(std::string_view key, YamlText value) { entries_.emplace_back(key, std::move(value)); }
   bool empty() const { return entries_.empty(); }
 
-  // Appends it as the value of a key that stands in column `indent`, up to the end of the line: " 5\n", or one line
+  // Appends it as the value of a key in column `indent`, up to the end of the line: " 5\n", or one line
   // per entry.
   void write_value(std::string& out, std::size_t indent) const;
   // Appends `key:` and the value as lines that begin in column `indent`. The first of them is not indented.

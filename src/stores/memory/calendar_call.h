@@ -4,7 +4,7 @@
 // their allowances, which are copied here, that difference is the anchor. One step of the clock moves the windows once,
 // which admits one further limit at the most.
 //
-// For the stack of one call, while the call that it stands for lives. Writes to that one's outcomes.
+// For the stack of one call, while the original call lives. Writes to that one's outcomes.
 #pragma once
 
 #include <cassert>

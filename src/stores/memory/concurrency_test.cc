@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(EveryAlgorithm, OneKey, testing::ValuesIn(contract::all
   return name;
 });
 
-// Calls over overlapping sets of buckets, named in any order: none waits for ever, none is charged in part. Each
+// Calls over overlapping sets of buckets, named in any order: none waits forever, none is charged in part. Each
 // admitted call takes one unit from three buckets, so what is missing in all of them is three times the admissions.
 TEST(ConcurrentCalls, OverSeveralBucketsAreAtomicAndNeverDeadlock) {
   constexpr std::uint64_t kBuckets = 12;

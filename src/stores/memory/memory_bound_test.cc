@@ -67,7 +67,7 @@ TEST(MemoryBound, AFloodOfKeysStaysInsideTheBoundAndCannotFreeAnExhaustedLimit) 
   EXPECT_GE(stats.keys, 4 * kMiB / 80) << "the bound is used, not wasted";
 }
 
-// A denial that counts and has no bucket yet makes one, but takes nobody's place for it.
+// A denial that counts and has no bucket yet makes one, but evicts no other bucket for it.
 TEST(MemoryBound, WhereThereIsNoRoomTooLargeACostIsDeniedAndNotCounted) {
   MemoryStore store({.max_bytes = 2 * kMiB});
   const Allowance slow = allowance_of(Algorithm::token_bucket, 10, hours(1));
@@ -158,10 +158,10 @@ TEST_F(FullStore, RefusesACallWithANewcomerAndChargesNothingOfIt) {
   OwnedCall with_shadow(Action::take, kStart, {shadow, charge_of(present, slow_, 2)});
   ASSERT_TRUE(store_.begin(with_shadow));
   EXPECT_EQ(with_shadow.results()[0].status, Code::resource_exhausted);
-  EXPECT_EQ(with_shadow.results()[1].remaining, 4) << "a shadow rule without room holds back nobody";
+  EXPECT_EQ(with_shadow.results()[1].remaining, 4) << "a shadow rule without room holds back no other rule";
 }
 
-// A slot that was made, or kept from being forgotten, for a call that was then refused must not stay for ever.
+// A slot that was made, or kept from being forgotten, for a call that was then refused must not stay forever.
 TEST_F(FullStore, ARefusedCallLeavesNothingBehind) {
   const BucketKey gone{1, 1};
   const BucketKey present{2, 2};

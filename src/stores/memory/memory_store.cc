@@ -97,7 +97,7 @@ bool MemoryStore::begin_ahead(const StoreCall& call) {
 }
 
 // Nearly every call: a take from buckets that are there and keep no tail, with no denial that counts. False: nothing
-// has changed, and the general way must be gone.
+// has changed, and the caller falls back to the general path.
 bool MemoryStore::take_at_home(StoreCall& call) {
   if (call.action != Action::take) return false;
   for (const Charge& charge : call.charges) {
@@ -115,7 +115,7 @@ bool MemoryStore::take_at_home(StoreCall& call) {
 }
 
 // The same for several: each takes at once, and all are put back as they were when one that binds or counts denies.
-// Nobody sees it, because all shards are locked.
+// No other thread sees it, because all shards are locked.
 bool MemoryStore::take_together(StoreCall& call) {
   const LockedShards hold(*this, call.charges);
   Slot* slots[kFewCharges];

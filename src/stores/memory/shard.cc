@@ -114,7 +114,7 @@ Shard::Sweep Shard::sweep(std::int64_t now_us, std::size_t slots, MemoryBudget& 
 }
 
 // Walks from the last slot to the first, so that a slot behind which nothing is left is erased without moving anything.
-// Stops when the first slot is passed, also when it began in the middle: whoever sweeps many shards must get on.
+// Stops when the first slot is passed, also when it began in the middle: a sweep over many shards must move on.
 Shard::Sweep Shard::walk(std::int64_t now_us, std::size_t slots, std::size_t enough, MemoryBudget& budget) {
   Sweep result;
   if (no_idle_before_us_ > now_us || capacity() == 0) {

@@ -1,10 +1,10 @@
 // Shard: one of the memory store's tables, and the lock that guards it.
 //
 // Open addressing with linear probing over 48-byte slots; deletion shifts back, so there are no tombstones. Keys are
-// keyed hashes already (nobody outside can choose them to collide), so a key's home is simply `low` scaled to the
+// keyed hashes already (no client can choose them to collide), so a key's home is simply `low` scaled to the
 // capacity, which may be any number: arrays grow by an eighth and stay well filled.
 //
-// A small array stands on the heap; one of SlotLanes::kSlots or more in the shard's lane (slot_lanes.h), in pieces of
+// A small array is on the heap; one of SlotLanes::kSlots or more in the shard's lane (slot_lanes.h), in pieces of
 // the same size whose addresses are a fixed step apart.
 //
 // A bucket with a tail keeps head and tail together in one heap block that the slot points to.
@@ -87,7 +87,7 @@ inline void bound_waits(std::int64_t idle_from_us, std::int64_t now_us, ChargeOu
   outcome.reset_after = std::min(outcome.reset_after, idle_in);
 }
 
-// One bucket outside of a shard. `tail` refers to words that somebody else keeps.
+// One bucket outside of a shard. `tail` refers to words that another object owns.
 struct BucketImage {
   BucketKey key;
   Algorithm algorithm = Algorithm::token_bucket;
@@ -96,7 +96,7 @@ struct BucketImage {
   std::span<const std::int64_t> tail;
 };
 
-// Buckets copied out of a shard. The tails stand in `tails`, one after the other, in the order of the buckets.
+// Buckets copied out of a shard. The tails are in `tails`, one after the other, in the order of the buckets.
 struct ShardCopy {
   struct Bucket {
     BucketKey key;

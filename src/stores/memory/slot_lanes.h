@@ -50,10 +50,10 @@ class SlotLanes {
   // One more user for the layers from `first` up to, not including, `end`. False, and nothing changed: the budget, the
   // addresses or the system have no room for them.
   [[nodiscard]] bool open(std::size_t first, std::size_t end, MemoryBudget::Purpose purpose, MemoryBudget& budget);
-  // One user less. The memory of a layer that nobody uses is kept until trim(). Precondition: the user's pieces are all
+  // One user less. The memory of an unused layer is kept until trim(). Precondition: the user's pieces are all
   // zeros.
   void close(std::size_t first, std::size_t end);
-  // Gives at most `most` layers that nobody uses back to the system and the budget: about 0.1 ms each.
+  // Gives at most `most` unused layers back to the system and the budget: about 0.1 ms each.
   void trim(std::size_t most, MemoryBudget& budget);
 
   // To be called now and then, without any lock: begins to turn layers into huge pages if there are any to turn.

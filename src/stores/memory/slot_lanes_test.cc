@@ -42,7 +42,7 @@ TEST_F(SlotLanesTest, AllLayersOpenOrNone) {
   ASSERT_TRUE(budget_.reserve(2 * SlotLanes::kLayerBytes));
   EXPECT_FALSE(open(0, 2)) << "the budget has room for one";
   lanes_.trim(10, budget_);
-  EXPECT_EQ(budget_.used(), 2 * SlotLanes::kLayerBytes) << "nobody uses the one that fitted";
+  EXPECT_EQ(budget_.used(), 2 * SlotLanes::kLayerBytes) << "the one that fitted is not used";
   EXPECT_TRUE(open(0, 1));
   EXPECT_FALSE(open(1, 5)) << "beyond the addresses";
 }

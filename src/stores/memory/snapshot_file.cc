@@ -29,7 +29,7 @@ Failure system_failure(Code code, const std::filesystem::path& path, const char*
 
 Status check_regular(const std::filesystem::path& path) {
   struct stat status {};
-  // What cannot be looked at is reported by whoever opens it.
+  // A file that cannot be examined is reported when it is opened.
   if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return success();
   return Failure{Code::invalid_argument,
                  path.string() + ": is a " + kind_of(status.st_mode) + ", expected a regular file"};

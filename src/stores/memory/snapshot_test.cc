@@ -260,7 +260,7 @@ TEST_F(SnapshotTest, AFullDiskIsReportedAndLeavesTheLastSnapshot) {
   EXPECT_FALSE(std::filesystem::exists(path_.string() + ".tmp"));
 }
 
-// What may stand at the path by mistake. Opening a FIFO would wait for a peer, and renaming over a device replaces it.
+// What may be at the path by mistake. Opening a FIFO would wait for a peer, and renaming over a device replaces it.
 class NoRegularFile : public SnapshotTest, public testing::WithParamInterface<const char*> {
  protected:
   void make(const std::filesystem::path& path) const {
@@ -303,7 +303,7 @@ TEST_P(NoRegularFile, IsRefusedAsASnapshotWithoutWaitingAndLeftAlone) {
 }
 
 // The name that a snapshot is written under before it is renamed: a leftover of a killed process is replaced, and what
-// somebody else put there is neither waited for nor written to.
+// another process put there is neither waited for nor written to.
 TEST_P(NoRegularFile, BesideTheSnapshotIsNotWrittenTo) {
   const std::filesystem::path beside = path_.string() + ".tmp";
   make(beside);

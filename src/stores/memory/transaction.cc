@@ -231,7 +231,7 @@ void Transaction::refund() {
 
 void Transaction::reset() {
   for (std::size_t i = 0; i < size_; ++i) {
-    // Found anew, because an erasure in the same shard moves slots.
+    // Found again, because an erasure in the same shard moves slots.
     Slot* const slot = entries_[i].shard->find(call_.charges[i].key);
     if (slot != nullptr) entries_[i].shard->erase(*slot, budget_);
     entries_[i].slot = nullptr;

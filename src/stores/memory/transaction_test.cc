@@ -125,7 +125,7 @@ class NoTails : public TransactionTest {
           .value();
   MemoryStore full_{{.max_bytes = std::size_t{1} << 20}};
   BucketKey known_;  // has a bucket, with one unit taken
-  BucketKey free_;   // it had a place, and nobody has taken it
+  BucketKey free_;   // it had a place, which is still free
 };
 
 TEST_F(NoTails, ARefusedNewcomerLeavesNoSlotBehind) {

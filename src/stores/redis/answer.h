@@ -1,6 +1,6 @@
 // What a script answers for one charge, checked: a number that no script of ours can give is not passed on.
 //
-// Whoever can write to Redis can leave anything in a bucket, and what a script makes of it may be anything too; so may
+// A program that can write to Redis can leave anything in a bucket, and what a script makes of it may be anything too; so may
 // the answer of something that only looks like Redis. Pure functions.
 #pragma once
 

@@ -93,7 +93,7 @@ TEST_F(BreakerTest, OneThatOpensAgainSoonIsProbedLessAndLessOften) {
   EXPECT_LE(last, milliseconds(5000));
   now_ += seconds(6);
   fail(3);
-  EXPECT_LE(*breaker_.probe_at(), now_ + milliseconds(200)) << "one that has held for a while starts anew";
+  EXPECT_LE(*breaker_.probe_at(), now_ + milliseconds(200)) << "one that has been closed for a while starts over";
 }
 
 TEST_F(BreakerTest, NewsHurryTheProbe) {

@@ -1,7 +1,7 @@
 // Cluster: the map from slots to the masters of a Redis Cluster.
 //
 // Read with CLUSTER SLOTS from any node that answers: at the start, after MOVED, CLUSTERDOWN and lost connections, and
-// now and then. MOVED itself changes one slot at once. A slot that nobody is known for is asked at any node, which then
+// now and then. MOVED itself changes one slot at once. A slot without a known node is asked at any node, which then
 // says where it lives.
 #pragma once
 

@@ -19,7 +19,7 @@
 
 namespace weir::redis {
 
-// Whoever calls are shared out between: a connection's number. 0: callers that are not told apart.
+// Between whom calls are shared out: a connection's number. 0: callers that are not distinguished.
 using Origin = std::uint64_t;
 
 class QueuedCall {

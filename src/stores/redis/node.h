@@ -81,7 +81,7 @@ class Node final : private ConnectionOwner, private ProbeOwner {
   Node& operator=(const Node&) = delete;
 
   void open(const Address& address);
-  // Connects anew: the server is no longer what it was.
+  // Reconnects: the server is no longer what it was.
   void reopen();
   const Address& address() const { return address_; }
 

@@ -70,7 +70,7 @@ void Probe::on_reply(Reply reply, SteadyTime now) {
     trouble_ = trouble_of(answer);
   }
   if (--unanswered_ > 0) return;
-  // As a call does: whoever flushed the scripts has not put the server out of use.
+  // As a call does: a server whose scripts were flushed still works.
   if (unknown_script_ && !trouble_ && !by_body_ && connection_->accepts()) {
     by_body_ = true;
     return ask(now);

@@ -10,7 +10,7 @@
 //
 // No more is sent to a server than it can answer in time, which is measured; what is beyond waits for a moment, and
 // each origin (a client's connection) has its turn. An origin with more calls waiting than kMaxWaiting is held back:
-// whoever reads its requests should read no further. Calls that have waited for too long, or for which there is no
+// its connection should stop reading. Calls that have waited for too long, or for which there is no
 // room, end with `unavailable`. An answer that is late costs only its own call; only a server that is silent is out of
 // order.
 //

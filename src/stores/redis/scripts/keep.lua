@@ -5,7 +5,7 @@
 -- letters are the second format; small letters were the first, which said less, and count as empty.
 --
 -- An idle bucket is empty for every allowance, so that it makes no difference whether its key is still there. And
--- whatever charged it, nobody waits longer than until then.
+-- whatever charged it, no one waits longer than until then.
 
 -- Writes a bucket together with its time to live: until it is idle, and a second of grace, so that a clock which lags
 -- behind by less cannot find a used-up bucket gone.

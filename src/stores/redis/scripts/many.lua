@@ -1,4 +1,4 @@
--- Several charges of one decision, all or none. Put together at build with keep.lua and every algorithm, which stand in
+-- Several charges of one decision, all or none. Put together at build with keep.lua and every algorithm, which are in
 -- `algorithms` by their number in weir::Algorithm.
 --
 -- KEYS     the buckets
