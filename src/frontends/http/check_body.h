@@ -19,6 +19,8 @@
 
 namespace weir::http {
 
+class JsonBody;
+
 inline constexpr std::size_t kMaxBatch = 1'000;
 inline constexpr std::size_t kMaxPriority = 32;
 inline constexpr std::int64_t kMaxWaitMs = 30'000;
@@ -44,15 +46,12 @@ class CheckBody {
 
  private:
   class Reader;
-  struct Json;
 
   template <typename Read>
   Status read(std::string_view body, Read read_document);
-  template <typename Read>
-  Status read_strictly(std::string_view body, Read read_document);
   void refer_to_attributes();
 
-  std::unique_ptr<Json> json_;
+  std::unique_ptr<JsonBody> json_;
   std::vector<Attribute> attributes_;        // of all requests, one after the other
   std::vector<std::size_t> attribute_ends_;  // of each request
   std::vector<Request> requests_;
