@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weir/allowance.h"
@@ -22,9 +23,12 @@
 
 namespace weir {
 
+// The pattern of a condition that is true for a request without the attribute. The text itself is "~absent".
+inline constexpr std::string_view kAbsent = "absent";
+
 // True for a request in which any value of `attribute` fits any of `patterns`. A pattern is a text to be equal to, a
 // glob with `*` (any run) and `?` (any one character), `~` and a regular expression that must fit the whole value,
-// or, for the attribute `ip`, a CIDR block.
+// kAbsent, or, for the attribute `ip`, a CIDR block.
 struct Condition {
   std::string attribute;
   std::vector<std::string> patterns;
@@ -121,7 +125,10 @@ enum class HashTag : std::uint8_t { tenant, tenant_action, subject };
 struct Rule {
   std::string id;
   std::vector<Condition> match;  // all must be true; empty: every request
-  std::vector<std::string> per;  // empty: one bucket for all
+  // What the rule counts by; empty: one bucket for all. An entry is an attribute's name, or several separated by `|`
+  // ("api_key|ip"), of which the first that the request carries is counted, apart from the others: the key 192.0.2.1
+  // and the address 192.0.2.1 have a bucket each. In a name that contains a `|`, write `\|`.
+  std::vector<std::string> per;
   // The request's attributes, all of them and in this order, as Envoy's descriptors are looked up: at each position an
   // equal value is preferred to a prefix (in the order of the rules), and that to a key alone. Of all rules with a
   // descriptor only the one that is found applies; one whose mode is off keeps its position. Empty: not used.

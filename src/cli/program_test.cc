@@ -195,7 +195,7 @@ TEST_F(ProgramTest, ValidateCountsRulesOrListsFaults) {
 TEST_F(ProgramTest, ExplainTellsWhichRulesApplyAndWhyNotTheOthers) {
   EXPECT_EQ(run({"rules", "explain", rules_, "tenant=acme", "action=search", "plan=free", "--cost", "2"}),
             kExitAllowed);
-  EXPECT_THAT(out_.str(), HasSubstr("per-tenant  applies: 3 per 1h, from rule, cost 2\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("per-tenant  applies: 3 per 1h, from rule, cost 2, counted by tenant\n"));
   EXPECT_THAT(out_.str(), HasSubstr("search      applies: 60 per 1m, burst "));
   EXPECT_THAT(out_.str(), HasSubstr("from plan free"));
   EXPECT_THAT(out_.str(), HasSubstr("2 of 2 rules apply\n"));

@@ -32,9 +32,24 @@ std::string allowance_text(const std::optional<Allowance>& allowance) {
   return text;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 void append_member(std::string& json, std::string_view name, std::string_view text) {
   json += ",\"" + std::string(name) + "\":";
   base::append_json_string(json, text);
+}
+
+void append_list(std::string& json, std::string_view name, const std::vector<std::string>& texts) {
+  json += ",\"" + std::string(name) + "\":[";
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i > 0) json += ',';
+    base::append_json_string(json, texts[i]);
+  }
+  json += ']';
 }
 
 std::string json_of(const RuleExplanation& rule) {
@@ -55,12 +70,10 @@ std::string json_of(const RuleExplanation& rule) {
   } else {
     json += ",\"unlimited\":true";
   }
-  json += ",\"cost\":" + std::to_string(rule.cost) + ",\"notes\":[";
-  for (std::size_t i = 0; i < rule.notes.size(); ++i) {
-    if (i > 0) json += ',';
-    base::append_json_string(json, rule.notes[i]);
-  }
-  return json + "]}";
+  json += ",\"cost\":" + std::to_string(rule.cost);
+  append_list(json, "counted_by", rule.counted_by);
+  append_list(json, "notes", rule.notes);
+  return json + "}";
 }
 
 void show_json(const rules::Explanation& explanation, std::ostream& out) {
@@ -91,6 +104,7 @@ void show_table(const rules::Explanation& explanation, const Terminal& terminal)
     ++applying;
     out << terminal.paint(Colour::green, "applies") << ": " << allowance_text(rule.allowance) << ", from "
         << shown(rule.chosen) << ", cost " << rule.cost;
+    if (!rule.counted_by.empty()) out << ", counted by " << shown(joined(rule.counted_by));
     if (rule.mode != Mode::enforce) out << ", " << terminal.paint(Colour::yellow, mode_name(rule.mode));
     for (const std::string& note : rule.notes) out << "; " << terminal.paint(Colour::yellow, shown(note));
     out << '\n';

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "engine/ad_hoc.h"
+#include "rules/compile/subject_names.h"
 
 namespace weir::engine {
 namespace {
@@ -11,9 +12,30 @@ namespace {
 using keys::KeyEncoder;
 using keys::SipHash;
 
+// Of a rule with alternatives: an API key and an address that read the same are different subjects.
+BucketKey alternative_key(const Request& request, const rules::ResolvedNames& names, const rules::CompiledRule& rule,
+                          SipHash hash) {
+  rules::SubjectNames subject;
+  subject.choose(rule, {names.ids, request.attributes.size()});
+  for (const rules::NameId id : subject.names()) {
+    std::string_view name;
+    std::size_t values = 0;
+    for (std::size_t i = 0; i < request.attributes.size(); ++i) {
+      if (names.ids[i] != id) continue;
+      KeyEncoder::add_value(hash, request.attributes[i].value);
+      name = request.attributes[i].name;
+      ++values;
+    }
+    KeyEncoder::add_choice(hash, name, values);
+  }
+  return hash.finish();
+}
+
 // All values of a repeated name count, in the order given.
 BucketKey subject_key(const Request& request, const rules::ResolvedNames& names, const rules::CompiledRule& rule,
                       SipHash hash) {
+  if (!rule.alternatives.empty()) [[unlikely]]
+    return alternative_key(request, names, rule, hash);
   for (const rules::NameId id : rule.per) {
     for (std::size_t i = 0; i < request.attributes.size(); ++i) {
       if (names.ids[i] == id) KeyEncoder::add_value(hash, request.attributes[i].value);
@@ -28,20 +50,31 @@ void add_values_of(SipHash& hash, const Request& request, std::string_view name)
   }
 }
 
-bool counts_by(const rules::CompiledRule& rule, std::string_view name) {
-  return std::find(rule.source.per.begin(), rule.source.per.end(), name) != rule.source.per.end();
+// True when the request's subject has this attribute in it: of alternatives only the one that is counted.
+bool counts_by(const Request& request, const rules::ResolvedNames& names, const rules::CompiledRule& rule,
+               std::string_view name) {
+  if (rule.alternatives.empty()) [[likely]] {
+    return std::find(rule.source.per.begin(), rule.source.per.end(), name) != rule.source.per.end();
+  }
+  rules::SubjectNames subject;
+  subject.choose(rule, {names.ids, request.attributes.size()});
+  for (std::size_t i = 0; i < request.attributes.size(); ++i) {
+    if (request.attributes[i].name == name) return subject.contains(names.ids[i]);
+  }
+  return false;
 }
 
 // Which slot of a cluster the bucket lives in: by tenant unless the rule says otherwise. Only attributes
 // that the rule counts by may decide it: the tag is part of the bucket's name, and a rule per address must not get a
 // bucket for each tenant that the address names.
-BucketKey tag_key(const Request& request, const rules::CompiledRule& rule, const BucketKey& subject,
-                  const KeyEncoder& encoder) {
+BucketKey tag_key(const Request& request, const rules::ResolvedNames& names, const rules::CompiledRule& rule,
+                  const BucketKey& subject, const KeyEncoder& encoder) {
   const HashTag tag = rule.source.hash_tag.value_or(HashTag::tenant);
-  if (tag == HashTag::subject || !counts_by(rule, "tenant")) return subject;
+  if (tag == HashTag::subject || !counts_by(request, names, rule, "tenant")) return subject;
   SipHash hash = encoder.tag_seed();
   add_values_of(hash, request, "tenant");
-  if (tag == HashTag::tenant_action && counts_by(rule, "action")) add_values_of(hash, request, "action");
+  if (tag == HashTag::tenant_action && counts_by(request, names, rule, "action"))
+    add_values_of(hash, request, "action");
   return hash.finish();
 }
 
@@ -67,7 +100,7 @@ void Check::plan(const Request& request, TimePoint wall, const ActiveRules& rule
     charge.cost = match.cost;
     charge.binding = rule.mode == Mode::enforce;
     charge.count_denied = rule.source.count_denied;
-    if (with_tags) charge.tag = tag_key(request, rule, key, encoder);
+    if (with_tags) charge.tag = tag_key(request, names, rule, key, encoder);
     outcomes_.append();
   }
   deciding_ = charges_.size();

@@ -269,63 +269,6 @@ INSTANTIATE_TEST_SUITE_P(Every, FailurePolicyTest,
                                            PolicyCase{FailurePolicy::local, 4, true, Reason::limit_exceeded},
                                            PolicyCase{FailurePolicy::static_limit, 3, true, Reason::limit_exceeded}));
 
-// Remembers what it is asked to charge, and admits it.
-class TaggedStore final : public Store {
- public:
-  bool begin(StoreCall& call) override {
-    charges.insert(charges.end(), call.charges.begin(), call.charges.end());
-    return true;
-  }
-  bool immediate() const override { return true; }
-  bool uses_tags() const override { return true; }
-  std::string_view name() const override { return "tagged"; }
-  std::vector<Charge> charges;
-};
-
-TEST_F(EngineTest, AClusterTagNeverSplitsABucket) {
-  auto store = std::make_shared<TaggedStore>();
-  Rule by_tenant = make_rule("by-tenant", 8, 60s);
-  Rule by_tenant_user = make_rule("by-tenant-user", 8, 60s);
-  by_tenant_user.per = {"tenant", "user"};
-  Rule by_ip = make_rule("by-ip", 8, 60s);
-  by_ip.per = {"ip"};
-  auto engine = engine_with({.rules = {by_tenant, by_tenant_user, by_ip}}, store);
-  engine->check({{"tenant", "a"}, {"user", "u"}, {"ip", "192.0.2.1"}});
-  engine->check({{"tenant", "b"}, {"user", "u"}, {"ip", "192.0.2.1"}});
-  ASSERT_EQ(6u, store->charges.size());
-  EXPECT_EQ(store->charges[0].tag, store->charges[1].tag) << "one tenant's buckets share a slot";
-  EXPECT_NE(store->charges[0].tag, store->charges[3].tag);
-  EXPECT_EQ(store->charges[2].key, store->charges[5].key);
-  EXPECT_EQ(store->charges[2].tag, store->charges[5].tag) << "a rule per address is one bucket, whatever the tenant";
-}
-
-TEST_F(EngineTest, HashTagSubjectPutsEverySubjectInASlotOfItsOwn) {
-  auto store = std::make_shared<TaggedStore>();
-  Rule rule = make_rule("by-tenant-user", 8, 60s);
-  rule.per = {"tenant", "user"};
-  rule.hash_tag = HashTag::subject;
-  auto engine = engine_with({.rules = {rule}}, store);
-  engine->check({{"tenant", "a"}, {"user", "u"}});
-  engine->check({{"tenant", "a"}, {"user", "v"}});
-  ASSERT_EQ(2u, store->charges.size());
-  EXPECT_EQ(store->charges[0].tag, store->charges[0].key);
-  EXPECT_NE(store->charges[0].tag, store->charges[1].tag) << "by tenant they would share one";
-}
-
-TEST_F(EngineTest, EveryValueOfARepeatedAttributeIsPartOfTheSubject) {
-  auto store = std::make_shared<TaggedStore>();
-  auto engine = engine_with({.rules = {make_rule("by-tenant", 8, 60s)}}, store);
-  engine->check({{"tenant", "a"}, {"tenant", "b"}});
-  engine->check({{"tenant", "a"}, {"tenant", "c"}});
-  engine->check({{"tenant", "a"}});
-  engine->check({{"tenant", "b"}, {"tenant", "a"}});
-  engine->check({{"tenant", "a"}, {"x", "y"}, {"tenant", "b"}});
-  ASSERT_EQ(5u, store->charges.size());
-  for (std::size_t i = 1; i < 4; ++i) EXPECT_NE(store->charges[0].key, store->charges[i].key) << i;
-  for (std::size_t i = 1; i < 4; ++i) EXPECT_NE(store->charges[0].tag, store->charges[i].tag) << i;
-  EXPECT_EQ(store->charges[0].key, store->charges[4].key) << "whatever stands between them";
-}
-
 TEST_F(EngineTest, ADeferredStoreCompletesLaterAndTheRequestMayBeGoneByThen) {
   auto store = std::make_shared<ScriptedStore>();
   store->answer_at_once = false;

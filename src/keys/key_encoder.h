@@ -4,9 +4,14 @@
 //
 //   "w1" algorithm-number  rule-id  { value }…
 //
-// in 64-bit little-endian words. Every text carries its length (SipHash::add_framed), so no choice of values can
-// imitate another subject's, and only the hash leaves this file. The rule's part is hashed once, when rules are loaded:
-// seed(). A rule whose algorithm changes gets new buckets, because the old words would mean something else.
+// in 64-bit little-endian words. A rule whose `per` has alternatives adds after the values of each entry the name of
+// the attribute that they are of and how many they are:
+//
+//   "w1" algorithm-number  rule-id  { { value }…  name  count }…
+//
+// Every text carries its length (SipHash::add_framed), so no choice of values can imitate another subject's, and only
+// the hash leaves this file. The rule's part is hashed once, when rules are loaded: seed(). A rule whose algorithm
+// changes gets new buckets, because the old words would mean something else.
 //
 // Immutable, so thread-safe.
 #pragma once
@@ -30,6 +35,12 @@ class KeyEncoder {
   SipHash tag_seed() const;
 
   static void add_value(SipHash& hash, std::string_view value) { hash.add_framed(value); }
+
+  // What follows the values of an entry with alternatives.
+  static void add_choice(SipHash& hash, std::string_view name, std::size_t values) {
+    hash.add_framed(name);
+    hash.add_word(values);
+  }
 
   // Shows whether two processes use the same key, without revealing it.
   BucketKey fingerprint() const;

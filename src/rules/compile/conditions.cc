@@ -11,6 +11,7 @@ namespace weir::rules {
 
 PatternKind pattern_kind(std::string_view attribute, std::string_view pattern) {
   if (!pattern.empty() && pattern.front() == '~') return PatternKind::expression;
+  if (pattern == kAbsent) return PatternKind::absent;
   if (Glob::is_glob(pattern)) return PatternKind::glob;
   // A lone IPv4 address has one spelling and stays an equality; an IPv6 address has many.
   if (attribute == kAddressAttribute && pattern.find_first_of("/:") != std::string_view::npos) {
@@ -23,6 +24,15 @@ bool is_equality(const Condition& condition) {
   return std::all_of(condition.patterns.begin(), condition.patterns.end(), [&](const std::string& pattern) {
     return pattern_kind(condition.attribute, pattern) == PatternKind::exact;
   });
+}
+
+bool accepts_absent(const Condition& condition) {
+  return std::find(condition.patterns.begin(), condition.patterns.end(), kAbsent) != condition.patterns.end();
+}
+
+bool requires_absent(const Condition& condition) {
+  return accepts_absent(condition) && std::all_of(condition.patterns.begin(), condition.patterns.end(),
+                                                  [](const std::string& pattern) { return pattern == kAbsent; });
 }
 
 CompiledCondition::CompiledCondition() = default;
@@ -53,6 +63,9 @@ Status CompiledCondition::add(std::string_view attribute, const std::string& pat
   switch (pattern_kind(attribute, pattern)) {
     case PatternKind::exact:
       exact_.push_back(pattern);
+      break;
+    case PatternKind::absent:
+      absent_ = true;
       break;
     case PatternKind::glob:
       globs_.emplace_back(pattern);

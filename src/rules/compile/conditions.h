@@ -32,11 +32,14 @@ inline constexpr std::int64_t kExpressionMemory = 256 << 10;
 inline constexpr std::string_view kAddressAttribute = "ip";
 
 // What a pattern is, seen from its text alone (weir/rule.h, Condition).
-enum class PatternKind : std::uint8_t { exact, glob, expression, block };
+enum class PatternKind : std::uint8_t { exact, glob, expression, block, absent };
 PatternKind pattern_kind(std::string_view attribute, std::string_view pattern);
 
 // True when every pattern is a text to be equal to: such a condition can be looked up instead of evaluated.
 bool is_equality(const Condition& condition);
+// True when the condition is true for requests without the attribute, or only for them.
+bool accepts_absent(const Condition& condition);
+bool requires_absent(const Condition& condition);
 
 class CompiledCondition {
  public:
@@ -47,14 +50,21 @@ class CompiledCondition {
   ~CompiledCondition();
 
   NameId name() const { return name_; }
+  // True only for requests without the attribute.
+  bool requires_absent() const {
+    return absent_ && exact_.empty() && globs_.empty() && blocks_.empty() && expressions_.empty();
+  }
   // Rough and relative: which of a rule's conditions to try first.
   int expense() const { return !expressions_.empty() ? 3 : !blocks_.empty() ? 2 : !globs_.empty() ? 1 : 0; }
 
   bool holds(const RequestView& view) const {
+    bool carried = false;
     for (std::size_t i = 0; i < view.size(); ++i) {
-      if (view.ids[i] == name_ && fits(view.value(i))) return true;
+      if (view.ids[i] != name_) continue;
+      if (fits(view.value(i))) return true;
+      carried = true;
     }
-    return false;
+    return absent_ && !carried;
   }
 
  private:
@@ -63,6 +73,7 @@ class CompiledCondition {
   bool fits(std::string_view value) const;
 
   NameId name_ = kUnknownName;
+  bool absent_ = false;             // true without the attribute
   std::vector<std::string> exact_;  // sorted
   std::vector<Glob> globs_;
   std::vector<base::IpPrefix> blocks_;

@@ -1,5 +1,8 @@
 #include "rules/compile/explanation.h"
 
+#include <algorithm>
+
+#include "rules/compile/fault_list.h"
 #include "rules/compile/rollout.h"
 #include "rules/compile/rule_set_matcher.h"
 
@@ -28,6 +31,13 @@ Explanation RuleSet::explain(const Request& request, TimePoint now) const {
   return explanation;
 }
 
+// "api_key or ip"
+std::string RuleSet::Matcher::joined_names(const std::vector<NameId>& names) const {
+  std::vector<std::string_view> texts;
+  for (const NameId name : names) texts.push_back(names_.name_of(name));
+  return joined_choices(texts);
+}
+
 RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& view, TimePoint now) const {
   const CompiledRule& rule = rules_[index];
   const Parts& parts = parts_[index];
@@ -45,13 +55,20 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
   for (const CompiledCondition& condition : parts.conditions) {
     if (condition.holds(view)) continue;
     const std::string name(names_.name_of(condition.name()));
+    if (condition.requires_absent()) return no("match: the request has " + name + ", expected none");
     return no(view.first(condition.name()) == nullptr ? "match: the request has no " + name
                                                       : "match: " + name + " has none of the expected values");
   }
   for (const NameId name : rule.per) {
     if (view.first(name) == nullptr) return no("per: the request has no " + std::string(names_.name_of(name)));
   }
-  if (parts.rollout < 100 && rollout_place(rule.name.id, rule.per, view) >= parts.rollout) {
+  for (const std::vector<NameId>& names : rule.alternatives) {
+    const auto carried = std::find_if(names.begin(), names.end(), [&](NameId name) { return view.first(name); });
+    if (carried == names.end()) return no("per: the request has no " + joined_names(names));
+    explanation.counted_by.emplace_back(names_.name_of(*carried));
+  }
+  for (const NameId name : rule.per) explanation.counted_by.emplace_back(names_.name_of(name));
+  if (parts.rollout < 100 && rollout_place(rule, view) >= parts.rollout) {
     return no("rollout: the subject is not among the first " + std::to_string(parts.rollout) + " percent");
   }
   explanation.applies = true;

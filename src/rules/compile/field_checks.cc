@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "rules/compile/conditions.h"
 #include "rules/compile/fault_list.h"
+#include "rules/compile/per_entry.h"
 #include "weir/request.h"
 
 namespace weir::rules {
@@ -117,14 +118,23 @@ void check_per(const Rule& rule, RuleFaults& faults) {
     return rule.descriptor.empty() || std::any_of(rule.descriptor.begin(), rule.descriptor.end(),
                                                   [&](const DescriptorEntry& entry) { return entry.key == name; });
   };
+  std::unordered_set<std::string> seen;
   for (std::size_t i = 0; i < rule.per.size(); ++i) {
     const FieldPath field = {"per", FieldStep(i)};
-    const auto here = rule.per.begin() + static_cast<std::ptrdiff_t>(i);
-    faults.check_name(field, *here);
-    if (std::find(rule.per.begin(), here, *here) != here) {
-      faults.add(field, "names " + in_quotes(*here) + " a second time");
+    const std::vector<std::string> names = alternatives_of(rule.per[i]);
+    if (names.size() > kMaxAlternatives) {
+      add_too_many(faults, field, names.size(), "alternatives", kMaxAlternatives);
+      continue;
     }
-    if (!in_descriptor(*here)) faults.add(field, "names " + in_quotes(*here) + ", which the descriptor does not have");
+    if (names.size() > 1 && std::any_of(names.begin(), names.end(), [](const auto& name) { return name.empty(); })) {
+      faults.add(field, "is " + in_quotes(rule.per[i]) + ", expected a name on each side of |, as in api_key|ip");
+      continue;
+    }
+    for (const std::string& name : names) {
+      faults.check_name(field, name);
+      if (!seen.insert(name).second) faults.add(field, "names " + in_quotes(name) + " a second time");
+      if (!in_descriptor(name)) faults.add(field, "names " + in_quotes(name) + ", which the descriptor does not have");
+    }
   }
 }
 

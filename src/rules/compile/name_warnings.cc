@@ -7,7 +7,9 @@
 
 #include "base/ascii.h"
 #include "base/nearest.h"
+#include "rules/compile/conditions.h"
 #include "rules/compile/fault_list.h"
+#include "rules/compile/per_entry.h"
 
 namespace weir::rules {
 namespace {
@@ -27,8 +29,9 @@ struct Use {
   std::size_t rules = 0;  // how many rules use the name
   std::size_t first = 0;  // the first of them
   FieldPath field;        // where
+  bool absent = false;    // there, the condition is that requests do not carry it
 };
-using Uses = std::unordered_map<std::string_view, Use>;
+using Uses = std::unordered_map<std::string, Use>;
 
 std::string without_digits(std::string_view name) {
   std::string out;
@@ -63,28 +66,39 @@ class NameChecks {
   void collect(std::size_t i) {
     const Rule& rule = rules_.rules[i];
     if (rule.descriptor.empty()) {
-      for (std::size_t j = 0; j < rule.per.size(); ++j) use(attributes_, rule.per[j], i, "per", j);
-      for (const Condition& condition : rule.match) use(attributes_, condition.attribute, i, "match");
+      for (std::size_t j = 0; j < rule.per.size(); ++j) {
+        for_each_name(rule.per[j], [&](std::string_view name) {
+          use(attributes_, std::string(name), i, [j] { return FieldPath{"per", FieldStep(j)}; });
+        });
+      }
+      for (const Condition& condition : rule.match) {
+        use_condition(condition, i, [&] { return FieldPath{"match", condition.attribute}; });
+      }
     }
     for (std::size_t j = 0; j < rule.overrides.size(); ++j) {
       for (const Condition& condition : rule.overrides[j].when) {
-        Use& used = attributes_[condition.attribute];
-        if (used.rules++ == 0) {
-          used.first = i;
-          used.field = {"overrides", FieldStep(j), "when", condition.attribute};
-        }
+        use_condition(condition, i, [&] { return FieldPath{"overrides", FieldStep(j), "when", condition.attribute}; });
       }
     }
-    for (const Plan& plan : rule.plans) use(plans_, plan.name, i, "plans");
+    for (const Plan& plan : rule.plans) {
+      use(plans_, plan.name, i, [&] { return FieldPath{"plans", plan.name}; });
+    }
   }
 
-  // `position` in a list; without it the name itself is the last step.
-  static void use(Uses& uses, const std::string& name, std::size_t rule, const char* field,
-                  std::size_t position = kNone) {
+  // `path` is called for the first use only, because there may be 100,000 rules.
+  template <typename Path>
+  static Use& use(Uses& uses, const std::string& name, std::size_t rule, Path path) {
     Use& used = uses[name];
-    if (used.rules++ > 0) return;
+    if (used.rules++ > 0) return used;
     used.first = rule;
-    used.field = {field, position == kNone ? FieldStep(name) : FieldStep(position)};
+    used.field = path();
+    return used;
+  }
+
+  template <typename Path>
+  void use_condition(const Condition& condition, std::size_t rule, Path path) {
+    Use& used = use(attributes_, condition.attribute, rule, path);
+    if (used.rules == 1) used.absent = requires_absent(condition);
   }
 
   static bool is_known(std::string_view name) {
@@ -97,7 +111,8 @@ class NameChecks {
       const std::string_view meant = meant_by(name, used);
       if (meant.empty()) continue;
       add(used, "the attribute " + in_quotes(name) + " looks misspelt (did you mean " + std::string(meant) +
-                    "?): requests that do not carry it are not counted");
+                    (used.absent ? "?): no request carries it, so the condition is always true"
+                                 : "?): requests that do not carry it are not counted"));
     }
   }
 
@@ -135,7 +150,6 @@ class NameChecks {
 
   void add(const Use& used, std::string what) { warnings_.push_back({used.first, used.field, std::move(what)}); }
 
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   const Rules& rules_;
   Uses attributes_;
   Uses plans_;

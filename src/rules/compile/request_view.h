@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "rules/compile/rule_set.h"
@@ -18,6 +19,7 @@ struct RequestView {
   std::uint64_t carried = 0;  // name_bit of every known name
 
   std::size_t size() const { return request.attributes.size(); }
+  std::span<const NameId> names() const { return {ids, size()}; }
   std::string_view value(std::size_t i) const { return request.attributes[i].value; }
 
   // Null when the request does not carry the name.

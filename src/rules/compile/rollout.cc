@@ -1,5 +1,10 @@
 #include "rules/compile/rollout.h"
 
+#include <cstdint>
+#include <string_view>
+
+#include "rules/compile/subject_names.h"
+
 namespace weir::rules {
 namespace {
 
@@ -26,12 +31,19 @@ class StableHash {
 
 }  // namespace
 
-int rollout_place(std::string_view rule_id, std::span<const NameId> per, const RequestView& view) {
+int rollout_place(const CompiledRule& rule, const RequestView& view) {
   StableHash hash;
-  hash.add(rule_id);
-  for (const NameId name : per) {
+  hash.add(rule.name.id);
+  const auto add_values = [&](NameId name) {
     for (std::size_t i = 0; i < view.size(); ++i) {
       if (view.ids[i] == name) hash.add(view.value(i));
+    }
+  };
+  for (const NameId name : rule.per) add_values(name);
+  if (SubjectNames subject; !rule.alternatives.empty() && subject.choose(rule, view.names())) {
+    for (const NameId name : subject.names()) {
+      hash.add(view.first(name)->name);
+      add_values(name);
     }
   }
   return static_cast<int>((hash.finish() >> 32) * 100 >> 32);

@@ -4,15 +4,11 @@
 // subjects. Different rules take different subjects first.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-
 #include "rules/compile/request_view.h"
 
 namespace weir::rules {
 
-// 0 to 99. Precondition: the request carries every name of `per`.
-int rollout_place(std::string_view rule_id, std::span<const NameId> per, const RequestView& view);
+// 0 to 99. Precondition: the request carries the rule's subject.
+int rollout_place(const CompiledRule& rule, const RequestView& view);
 
 }  // namespace weir::rules

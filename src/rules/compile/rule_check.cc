@@ -8,6 +8,7 @@
 #include "rules/compile/descriptor_tree.h"
 #include "rules/compile/fault_list.h"
 #include "rules/compile/name_table.h"
+#include "rules/compile/per_entry.h"
 #include "rules/read/rule_fields.h"
 #include "weir/request.h"
 
@@ -21,13 +22,15 @@ class Totals {
     overrides += rule.overrides.size();
     count(rule.match);
     for (const Override& override : rule.overrides) count(override.when);
-    for (const std::string& name : rule.per) names.insert(name);
+    for (const std::string& entry : rule.per) {
+      for_each_name(entry, [this](std::string_view name) { names.emplace(name); });
+    }
     if (!rule.cost.attribute.empty()) names.insert(rule.cost.attribute);
   }
 
   std::size_t overrides = 0;
   std::size_t expressions = 0;
-  std::unordered_set<std::string_view> names;
+  std::unordered_set<std::string> names;
 
  private:
   void count(const std::vector<Condition>& conditions) {

@@ -118,6 +118,29 @@ TEST(RuleWarnings, SuggestTheAttributeThatAMisspeltOneResembles) {
       }));
 }
 
+TEST(RuleWarnings, SayWhatAMisspeltNameMeansAmongAlternativesAndWhereItIsToBeAbsent) {
+  EXPECT_EQ(warnings_of(rules_of("  - {id: a, per: [api_key|sesion], limit: 1, window: 1s}\n"
+                                 "  - {id: b, per: [ip], match: {api_kee: absent}, limit: 1, window: 1s}\n")),
+            (std::vector<std::string>{
+                "rule a: per[0]: the attribute \"sesion\" looks misspelt (did you mean session?): requests that do not "
+                "carry it are not counted",
+                "rule b: match.api_kee: the attribute \"api_kee\" looks misspelt (did you mean api_key?): no request "
+                "carries it, so the condition is always true",
+            }));
+}
+
+TEST(RuleWarnings, NameARuleAboutRequestsWithoutWhatItNeeds) {
+  EXPECT_EQ(
+      warnings_of(rules_of("  - {id: a, match: {ip: absent}, per: [tenant, ip], limit: 1, window: 1s}\n"
+                           "  - {id: b, match: [{ip: absent}, {ip: 10.0.0.0/8}], per: user, limit: 1, window: 1s}\n"
+                           "  - {id: c, match: {ip: [absent, 10.0.0.0/8]}, per: ip, limit: 1, window: 1s}\n"
+                           "  - {id: d, match: {ip: absent}, per: user|ip, limit: 1, window: 1s}\n")),
+      (std::vector<std::string>{
+          "rule a: per[1]: no request that the rule matches carries ip (match), so the rule never applies",
+          "rule b: match: no request that the rule matches carries ip (match), so the rule never applies",
+      }));
+}
+
 TEST(RuleWarnings, SuggestAnAttributeThatMoreRulesUse) {
   const std::vector<std::string> lines =
       warnings_of(rules_of("  - {id: a, per: [warehouse], limit: 1, window: 1s}\n"

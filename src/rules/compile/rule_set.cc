@@ -4,10 +4,12 @@
 #include <cassert>
 #include <unordered_map>
 
+#include "rules/compile/per_entry.h"
 #include "rules/compile/rollout.h"
 #include "rules/compile/rule_check.h"
 #include "rules/compile/rule_set_matcher.h"
 #include "rules/compile/selectivity.h"
+#include "rules/compile/subject_names.h"
 
 namespace weir::rules {
 
@@ -78,14 +80,14 @@ RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules) : rules_(rules) {
     }
   }
   index_ = ValueIndex(std::move(filings));
-  for (Parts& parts : parts_) parts.own = plain_allowance(parts);
+  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].own = plain_allowance(parts_[i], rules[i]);
   compile_replaces();
 }
 
 // Only when all names are known: beyond 64 of them several names share a bit.
-const Allowance* RuleSet::Matcher::plain_allowance(const Parts& parts) const {
-  const bool plain = names_.size() <= 64 && parts.conditions_to_try == 0 && parts.rollout == 100 &&
-                     parts.cost.is_the_requests() && parts.choice.simple();
+const Allowance* RuleSet::Matcher::plain_allowance(const Parts& parts, const CompiledRule& rule) const {
+  const bool plain = names_.size() <= 64 && rule.alternatives.empty() && parts.conditions_to_try == 0 &&
+                     parts.rollout == 100 && parts.cost.is_the_requests() && parts.choice.simple();
   const bool closed = plain && parts.choice.own() != nullptr && parts.choice.own()->limit == 0;
   return plain && !closed ? parts.choice.own() : nullptr;
 }
@@ -124,7 +126,7 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
   if (!parts.choice.simple()) rule.windows = parts.choice.window_lengths();
   const auto add = [&](const Condition& condition) {
     const NameId name = names_.add(condition.attribute);
-    parts.needs |= name_bit(name);
+    if (!accepts_absent(condition)) parts.needs |= name_bit(name);
     parts.conditions.push_back(CompiledCondition::compile(condition, name).value());
   };
   for (const Condition& condition : rule.source.match) {
@@ -134,12 +136,23 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
                    [](const CompiledCondition& a, const CompiledCondition& b) { return a.expense() < b.expense(); });
   parts.conditions_to_try = parts.conditions.size();
   if (filed != nullptr) add(*filed);
-  for (const std::string& name : rule.source.per) {
-    rule.per.push_back(names_.add(name));
-    parts.subject |= name_bit(rule.per.back());
-  }
+  compile_subject(rule, parts);
   parts.needs |= parts.subject;
   return parts;
+}
+
+void RuleSet::Matcher::compile_subject(CompiledRule& rule, Parts& parts) {
+  for (const std::string& entry : rule.source.per) {
+    const std::size_t before = rule.per.size();
+    for_each_name(entry, [&](std::string_view name) { rule.per.push_back(names_.add(name)); });
+    if (rule.per.size() == before + 1) parts.subject |= name_bit(rule.per.back());
+  }
+  if (rule.per.size() == rule.source.per.size()) return;
+  rule.per.clear();
+  for (const std::string& entry : rule.source.per) {
+    std::vector<NameId>& names = rule.alternatives.emplace_back();
+    for_each_name(entry, [&](std::string_view name) { names.push_back(names_.add(name)); });
+  }
 }
 
 // Rules found through one value come in order; those found through several are merged here.
@@ -177,6 +190,7 @@ void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedName
 }
 
 bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestView& view) const {
+  if (!rule.alternatives.empty()) return SubjectNames().choose(rule, view.names());
   // With few names the bits were exact.
   if (names_.size() <= 64) return true;
   return std::all_of(rule.per.begin(), rule.per.end(), [&](NameId name) { return view.first(name) != nullptr; });
@@ -200,7 +214,7 @@ void RuleSet::Matcher::look_closer(std::uint32_t index, const RequestView& view,
   const CompiledRule& rule = rules_[index];
   if (!carries_subject(rule, view)) return note_missing(index, view, issues);
   if (!conditions_hold(parts, view)) return;
-  if (parts.rollout < 100 && rollout_place(rule.name.id, rule.per, view) >= parts.rollout) return;
+  if (parts.rollout < 100 && rollout_place(rule, view) >= parts.rollout) return;
   append_in_order(matches, choose(parts, rule, view, now, issues).match);
 }
 

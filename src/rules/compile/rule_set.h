@@ -35,12 +35,13 @@ struct ResolvedNames {
 
 // One rule as the engine needs it. Constant after compilation.
 struct CompiledRule {
-  RuleName name;                         // interned: outlives the rule set
-  Rule source;                           // as written
-  std::vector<NameId> per;               // the subject's attributes, in the order written
-  Mode mode = Mode::enforce;             // global shadow applied
-  std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule denies nothing
-  WindowLengths windows;                 // several() only if plans or overrides have other windows than the rule
+  RuleName name;                                  // interned: outlives the rule set
+  Rule source;                                    // as written
+  std::vector<NameId> per;                        // the subject's attributes, in the order written
+  std::vector<std::vector<NameId>> alternatives;  // instead of `per`, if an entry has several names (subject_names.h)
+  Mode mode = Mode::enforce;                      // global shadow applied
+  std::optional<Allowance> local_limit;           // of an enforced rule: a shadow rule denies nothing
+  WindowLengths windows;  // several() only if plans or overrides have other windows than the rule
 };
 
 // A rule that applies to a request: it matches, and the request carries every attribute of `per`.

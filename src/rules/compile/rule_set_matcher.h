@@ -41,7 +41,7 @@ class RuleSet::Matcher {
   // One rule's parts. The condition that the rule is filed under comes last: it is true for every request that finds
   // the rule through the index.
   struct Parts {
-    std::uint64_t needs = 0;    // name_bit of every attribute without which the rule cannot apply
+    std::uint64_t needs = 0;    // name_bit of attributes without which the rule cannot apply
     std::uint64_t subject = 0;  // those of them that are in `per`
     const Allowance* own =
         nullptr;  // set for a plain rule: requests that carry what it needs get this, at their own cost
@@ -53,13 +53,15 @@ class RuleSet::Matcher {
   };
 
   Parts compile(CompiledRule& rule, const Condition* filed);
-  const Allowance* plain_allowance(const Parts& parts) const;
+  const Allowance* plain_allowance(const Parts& parts, const CompiledRule& rule) const;
+  void compile_subject(CompiledRule& rule, Parts& parts);
   void compile_replaces();
   bool carries_subject(const CompiledRule& rule, const RequestView& view) const;
   void consider(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches,
                 MatchIssues& issues) const;
   void look_closer(std::uint32_t rule, const RequestView& view, TimePoint now, Matches& matches,
                    MatchIssues& issues) const;
+  std::string joined_names(const std::vector<NameId>& names) const;
   static bool conditions_hold(const Parts& parts, const RequestView& view);
   void note_missing(std::uint32_t rule, const RequestView& view, MatchIssues& issues) const;
   struct Choice {

@@ -21,7 +21,7 @@ const std::vector<std::string> kNames = {
     "tenant", "user", "action", "plan", "a_name_of_many_bytes", "a_name_if_many_bytes"};
 const std::vector<std::string> kValues = {
     "", "a", "b", "ab", "free", "pro", "a-value-longer-than-sixteen", "a-value-larger-than-sixteen"};
-const std::vector<std::string> kGlobs = {"*", "a*", "?", "*b", "~a.*", "~[a-f]+"};
+const std::vector<std::string> kGlobs = {"*", "a*", "?", "*b", "~a.*", "~[a-f]+", "absent"};
 
 template <typename T>
 T one_of(const std::vector<T>& from) {
@@ -44,7 +44,12 @@ Rule some_rule(int number) {
   rule.id = "r" + std::to_string(number);
   rule.match = some_conditions(3);
   for (const std::string& name : kNames) {
-    if (up_to(4) == 0) rule.per.push_back(name);
+    if (up_to(4) > 0) continue;
+    if (rule.per.empty() || up_to(1) == 0) {
+      rule.per.push_back(name);
+    } else {
+      rule.per.back() += "|" + name;
+    }
   }
   rule.allowance = {.algorithm = Algorithm::gcra, .limit = 1'000 * (number + 1), .window = 1s};
   rule.mode = up_to(5) == 0 ? Mode::off : Mode::enforce;
@@ -65,6 +70,7 @@ Rule some_rule(int number) {
 }
 
 bool naive_fits(const std::string& pattern, std::string_view value) {
+  if (pattern == "absent") return false;
   if (pattern == "*") return true;
   if (pattern == "a*" || pattern == "~a.*") return value.starts_with('a');
   if (pattern == "?") return value.size() == 1;
@@ -75,8 +81,14 @@ bool naive_fits(const std::string& pattern, std::string_view value) {
   return pattern == value;
 }
 
+bool naive_carries(std::string_view name, const std::vector<Attribute>& attributes) {
+  return std::any_of(attributes.begin(), attributes.end(), [&](const Attribute& a) { return a.name == name; });
+}
+
 bool naive_holds(const std::vector<Condition>& conditions, const std::vector<Attribute>& attributes) {
   return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
+    const bool absent = std::count(condition.patterns.begin(), condition.patterns.end(), "absent") > 0;
+    if (absent && !naive_carries(condition.attribute, attributes)) return true;
     return std::any_of(attributes.begin(), attributes.end(), [&](const Attribute& attribute) {
       return attribute.name == condition.attribute &&
              std::any_of(condition.patterns.begin(), condition.patterns.end(),
@@ -87,8 +99,13 @@ bool naive_holds(const std::vector<Condition>& conditions, const std::vector<Att
 
 bool naive_applies(const Rule& rule, const std::vector<Attribute>& attributes) {
   if (rule.mode == Mode::off || !naive_holds(rule.match, attributes)) return false;
-  return std::all_of(rule.per.begin(), rule.per.end(), [&](const std::string& name) {
-    return std::any_of(attributes.begin(), attributes.end(), [&](const Attribute& a) { return a.name == name; });
+  return std::all_of(rule.per.begin(), rule.per.end(), [&](const std::string& entry) {
+    std::string_view rest = entry;
+    for (std::size_t bar = rest.find('|'); bar != std::string_view::npos; bar = rest.find('|')) {
+      if (naive_carries(rest.substr(0, bar), attributes)) return true;
+      rest.remove_prefix(bar + 1);
+    }
+    return naive_carries(rest, attributes);
   });
 }
 

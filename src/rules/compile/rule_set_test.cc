@@ -150,6 +150,47 @@ TEST_F(RuleSetTest, NeedsEveryAttributeOfPer) {
   ASSERT_EQ(set_->rules()[0].per.size(), 2u);
 }
 
+TEST_F(RuleSetTest, MatchesRequestsWithoutAnAttribute) {
+  load(R"(
+- {id: without, match: {api_key: absent}, limit: 1, window: 1s}
+- {id: with, match: {api_key: "*"}, limit: 1, window: 1s}
+- {id: search, match: {action: search, api_key: absent}, limit: 1, window: 1s}
+- {id: either, match: {api_key: ["absent", guest]}, limit: 1, window: 1s}
+- {id: text, match: {api_key: "~absent"}, limit: 1, window: 1s}
+)");
+  EXPECT_EQ(ids({}), "without either");
+  EXPECT_EQ(ids({{"action", "search"}}), "without search either");
+  EXPECT_EQ(ids({{"action", "search"}, {"api_key", "k"}}), "with");
+  EXPECT_EQ(ids({{"api_key", ""}}), "with") << "empty is a value";
+  EXPECT_EQ(ids({{"api_key", "guest"}}), "with either");
+  EXPECT_EQ(ids({{"api_key", "k"}, {"api_key", "guest"}}), "with either");
+  EXPECT_EQ(ids({{"api_key", "absent"}}), "with text") << "a caller that sends the word has the attribute";
+  EXPECT_EQ(why_not({{"api_key", "k"}}), "match: the request has api_key, expected none");
+}
+
+TEST_F(RuleSetTest, AnOverrideCanBeForRequestsWithoutAnAttribute) {
+  load("- {id: a, limit: 9, window: 1s, overrides: [{when: {api_key: absent}, limit: 3}]}");
+  EXPECT_EQ(limit({}), 3);
+  EXPECT_EQ(limit({{"api_key", "k"}}), 9);
+}
+
+TEST_F(RuleSetTest, CountsByTheFirstOfTheAlternativesThatTheRequestCarries) {
+  load("- {id: a, match: {action: x}, per: [tenant, api_key | session|ip], limit: 1, window: 1s}");
+  const auto counted_by = [this](const Attributes& attributes) {
+    return set_->explain(Request(attributes), kNow).rules[0].counted_by;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(ids({{"action", "x"}, {"tenant", "t"}, {"ip", "i"}}), "a");
+  EXPECT_EQ(counted_by({{"action", "x"}, {"tenant", "t"}, {"ip", "i"}}), (Names{"tenant", "ip"}));
+  EXPECT_EQ(counted_by({{"action", "x"}, {"tenant", "t"}, {"ip", "i"}, {"api_key", "k"}}), (Names{"tenant", "api_key"}))
+      << "by the order in the rule, not in the request";
+  EXPECT_EQ(ids({{"action", "x"}, {"tenant", "t"}}), "");
+  EXPECT_EQ(why_not({{"action", "x"}, {"tenant", "t"}}), "per: the request has no api_key, session or ip");
+  EXPECT_EQ(ids({{"action", "x"}, {"ip", "i"}}), "");
+  EXPECT_EQ(why_not({{"action", "x"}, {"ip", "i"}}), "per: the request has no tenant");
+  EXPECT_EQ(ids({{"tenant", "t"}, {"ip", "i"}}), "");
+}
+
 TEST_F(RuleSetTest, ResolvesNamesForTheEngine) {
   load("- {id: a, per: [tenant, a_name_longer_than_sixteen_bytes], limit: 1, window: 1s}");
   const Attributes attributes = {
@@ -298,6 +339,18 @@ TEST_F(RuleSetTest, RolloutTakesTheSameSubjectsForEver) {
   EXPECT_EQ(taken, "bcefhl");
 }
 
+TEST_F(RuleSetTest, RolloutTakesAlternativesWithTheSameValueApart) {
+  load("- {id: a, per: [api_key|ip], limit: 1, window: 1s, rollout: 50}");
+  int same = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    const std::string value = std::to_string(i);
+    same += ids({{"api_key", value}}) == ids({{"ip", value}}) ? 1 : 0;
+    EXPECT_EQ(ids({{"api_key", value}}), ids({{"ip", "x"}, {"api_key", value}})) << "what is not counted has no part";
+  }
+  EXPECT_GT(same, 400);
+  EXPECT_LT(same, 600);
+}
+
 TEST_F(RuleSetTest, MatchesStayInTheOrderOfTheFile) {
   std::string rules;
   for (int i = 0; i < 60; ++i) {
@@ -319,6 +372,10 @@ TEST_F(RuleSetTest, ManyNamesStillNeedEveryAttribute) {
   EXPECT_EQ(ids({{"n7", "x"}, {"m", "x"}}), "r7");  // n71, n135 share a bit with it
   EXPECT_EQ(ids({{"n135", "x"}}), "");
   EXPECT_EQ(ids({{"m", "x"}}), "");
+  load(rules + "- {id: s, match: {n135: absent}, per: [n8|n9], limit: 1, window: 1s}\n");
+  EXPECT_EQ(ids({{"n7", "x"}, {"m", "x"}, {"n9", "x"}}), "r7 r9 s");
+  EXPECT_EQ(ids({{"n9", "x"}, {"n135", "x"}}), "");
+  EXPECT_EQ(ids({{"n72", "x"}, {"n73", "x"}}), "") << "they share a bit with n8 and n9";
 }
 
 TEST_F(RuleSetTest, TenThousandOverridesAreLookedUp) {
@@ -348,7 +405,7 @@ TEST_F(RuleSetTest, MatchingDoesNotAllocate) {
         "plans: {free: {limit: 2}}, overrides: [{when: {tenant: acme, ip: 10.0.0.0/8}, limit: 3}], rollout: 100, " +
         "cost: {by: method, GET: 2}}\n";
     rules += "- {id: g" + n + ", match: {ip: '::/0'}, limit: 1, window: 1s}\n";
-    rules += "- {id: i" + n + ", match: {ip: '10.0.0.0/8'}, rollout: 100, limit: 1, window: 1s}\n";
+    rules += "- {id: i" + n + ", match: {ip: '10.0.0.0/8', key: absent}, per: [key|ip], limit: 1, window: 1s}\n";
   }
   load(rules);
   Attributes attributes = {{"action", "search"}, {"path", "/v1/xx"}, {"tenant", "acme"}, {"user", "u"},
@@ -390,7 +447,8 @@ TEST_F(RuleSetTest, CountsMistakesInRequests) {
   const Result<Rules> rules = parse_rules(
       "version: 1\nrules:\n"
       "  - {id: a, match: {action: x, path: '/v1/*'}, per: tenant, limit: 10, window: 1s, plans: {pro: {limit: 20}}}\n"
-      "  - {id: b, match: {action: y}, limit: 10, window: 1s, cost: {attribute: tokens}}\n",
+      "  - {id: b, match: {action: y}, limit: 10, window: 1s, cost: {attribute: tokens}}\n"
+      "  - {id: c, match: {action: z}, per: [user|ip], limit: 10, window: 1s}\n",
       "f.yaml");
   const auto set = RuleSet::compile(rules.value(), names_, RulesAre::checked, {.version = 3, .issues = issues}).value();
   EXPECT_EQ(set->version(), 3u);
@@ -412,6 +470,8 @@ TEST_F(RuleSetTest, CountsMistakesInRequests) {
   EXPECT_EQ(totals_after({action, {"path", "/v2"}}), (Totals{1, 0, 1})) << "the rule would not apply anyway";
   EXPECT_EQ(totals_after({{"action", "y"}, {"tokens", "abc"}}), (Totals{1, 1, 1}));
   EXPECT_EQ(totals_after({{"action", "y"}, {"tokens", "12"}}), (Totals{1, 1, 1}));
+  EXPECT_EQ(totals_after({{"action", "z"}, {"ip", "i"}}), (Totals{1, 1, 1}));
+  EXPECT_EQ(totals_after({{"action", "z"}}), (Totals{1, 1, 2})) << "none of the alternatives";
 }
 
 }  // namespace

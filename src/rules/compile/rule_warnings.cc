@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "rules/compile/conditions.h"
 #include "rules/compile/name_warnings.h"
+#include "rules/compile/per_entry.h"
 #include "rules/compile/window_lengths.h"
 
 namespace weir::rules {
@@ -20,6 +22,7 @@ class RuleChecks {
                        ? "is empty: one bucket for all requests, which the rollout includes as a whole or not at all"
                        : "is empty: one bucket for all requests");
     }
+    check_absent();
     if (rule_.rollout == 0) add({"rollout"}, "is 0: the rule applies to no request; mode: off says so more clearly");
     for (std::size_t i = 0; i < rule_.overrides.size(); ++i) check_override(i, now);
     check_window_lengths();
@@ -31,6 +34,22 @@ class RuleChecks {
   }
 
  private:
+  // A rule about requests without an attribute that also needs it.
+  void check_absent() {
+    for (const Condition& condition : rule_.match) {
+      if (!requires_absent(condition)) continue;
+      const std::string& name = condition.attribute;
+      const std::string why =
+          "no request that the rule matches carries " + name + " (match), so the rule never applies";
+      for (std::size_t i = 0; i < rule_.per.size(); ++i) {
+        if (is_only(rule_.per[i], name)) add({"per", FieldStep(i)}, why);
+      }
+      for (const Condition& other : rule_.match) {
+        if (other.attribute == name && !accepts_absent(other)) add({"match"}, why);
+      }
+    }
+  }
+
   void check_window_lengths() {
     WindowLengths lengths;
     bool all = true;

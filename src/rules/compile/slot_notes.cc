@@ -1,15 +1,31 @@
 #include "rules/compile/slot_notes.h"
 
 #include <algorithm>
+#include <string_view>
+
+#include "rules/compile/conditions.h"
+#include "rules/compile/per_entry.h"
 
 namespace weir::rules {
 namespace {
 
-bool counts_by(const Rule& rule, const char* name) {
-  return std::find(rule.per.begin(), rule.per.end(), name) != rule.per.end();
+// The rule counts by the attribute wherever a request carries it: it is alone in an entry of `per`, or the first of
+// alternatives.
+bool counts_by(const Rule& rule, std::string_view name) {
+  return std::any_of(rule.per.begin(), rule.per.end(),
+                     [&](const std::string& entry) { return alternatives_of(entry).front() == name; });
 }
 
-// What the engine tags the rule's buckets by.
+// The rule applies only to requests with the attribute.
+bool needs(const Rule& rule, std::string_view name) {
+  return std::any_of(rule.per.begin(), rule.per.end(),
+                     [&](const std::string& entry) { return is_only(entry, name); }) ||
+         std::any_of(rule.match.begin(), rule.match.end(), [&](const Condition& condition) {
+           return condition.attribute == name && !accepts_absent(condition);
+         });
+}
+
+// What the engine tags the rule's buckets by, if the request carries it.
 enum class Tag { tenant, tenant_action, subject };
 
 Tag tag_of(const Rule& rule) {
@@ -26,10 +42,17 @@ bool only_texts(const Condition& condition) {
          });
 }
 
-// Two rules that want different texts of one attribute do not meet (unless a request repeats the name, which is rare
-// enough not to be warned about).
+bool excludes(const Rule& a, const Rule& b) {
+  return std::any_of(a.match.begin(), a.match.end(), [&](const Condition& condition) {
+    return requires_absent(condition) && needs(b, condition.attribute);
+  });
+}
+
+// One rule is about requests without an attribute that the other needs, or they want different texts of one attribute
+// (which a request that repeats the name could still have; rare enough not to be warned about).
 bool exclude_each_other(const Rule& a, const Rule& b) {
   if (!a.descriptor.empty() && !b.descriptor.empty()) return true;
+  if (excludes(a, b) || excludes(b, a)) return true;
   for (const Condition& left : a.match) {
     for (const Condition& right : b.match) {
       if (left.attribute != right.attribute || !only_texts(left) || !only_texts(right)) continue;
@@ -42,11 +65,19 @@ bool exclude_each_other(const Rule& a, const Rule& b) {
   return false;
 }
 
+// For every request that both apply to.
+bool share_a_slot(const Rule& a, const Rule& b) {
+  const Tag tag = tag_of(a);
+  if (tag == Tag::subject || tag != tag_of(b)) return false;
+  const auto is_carried = [&](std::string_view name) { return needs(a, name) || needs(b, name); };
+  return is_carried("tenant") && (tag == Tag::tenant || is_carried("action"));
+}
+
 std::string describe(const Rule& a, const Rule& b) {
   std::string line = "rules " + a.id + " and " + b.id + ": can meet in one decision and live in different slots";
-  const bool joinable = counts_by(a, "tenant") && counts_by(b, "tenant");
-  line +=
-      joinable ? "; hash_tag: tenant on both joins them" : "; no hash_tag joins them, because not both count by tenant";
+  const bool joinable = counts_by(a, "tenant") && counts_by(b, "tenant") && (needs(a, "tenant") || needs(b, "tenant"));
+  line += joinable ? "; hash_tag: tenant on both joins them"
+                   : "; no hash_tag joins them, because not both always count by tenant";
   return line;
 }
 
@@ -63,7 +94,7 @@ std::vector<std::string> slot_notes(const Rules& rules) {
       const Rule& a = rules.rules[i];
       const Rule& b = rules.rules[j];
       if (a.mode == Mode::off || b.mode == Mode::off || exclude_each_other(a, b)) continue;
-      if (tag_of(a) == tag_of(b) && tag_of(a) != Tag::subject) continue;
+      if (share_a_slot(a, b)) continue;
       if (notes.size() < kMaxSlotNotes) {
         notes.push_back(describe(a, b));
       } else {

@@ -43,6 +43,21 @@ TEST(SlotNotes, RulesThatCannotMeetAreNotNamed) {
   EXPECT_THAT(slot_notes(off), IsEmpty());
 }
 
+TEST(SlotNotes, RulesAboutRequestsWithAndWithoutAnAttributeCannotMeet) {
+  const Rule anonymous = rule("a", {"ip"}, {{"api_key", {"absent"}}});
+  EXPECT_THAT(slot_notes({.rules = {anonymous, rule("b", {"api_key"})}}), IsEmpty());
+  EXPECT_THAT(slot_notes({.rules = {rule("b", {"user"}, {{"api_key", {"k*"}}}), anonymous}}), IsEmpty());
+  EXPECT_THAT(slot_notes({.rules = {anonymous, rule("b", {"api_key|user"})}}), ElementsAre(HasSubstr("rules a and b")));
+}
+
+TEST(SlotNotes, AlternativesShareTheTenantsSlotOnlyWhereTheRequestHasATenant) {
+  EXPECT_THAT(slot_notes({.rules = {rule("a", {"tenant"}), rule("b", {"tenant|ip", "user"})}}), IsEmpty());
+  EXPECT_THAT(slot_notes({.rules = {rule("a", {"tenant|ip"}), rule("b", {"tenant|ip", "user"})}}),
+              ElementsAre(HasSubstr("because not both always count by tenant")));
+  EXPECT_THAT(slot_notes({.rules = {rule("a", {"tenant"}), rule("b", {"user|tenant"})}}),
+              ElementsAre(HasSubstr("no hash_tag joins them")));
+}
+
 TEST(SlotNotes, AreBounded) {
   Rules rules;
   for (int i = 0; i < 30; ++i) rules.rules.push_back(rule("r" + std::to_string(i), {"ip"}));

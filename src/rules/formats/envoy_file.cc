@@ -8,6 +8,7 @@
 
 #include "base/ascii.h"
 #include "rules/compile/descriptor_tree.h"
+#include "rules/compile/per_entry.h"
 #include "rules/compile/rule_check.h"
 #include "rules/read/known_fields.h"
 #include "rules/read/rule_reader.h"
@@ -226,14 +227,14 @@ class EnvoyFile {
     Rule& rule = draft.rule;
     rule.allowance.algorithm = Algorithm::fixed_window;
     std::set<std::string> shared;
+    std::set<std::string> counted;
     for (const Step& step : way_) {
       rule.descriptor.push_back(step.entry);
       if (step.shared && is_beginning(step.entry)) shared.insert(step.entry.key);
       const bool open = !step.entry.value || (is_beginning(step.entry) && !step.shared);
-      const bool counted = std::find(rule.per.begin(), rule.per.end(), step.entry.key) != rule.per.end();
-      if (open && !counted) rule.per.push_back(step.entry.key);
+      if (open && counted.insert(step.entry.key).second) rule.per.push_back(entry_for(step.entry.key));
     }
-    for (const std::string& key : rule.per) {
+    for (const std::string& key : counted) {
       if (shared.contains(key)) {
         fault(node, path,
               "uses the key " + in_quotes(key) +

@@ -371,5 +371,19 @@ TEST(EnvoyFile, RefusesTwoFilesOfOneDomain) {
   EXPECT_THAT(read.failure().message, AllOf(HasSubstr("b.yaml:1:9: domain: is \"d\""), HasSubstr("a.yaml:1:9")));
 }
 
+TEST(EnvoyFile, AKeyWithABarIsOneAttribute) {
+  const Result<ForeignRules> read = read_text_of(R"(
+domain: edge
+descriptors:
+  - key: a|b
+    descriptors: [{key: absent, value: absent, rate_limit: {unit: minute, requests_per_unit: 5}}]
+)");
+  ASSERT_TRUE(read.ok()) << read.failure().message;
+  EXPECT_EQ(read.value().rules.rules[0].per, std::vector<std::string>{"a\\|b"});
+  const Set set(read.value().rules);
+  EXPECT_EQ(set.match({{"domain", "edge"}, {"a|b", "x"}, {"absent", "absent"}}).size(), 1u);
+  EXPECT_THAT(set.match({{"domain", "edge"}, {"a|b", "x"}}), IsEmpty());
+}
+
 }  // namespace
 }  // namespace weir::rules

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "rules/compile/conditions.h"
+#include "rules/compile/per_entry.h"
 #include "rules/compile/rule_check.h"
 #include "rules/read/known_fields.h"
 #include "rules/read/yaml_values.h"
@@ -78,7 +79,7 @@ class LimitadorFile {
       const std::optional<std::string> name = expressions_.name_in(at.text());
       if (!name)
         return fault(at, here, "is " + describe(at) + ", expected a name such as user_id or descriptors[0].user_id");
-      rule.per.push_back(*name);
+      rule.per.push_back(entry_for(*name));
       words.push_back(*name);
     });
     rule.allowance.algorithm = Algorithm::fixed_window;

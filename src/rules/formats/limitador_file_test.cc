@@ -57,6 +57,20 @@ rules:
   EXPECT_EQ(write_rules(again.value()), text);
 }
 
+TEST(LimitadorFile, TakesTextsThatAreWordsOfOurRulesAsTexts) {
+  const Result<ForeignRules> read = read_text_of(R"(
+- namespace: absent
+  max_value: 10
+  seconds: 60
+  conditions: ["plan == 'absent'"]
+  variables: ["descriptors[0]['a|b']"]
+)");
+  ASSERT_TRUE(read.ok()) << read.failure().message;
+  const Rule& rule = read.value().rules.rules[0];
+  EXPECT_EQ(rule.match, (std::vector<Condition>{{"domain", {"~absent"}}, {"plan", {"~absent"}}}));
+  EXPECT_EQ(rule.per, std::vector<std::string>{"a\\|b"});
+}
+
 TEST(LimitadorFile, NamesLineAndColumnOfWhatItCannotExpress) {
   const auto fault_of = [](std::string_view text) {
     const Result<ForeignRules> read = read_text_of(text);

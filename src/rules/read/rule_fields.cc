@@ -115,7 +115,7 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return rule.match.empty() ? Written() : write_conditions(rule.match); }, check_match},
     {"per",
      "the subject: one bucket for each combination of these attributes' values; a request without one of them is not "
-     "counted by this rule",
+     "counted by this rule. `api_key|ip`: the first that the request carries; see [who is counted](#who-is-counted)",
      "one bucket for all", [](const FieldAt& at, Rule& rule) { read_names(at, "a list of attribute names", rule.per); },
      [](const Rule& rule) { return rule.per.empty() ? Written() : write_names(rule.per); }, check_per},
     {"descriptor", "the request's attributes, all of them and in this order; see [descriptors](#descriptors)",

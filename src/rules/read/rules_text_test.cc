@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "rules/compile/per_entry.h"
 #include "rules/compile/rule_check.h"
 #include "rules/read/rules_file.h"
 
@@ -128,7 +129,7 @@ class RandomRules {
       case 0:
         return "~" + any<std::string>({"/v[12]/.+", "", "a{2}", "\\d+: #", "^x$"});
       case 1:
-        return "*" + any<std::string>({"", "a?b", "*"});
+        return chance(3) ? std::string(kAbsent) : "*" + any<std::string>({"", "a?b", "*"});
       default: {
         std::string made = text();
         return made.starts_with('~') ? made.substr(1) : made;
@@ -186,10 +187,16 @@ class RandomRules {
     made.match = conditions();
     std::set<std::string> names;
     for (std::size_t i = pick(4); i > 0; --i) names.insert(name());
-    made.per.assign(names.begin(), names.end());
+    for (const std::string& each : names) {
+      if (made.per.empty() || chance(2)) {
+        made.per.push_back(entry_for(each));
+      } else {
+        made.per.back() += any<std::string>({"|", " | "}) + entry_for(each);
+      }
+    }
     if (chance(3)) {
       made.descriptor.push_back({"domain", "d" + std::to_string(index)});
-      for (const std::string& each : made.per) made.descriptor.push_back({each});
+      for (const std::string& each : names) made.descriptor.push_back({each});
       for (std::size_t i = pick(3); i > 0; --i) made.descriptor.push_back({name(), text()});
       if (index > 0) made.replaces = {"r0"};
     }
