@@ -26,6 +26,15 @@ enum class Algorithm : std::uint8_t {
 };
 inline constexpr int kAlgorithmCount = 7;
 
+// What a rule counts in. Only a bucket has an algorithm; in rules files the others stand in its place.
+enum class ChargeKind : std::uint8_t {
+  bucket,  // units that time gives back
+  lease,   // `concurrency`: units that are held, and free again when they are released or lapse
+  quota,   // `quota`: units of a calendar period
+};
+// The name used in rules files and answers: "concurrency", "quota". Precondition: not a bucket.
+std::string_view charge_kind_name(ChargeKind kind);
+
 // The name used in rules files and answers, such as "token-bucket".
 std::string_view algorithm_name(Algorithm algorithm);
 std::optional<Algorithm> algorithm_from_name(std::string_view name);
@@ -37,6 +46,8 @@ inline constexpr Duration kMaxWindow = std::chrono::hours(24 * 3660);
 inline constexpr std::int64_t kMaxSubBuckets = 1'000;
 // A sliding log keeps one entry per admitted request, so its limit bounds its memory.
 inline constexpr std::int64_t kMaxLogLimit = 100'000;
+// A concurrency rule keeps one entry per lease, likewise.
+inline constexpr std::int64_t kMaxConcurrency = 10'000;
 
 // What a rule's author writes.
 struct AllowanceSpec {
@@ -72,5 +83,9 @@ struct Allowance {
 // Checks a spec and derives the rest. The failure's message begins with the offending field and a colon, as in
 // "burst: is 0, expected 1 to 1000000000000".
 Result<Allowance> make_allowance(const AllowanceSpec& spec);
+
+// The allowance of a concurrency rule: `spec.limit` units at a time, each for `lease` unless it is renewed. Fields of
+// an algorithm do not apply. The failure's message is as above, with the fields `limit` and `lease`.
+Result<Allowance> make_concurrency(const AllowanceSpec& spec, Duration lease);
 
 }  // namespace weir

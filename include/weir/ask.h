@@ -19,7 +19,9 @@
 #include <vector>
 
 #include "weir/ad_hoc.h"
+#include "weir/leases.h"
 #include "weir/limiter.h"
+#include "weir/reservations.h"
 
 namespace weir {
 
@@ -120,6 +122,49 @@ void ask(AdHocLimiter& limiter, const AdHocCharge& charge, Now&& now, MakeThen&&
   call.charges = {&charge, 1};
   call.outcomes = {&outcome, 1};
   if (limiter.begin_group(call)) now(std::as_const(outcome));
+}
+
+// A question about leases or reservations that outlived its caller's stack.
+template <typename Call, typename Then>
+class KeptHoldCall final : public Call {
+ public:
+  KeptHoldCall(const Call& from, Then then) : Call(from), then_(std::move(then)) {}
+
+  Call& defer() override { return *this; }
+  void complete() override {
+    const std::unique_ptr<KeptHoldCall> self(this);
+    then_(std::as_const(this->answer));
+  }
+
+ private:
+  Then then_;
+};
+
+// The same on its caller's stack.
+template <typename Call, typename MakeThen>
+class AskedHoldCall final : public Call {
+ public:
+  explicit AskedHoldCall(MakeThen& make_then) : make_then_(make_then) {}
+
+  Call& defer() override { return *new KeptHoldCall<Call, std::invoke_result_t<MakeThen&>>(*this, make_then_()); }
+  void complete() override { assert(false && "after defer(), the call that it returned is completed"); }
+
+ private:
+  MakeThen& make_then_;
+};
+
+template <typename Now, typename MakeThen>
+void ask(LeaseLimiter& limiter, const LeaseQuestion& question, Now&& now, MakeThen&& make_then) {
+  AskedHoldCall<LeaseCall, std::remove_reference_t<MakeThen>> call(make_then);
+  call.question = question;
+  if (limiter.begin_lease(call)) now(std::as_const(call.answer));
+}
+
+template <typename Now, typename MakeThen>
+void ask(ReservationLimiter& limiter, const ReservationQuestion& question, Now&& now, MakeThen&& make_then) {
+  AskedHoldCall<ReservationCall, std::remove_reference_t<MakeThen>> call(make_then);
+  call.question = question;
+  if (limiter.begin_reservation(call)) now(std::as_const(call.answer));
 }
 
 }  // namespace weir

@@ -25,8 +25,9 @@ enum class Reason : std::uint8_t {
   shed,
   store_unavailable,
   cost_too_large,
+  too_many_reservations,  // a bucket holds as many open ones as it may
 };
-inline constexpr int kReasonCount = 10;
+inline constexpr int kReasonCount = 11;
 std::string_view reason_name(Reason reason);
 
 enum class Mode : std::uint8_t { enforce, shadow, off };
@@ -37,7 +38,8 @@ struct RuleOutcome {
   std::string_view rule;
   BucketKey subject;                   // who was counted, as a hash
   std::uint32_t ordinal = 0;           // dense and stable for the life of the limiter: an index for counters
-  std::optional<Algorithm> algorithm;  // none: the outcome is not an algorithm's
+  std::optional<Algorithm> algorithm;  // of a bucket; none: the outcome is not an algorithm's
+  ChargeKind kind = ChargeKind::bucket;
   Mode mode = Mode::enforce;
   bool allowed = true;
   bool unlimited = false;     // nothing was counted; limit and remaining mean nothing
@@ -50,14 +52,21 @@ struct RuleOutcome {
   std::int64_t cost = 0;      // after the rule's cost table
   Duration window{0};
   Duration retry_after{0};  // 0 when allowed and when no wait can help
-  Duration reset_after{0};  // until the bucket is as good as new
+  Duration reset_after{0};  // until the bucket is as good as new; concurrency: until the last lease would lapse
   Duration delay{0};        // leaky-bucket: how long the admitted request should wait
 };
+
+// "token-bucket", "concurrency", "quota"; empty: neither an algorithm nor another kind of rule decided.
+std::string_view algorithm_name(const RuleOutcome& outcome);
+
+// What became of a request's Idempotency-Key (hold.h). All but `none` and `replayed` mean that nothing was decided.
+enum class Idempotency : std::uint8_t { none, replayed, running, other_body, full };
 
 struct Decision {
   bool allowed = true;
   bool degraded = false;  // decided without the store, by a failure policy
   bool atomic = true;     // false: charged in several steps (Redis Cluster across slots)
+  Idempotency idempotency = Idempotency::none;
   Reason reason = Reason::no_rule;
   std::int32_t deciding = -1;  // index in `rules` of the most restrictive enforced rule, -1: none
   std::int64_t cost = 0;

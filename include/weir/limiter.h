@@ -7,7 +7,8 @@
 //   if (!decision.allowed) return too_many_requests(decision.retry_after);
 //
 // Also: options.h (store, clock, observers), rule.h (rules made in code), retry.h (how callers should wait), ad_hoc.h
-// (buckets that no rule describes), ask.h (for event loops).
+// (buckets that no rule describes), leases.h (at most so many at a time), reservations.h (cost that is known only
+// afterwards), ask.h (for event loops).
 //
 // Thread-safe: any method from any thread. No global state: two limiters in one program are independent.
 // With a store that answers at once (the default, memory) no method blocks and check() does not allocate.
@@ -28,6 +29,8 @@
 namespace weir {
 
 class AdHocLimiter;
+class LeaseLimiter;
+class ReservationLimiter;
 
 class Limiter {
  public:
@@ -63,6 +66,10 @@ class Limiter {
 
   // For charges that no rule describes (ad_hoc.h). Null: this limiter takes none.
   virtual AdHocLimiter* ad_hoc() { return nullptr; }
+  // For slots of concurrency rules (leases.h). Null: this limiter gives none.
+  virtual LeaseLimiter* leases() { return nullptr; }
+  // For cost that is known only after the work (reservations.h). Null: this limiter takes none.
+  virtual ReservationLimiter* reservations() { return nullptr; }
 };
 
 }  // namespace weir

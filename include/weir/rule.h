@@ -117,6 +117,22 @@ struct LocalLimit {
   bool operator==(const LocalLimit&) const = default;
 };
 
+// How much a reservation without an amount takes: what past ones have really cost (reservations.h).
+struct Estimate {
+  std::string by;                // learned for each value of this attribute; empty: for all requests together
+  int quantile = 95;             // percent: so many of the past ones cost no more
+  std::int64_t initial = 1'000;  // before anything is learned (`default` in a rules file)
+  int most = 50;                 // percent of the limit that an estimate never exceeds (`max`)
+
+  bool operator==(const Estimate&) const = default;
+};
+
+// What a reservation that is never settled has cost.
+enum class ExpiryPolicy : std::uint8_t {
+  release,  // nothing
+  commit,   // what was reserved
+};
+
 enum class Consistency : std::uint8_t { exact, leased, synced };
 
 // Which buckets share a slot of a Redis Cluster.
@@ -137,6 +153,9 @@ struct Rule {
   std::vector<std::string> replaces;
   AllowanceSpec allowance;
   bool unlimited = false;
+  // lease: `algorithm: concurrency`. Of the allowance, only the limit applies: units that may be held at a time.
+  ChargeKind kind = ChargeKind::bucket;
+  Duration lease{0};  // concurrency: how long a lease lives without renewal, kMinHoldTtl to kMaxHoldTtl
   CostModel cost;
   BadCostPolicy on_bad_cost = BadCostPolicy::use_default;
   std::vector<Plan> plans;
@@ -151,6 +170,11 @@ struct Rule {
   bool count_denied = false;
   bool hidden = false;  // answers to requests that it applies to name no rule at all
   std::optional<LocalLimit> local_limit;
+  // Units that may be charged beyond a bucket's capacity for work that has been done: a commit of more than was
+  // reserved, and cost that is known only afterwards. Default: one capacity.
+  std::optional<std::int64_t> overdraft;
+  std::optional<Estimate> estimate;
+  ExpiryPolicy on_expiry = ExpiryPolicy::release;
 
   bool operator==(const Rule&) const = default;
 };

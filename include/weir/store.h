@@ -17,9 +17,6 @@
 
 namespace weir {
 
-// What a charge is taken from. Stores implement buckets so far.
-enum class ChargeKind : std::uint8_t { bucket, lease, quota };
-
 // Cost against one bucket.
 struct Charge {
   BucketKey key;

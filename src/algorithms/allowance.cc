@@ -7,6 +7,7 @@
 #include <string>
 
 #include "algorithms/arithmetic.h"
+#include "weir/hold.h"
 
 namespace weir {
 namespace {
@@ -124,6 +125,11 @@ std::string_view algorithm_name(Algorithm algorithm) {
   return kNames[index];
 }
 
+std::string_view charge_kind_name(ChargeKind kind) {
+  assert(kind != ChargeKind::bucket);
+  return kind == ChargeKind::lease ? "concurrency" : "quota";
+}
+
 std::optional<Algorithm> algorithm_from_name(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     if (kNames[i] == name) return static_cast<Algorithm>(i);
@@ -153,6 +159,27 @@ Result<Allowance> make_allowance(const AllowanceSpec& spec) {
   const Allowance allowance = derive(spec);
   if (Status status = check_debt(spec, allowance); !status.ok()) return status.failure();
   if (Status status = check_sub_buckets(allowance); !status.ok()) return status.failure();
+  return allowance;
+}
+
+Result<Allowance> make_concurrency(const AllowanceSpec& spec, Duration lease) {
+  if (spec.limit < 0 || spec.limit > kMaxConcurrency) {
+    return wrong("limit", std::to_string(spec.limit), range(0, kMaxConcurrency) + " for concurrency");
+  }
+  if (lease < kMinHoldTtl || lease > kMaxHoldTtl) {
+    return wrong("lease", text_of(lease), text_of(kMinHoldTtl) + " to " + text_of(kMaxHoldTtl));
+  }
+  const auto is_given = [](const std::optional<std::int64_t>& value) { return value.has_value(); };
+  for (const auto& [field, given] :
+       {std::pair("burst", is_given(spec.burst)), std::pair("queue", is_given(spec.queue)),
+        std::pair("buckets", is_given(spec.buckets)), std::pair("window", spec.window != Duration::zero())}) {
+    if (given) return Failure{Code::invalid_argument, std::string(field) + ": does not apply to concurrency"};
+  }
+  Allowance allowance;
+  allowance.algorithm = Algorithm::fixed_window;  // not used; its largest cost is the limit
+  allowance.limit = spec.limit;
+  allowance.burst = spec.limit;
+  allowance.window = lease;
   return allowance;
 }
 

@@ -1,4 +1,4 @@
-// The public calls of Limiter and AdHocLimiter, made from begin() and begin_group() once for every implementation.
+// The public calls of the limiters, made from begin() and its siblings once for every implementation.
 #include "weir/limiter.h"
 
 #include <cassert>
@@ -7,6 +7,8 @@
 #include "engine/waiter.h"
 #include "weir/ad_hoc.h"
 #include "weir/ask.h"
+#include "weir/leases.h"
+#include "weir/reservations.h"
 
 namespace weir {
 namespace {
@@ -21,6 +23,14 @@ void wait_for(Limiter& limiter, Action action, std::span<const Request> requests
 
 void run(Limiter& limiter, Action action, const Request& request, Limiter::Completion& done) {
   ask(limiter, action, request, done, [&] { return std::move(done); });
+}
+
+ReservationAnswer ask_about(ReservationLimiter& limiter, ReservationQuestion::Verb verb, std::string_view handle,
+                            const ReservationQuestion& rest = {}) {
+  ReservationQuestion question = rest;
+  question.verb = verb;
+  question.handle = handle;
+  return limiter.ask(question);
 }
 
 }  // namespace
@@ -64,6 +74,64 @@ ChargeOutcome AdHocLimiter::charge(const AdHocCharge& charge) {
 
 void AdHocLimiter::charge(const AdHocCharge& charge, std::function<void(const ChargeOutcome&)> done) {
   ask(*this, charge, done, [&] { return std::move(done); });
+}
+
+LeaseAnswer LeaseLimiter::ask(const LeaseQuestion& question) {
+  engine::BlockingCall<LeaseCall> call;
+  call.question = question;
+  if (!begin_lease(call)) call.wait();
+  return std::move(call.answer);
+}
+
+void LeaseLimiter::ask(const LeaseQuestion& question, Completion done) {
+  weir::ask(*this, question, done, [&] { return std::move(done); });
+}
+
+LeaseAnswer LeaseLimiter::renew(std::string_view handle, Duration ttl) {
+  LeaseQuestion question;
+  question.verb = LeaseQuestion::Verb::renew;
+  question.handle = handle;
+  question.ttl = ttl;
+  return ask(question);
+}
+
+LeaseAnswer LeaseLimiter::release(std::string_view handle) {
+  LeaseQuestion question;
+  question.verb = LeaseQuestion::Verb::release;
+  question.handle = handle;
+  return ask(question);
+}
+
+ReservationAnswer ReservationLimiter::ask(const ReservationQuestion& question) {
+  engine::BlockingCall<ReservationCall> call;
+  call.question = question;
+  if (!begin_reservation(call)) call.wait();
+  return std::move(call.answer);
+}
+
+void ReservationLimiter::ask(const ReservationQuestion& question, Completion done) {
+  weir::ask(*this, question, done, [&] { return std::move(done); });
+}
+
+ReservationAnswer ReservationLimiter::commit(std::string_view handle, std::int64_t actual) {
+  ReservationQuestion rest;
+  rest.actual = actual;
+  return ask_about(*this, ReservationQuestion::Verb::commit, handle, rest);
+}
+
+ReservationAnswer ReservationLimiter::release(std::string_view handle) {
+  return ask_about(*this, ReservationQuestion::Verb::release, handle);
+}
+
+ReservationAnswer ReservationLimiter::extend(std::string_view handle, Duration ttl, std::int64_t add) {
+  ReservationQuestion rest;
+  rest.ttl = ttl;
+  rest.amount = add;
+  return ask_about(*this, ReservationQuestion::Verb::extend, handle, rest);
+}
+
+ReservationAnswer ReservationLimiter::get(std::string_view handle) {
+  return ask_about(*this, ReservationQuestion::Verb::get, handle);
 }
 
 }  // namespace weir

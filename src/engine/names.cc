@@ -2,6 +2,8 @@
 #include <array>
 
 #include "weir/decision.h"
+#include "weir/hold.h"
+#include "weir/reservations.h"
 #include "weir/result.h"
 #include "weir/rule.h"
 
@@ -47,10 +49,26 @@ const char* code_name(Code code) {
 
 std::string_view reason_name(Reason reason) {
   static constexpr std::array<std::string_view, kReasonCount> kNames = {
-      "ok",      "no_rule",   "limit_exceeded", "quota_exceeded",    "concurrency_exceeded",
-      "blocked", "penalized", "shed",           "store_unavailable", "cost_too_large",
+      "ok",        "no_rule", "limit_exceeded",    "quota_exceeded", "concurrency_exceeded",  "blocked",
+      "penalized", "shed",    "store_unavailable", "cost_too_large", "too_many_reservations",
   };
   return kNames[static_cast<std::size_t>(reason)];
+}
+
+std::string_view algorithm_name(const RuleOutcome& outcome) {
+  if (outcome.kind != ChargeKind::bucket) return charge_kind_name(outcome.kind);
+  return outcome.algorithm ? algorithm_name(*outcome.algorithm) : std::string_view();
+}
+
+std::string_view hold_fault_name(HoldFault fault) {
+  static constexpr std::array<std::string_view, kHoldFaultCount> kNames = {
+      "none", "invalid", "forged", "gone", "closed", "running", "other_body", "full", "unavailable"};
+  return kNames[static_cast<std::size_t>(fault)];
+}
+
+std::string_view reservation_state_name(ReservationState state) {
+  static constexpr std::array<std::string_view, 4> kNames = {"open", "committed", "released", "expired"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 std::string_view mode_name(Mode mode) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/pending_call.h"
+#include "tests/support/toy_holds.h"
 #include "weir/ad_hoc.h"
 #include "weir/limiter.h"
 
@@ -79,6 +80,8 @@ class ToyLimiter final : public Limiter, public AdHocLimiter {
     return begin(call, *new engine::PendingCall(call));
   }
   AdHocLimiter* ad_hoc() override { return this; }
+  ToyLeases* leases() override { return &leases_; }
+  ToyReservations* reservations() override { return &reservations_; }
   Status replace(const Rules&) override { return success(); }
   Status reload() override { return success(); }
 
@@ -120,6 +123,8 @@ class ToyLimiter final : public Limiter, public AdHocLimiter {
   std::mutex mutex_;
   std::vector<Pending> pending_;
   std::vector<std::string> asked_;
+  ToyLeases leases_;
+  ToyReservations reservations_;
 };
 
 }  // namespace weir::http

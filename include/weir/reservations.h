@@ -1,0 +1,117 @@
+// ReservationLimiter: cost that is taken before the work, and settled after it with what it really was.
+//
+//   weir::ReservationLimiter& budget = *limiter->reservations();
+//   auto reserved = budget.reserve({.request = weir::Request(attributes), .amount = 2'000});
+//   if (!reserved.decision.allowed) return too_many(reserved.decision.retry_after);
+//   … the work: it took 1,234 …
+//   budget.commit(reserved.handle, 1'234);
+//
+// Reserving charges every rule that the request matches, all or none. `amount` is the cost for rules that take it from
+// the request or from an attribute; rules with a fixed cost or a table charge that, and concurrency rules give one slot
+// unless they say otherwise. Committing less returns the rest, never more than the bucket's lowest debt since then;
+// committing more is charged as debt, up to the rule's `overdraft`. Slots end with the reservation.
+//
+// A reservation is closed once: by a commit, a release, or its expiry. Closing it again the same way replays the first
+// answer; another way is HoldFault::closed. Handles are sealed, as those of leases are (leases.h).
+//
+// As thread-safe as the limiter that it comes from.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/decision.h"
+#include "weir/hold.h"
+#include "weir/request.h"
+
+namespace weir {
+
+inline constexpr Duration kDefaultReservationTtl = std::chrono::seconds(60);
+// Open reservations that one bucket holds; beyond them a reservation is denied with Reason::too_many_reservations.
+inline constexpr std::size_t kMaxHoldsPerBucket = 1'000;
+
+struct ReservationQuestion {
+  enum class Verb : std::uint8_t {
+    reserve,
+    commit,   // by handle, with what the work has cost
+    release,  // by handle: it has cost nothing
+    extend,   // by handle: live longer, hold more, or both
+    get,      // by handle
+    list,     // the open ones of the subjects that the request names
+  };
+  Verb verb = Verb::reserve;
+  Request request;  // reserve, list: its attributes. The cost is for concurrency rules; peek is not used
+  // reserve: units to take, 0 to kMaxUnits; none: as many as the rules have learned (`estimate`).
+  // extend: units to add; none or 0: none.
+  std::optional<std::int64_t> amount;
+  Duration ttl{0};          // reserve, 0: kDefaultReservationTtl. extend: from now; 0: its expiry stays
+  bool partial = false;     // reserve, extend: take what fits, at least 1
+  bool dry_run = false;     // reserve: only say what would be granted
+  std::int64_t actual = 0;  // commit: 0 to kMaxUnits
+  std::string_view id;      // reserve: as in LeaseQuestion
+  std::string_view caller;  // likewise
+  std::string_view handle;  // commit, release, extend, get
+  const IdempotencyKey* once = nullptr;
+};
+
+enum class ReservationState : std::uint8_t { open, committed, released, expired };
+// Such as "committed".
+std::string_view reservation_state_name(ReservationState state);
+
+// One open reservation of a list, as one bucket has it.
+struct ListedReservation {
+  std::string rule;
+  std::string id;  // 32 hexadecimal digits, the same in every bucket
+  std::int64_t units = 0;
+  TimePoint reserved;
+  TimePoint expires;
+};
+
+struct ReservationAnswer {
+  HoldFault fault = HoldFault::none;
+  std::string message;    // what is wrong and what to do; empty without a fault
+  Decision decision;      // reserve, extend: may it. commit, release: what the rules have left
+  bool created = false;   // reserve: false if `id` had this reservation already
+  bool replayed = false;  // commit, release: it was closed like this before; or by its Idempotency-Key
+  std::string handle;     // reserve
+  std::string id;         // 32 hexadecimal digits, for logs
+  ReservationState state = ReservationState::open;
+  std::int64_t granted = 0;    // units that it holds, or held when it was closed
+  std::int64_t estimated = 0;  // reserve without an amount: what was learned, before `partial`
+  std::int64_t actual = 0;     // committed: as told
+  std::int64_t returned = 0;   // closed: units that went back to the bucket that got most of them back
+  std::int64_t debt = 0;       // committed: units charged beyond what was held, in the bucket that took most
+  std::int64_t uncharged = 0;  // committed: units beyond the overdraft, in the bucket that took least
+  std::optional<std::uint64_t> fencing_token;  // of its slots, if it has any
+  TimePoint expires;                           // by the wall clock
+  std::vector<ListedReservation> list;         // at most kMaxListed
+  bool list_cut = false;                       // there are more
+};
+
+using ReservationCall = HoldCall<ReservationQuestion, ReservationAnswer>;
+
+class ReservationLimiter {
+ public:
+  using Completion = std::function<void(const ReservationAnswer&)>;
+  virtual ~ReservationLimiter() = default;
+
+  // Any question. With a store that answers later, waits for it.
+  ReservationAnswer ask(const ReservationQuestion& question);
+  // The same without waiting, as Limiter::check(). Event loops use ask() of ask.h.
+  void ask(const ReservationQuestion& question, Completion done);
+
+  ReservationAnswer reserve(const ReservationQuestion& question) { return ask(question); }
+  ReservationAnswer commit(std::string_view handle, std::int64_t actual);
+  ReservationAnswer release(std::string_view handle);
+  ReservationAnswer extend(std::string_view handle, Duration ttl, std::int64_t add = 0);
+  ReservationAnswer get(std::string_view handle);
+
+  // What the calls above are made of. True: answered before it returns.
+  [[nodiscard]] virtual bool begin_reservation(ReservationCall& call) = 0;
+};
+
+}  // namespace weir
