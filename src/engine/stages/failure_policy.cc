@@ -25,13 +25,14 @@ std::int64_t share_of(std::int64_t units, int percent) {
   return std::max<std::int64_t>(1, units / 100 * percent + units % 100 * percent / 100);
 }
 
-// The whole rule's cap on this node: a fixed window, whatever the rule's own algorithm.
-Result<Allowance> static_allowance(const Rule& rule, const Allowance& allowance) {
+// The whole rule's cap on this node: a fixed window, whatever the rule's own algorithm. Every limit and window that the
+// rules' check accepts makes a fixed window.
+Allowance static_allowance(const Rule& rule, const Allowance& allowance) {
   AllowanceSpec spec;
   spec.algorithm = Algorithm::fixed_window;
   spec.limit = rule.static_limit;
   spec.window = allowance.window;
-  return make_allowance(spec);
+  return make_allowance(spec).value();
 }
 
 }  // namespace
@@ -90,17 +91,10 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
       case FailurePolicy::local:
         allowances[i] = scale_allowance(*charge.allowance, rule.local_share);
         break;
-      case FailurePolicy::static_limit: {
-        const Result<Allowance> cap = static_allowance(rule, *charge.allowance);
-        if (!cap.ok()) {
-          check.outcomes()[i] = denied();
-          denies = denies || charge.binding;
-          continue;
-        }
-        allowances[i] = cap.value();
+      case FailurePolicy::static_limit:
+        allowances[i] = static_allowance(rule, *charge.allowance);
         charge.key = encoder_.seed(charge.rule, Algorithm::fixed_window).finish();
         break;
-      }
     }
     charge.allowance = &allowances[i];
     local.push_back(charge);

@@ -131,6 +131,63 @@ TEST_F(VerdictTest, TheLongestDelayOfTheRulesThatBindIsWaitedAndADenialHasNone) 
   EXPECT_EQ(decide({slow, slower}).delay, 3s);
 }
 
+// Callers show these numbers to their users: each must be the rule's own, and none another's.
+TEST_F(VerdictTest, EachRuleIsDescribedByItsOwnNumbers) {
+  Rule queue = make_rule("queue", 7, 30s);
+  queue.allowance.algorithm = Algorithm::leaky_bucket;
+  queue.allowance.queue = 4;
+  queue.mode = Mode::shadow;
+  queue.cost = CostModel{.kind = CostModel::Kind::fixed, .units = 3, .attribute = {}, .table = {}};
+  Rule bucket = make_rule("bucket", 100, 1h);
+  bucket.allowance.burst = 250;
+  const auto store = std::make_shared<OutcomeStore>();
+  ChargeOutcome waits = admitted(5, 9s);
+  waits.delay = 2s;
+  store->outcomes = {waits, denied(4s)};
+  store->outcomes[1].remaining = 1;
+  store->outcomes[1].reset_after = 8s;
+  const auto book = std::make_shared<rules::RuleBook>();
+  ASSERT_TRUE(book->replace({.rules = {queue, bucket}}).ok());
+  LimiterOptions options;
+  options.store = store;
+  options.clock = std::make_shared<ManualClock>();
+  options.hash_key = {1};
+  Engine engine(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22}));
+  const Attribute attributes[] = {{"tenant", "x"}};
+  const Decision decision = engine.check(Request(attributes, Cost{2}));
+
+  ASSERT_EQ(decision.rules.size(), 2U);
+  const RuleOutcome& first = decision.rules[0];
+  EXPECT_EQ(first.rule, "queue");
+  EXPECT_EQ(first.ordinal, 0U);
+  EXPECT_EQ(first.mode, Mode::shadow);
+  EXPECT_EQ(first.algorithm, Algorithm::leaky_bucket);
+  EXPECT_EQ(first.cost, 3);
+  EXPECT_EQ(first.limit, 7);
+  EXPECT_EQ(first.capacity, 5) << "a queue and one";
+  EXPECT_EQ(first.window, 30s);
+  EXPECT_EQ(first.remaining, 5);
+  EXPECT_EQ(first.reset_after, 9s);
+  EXPECT_EQ(first.delay, 2s);
+  EXPECT_TRUE(first.allowed);
+  EXPECT_FALSE(first.unlimited || first.too_large || first.bad_cost || first.store_failed);
+  const RuleOutcome& second = decision.rules[1];
+  EXPECT_EQ(second.rule, "bucket");
+  EXPECT_EQ(second.ordinal, 1U);
+  EXPECT_EQ(second.mode, Mode::enforce);
+  EXPECT_EQ(second.algorithm, Algorithm::token_bucket);
+  EXPECT_EQ(second.cost, 2);
+  EXPECT_EQ(second.limit, 100);
+  EXPECT_EQ(second.capacity, 250);
+  EXPECT_EQ(second.window, 1h);
+  EXPECT_EQ(second.remaining, 1);
+  EXPECT_EQ(second.retry_after, 4s);
+  EXPECT_EQ(second.reset_after, 8s);
+  EXPECT_FALSE(second.allowed);
+  EXPECT_NE(first.subject, second.subject);
+  EXPECT_EQ(decision.cost, 2) << "of the rule that decides";
+}
+
 // End to end, with real buckets.
 TEST_F(VerdictTest, ARequestThatNeverFitsOneRuleIsNotToldToWaitForAnother) {
   const auto book = std::make_shared<rules::RuleBook>();

@@ -330,10 +330,10 @@ RequestParser::State RequestParser::parse_chunks(std::string_view bytes) {
       decoded_.append(bytes, scan_, take);
       scan_ += take;
       length_ -= take;
-      if (length_ > 0 || bytes.size() - scan_ < 2) {
+      // A chunk that has not all arrived has nothing behind it.
+      if (bytes.size() - scan_ < 2) {
         // The first wrong byte is refused even while the second is still on its way.
-        if (length_ == 0 && scan_ < bytes.size() && bytes[scan_] != '\r')
-          return fail(400, "a chunk does not end where it said");
+        if (scan_ < bytes.size() && bytes[scan_] != '\r') return fail(400, "a chunk does not end where it said");
         return State::need_more;
       }
       if (bytes[scan_] != '\r' || bytes[scan_ + 1] != '\n') return fail(400, "a chunk does not end where it said");

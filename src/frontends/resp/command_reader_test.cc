@@ -27,7 +27,8 @@ struct Meaning {
   friend bool operator==(const Meaning&, const Meaning&) = default;
 };
 
-// Offers the bytes as a connection would: `step` more at a time, what is consumed never again.
+// Offers the bytes as a connection would: `step` more at a time, what is consumed never again. A reader that remembers
+// how far it was must find what one finds that sees the bytes for the first time, and not a byte later.
 Meaning read_in_steps(const std::string& bytes, std::size_t step, const ReadLimits& limits) {
   Meaning meaning;
   CommandReader reader;
@@ -35,7 +36,9 @@ Meaning read_in_steps(const std::string& bytes, std::size_t step, const ReadLimi
   for (std::size_t end = 0; end < bytes.size();) {
     end = std::min(bytes.size(), end + step);
     for (;;) {
-      const Found found = reader.read(std::string_view(bytes).substr(start, end - start), limits);
+      const std::string_view offered = std::string_view(bytes).substr(start, end - start);
+      const Found found = reader.read(offered, limits);
+      EXPECT_EQ(found, CommandReader().read(offered, limits)) << "at byte " << end << " of " << bytes;
       if (found == Found::incomplete) break;
       if (found == Found::malformed) {
         meaning.complaint = reader.complaint();
@@ -122,6 +125,7 @@ TEST(CommandReader, RefusesWhatBreaksTheProtocolOrItsBounds) {
     CommandReader reader;
     ASSERT_EQ(reader.read(c.bytes, kClientLimits), Found::malformed) << c.bytes;
     EXPECT_EQ(reader.complaint(), c.complaint) << c.bytes;
+    EXPECT_EQ(read_in_steps(c.bytes, 1, kClientLimits).complaint, c.complaint) << c.bytes;
   }
 }
 

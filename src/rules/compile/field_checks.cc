@@ -231,8 +231,9 @@ void check_consistency(const Rule& rule, RuleFaults& faults) {
 
 void check_local_limit(const Rule& rule, RuleFaults& faults) {
   if (!rule.local_limit) return;
-  faults.check_number({"local_limit", "limit"}, rule.local_limit->limit, 1, kMaxUnits);
-  if (rule.local_limit->limit > 0) faults.check_spec({"local_limit"}, local_limit_spec(*rule.local_limit));
+  const std::int64_t limit = rule.local_limit->limit;
+  faults.check_number({"local_limit", "limit"}, limit, 1, kMaxUnits);
+  if (limit > 0 && limit <= kMaxUnits) faults.check_spec({"local_limit"}, local_limit_spec(*rule.local_limit));
 }
 
 }  // namespace weir::rules
