@@ -76,6 +76,7 @@ struct Config {
   Duration http_message_timeout{0};
   bool http_legacy_headers = false;
   std::filesystem::path http_tokens_file;  // empty: no token is needed
+  bool http_require_idempotency_key = false;
   Duration drain_timeout{0};
   Duration drain_grace{0};
   std::string grpc_envoy_charging;

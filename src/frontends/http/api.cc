@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "frontends/http/check_handler.h"
+#include "frontends/http/hold_handler.h"
+#include "frontends/render/decision_headers.h"
 
 namespace weir::http {
 namespace {
@@ -49,6 +51,15 @@ void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options)
               .body_bytes = options.check_body_bytes,
               .handler = handler_of(checks, &CheckHandler::reset),
               .role = "reset"});
+  add_hold_routes(router, limiter,
+                  {.body_bytes = options.check_body_bytes,
+                   .require_idempotency_key = options.require_idempotency_key,
+                   .caller_of = options.caller_of,
+                   .append_fields =
+                       [legacy = options.legacy_headers](std::string& out, const Decision& decision) {
+                         render::append_decision_fields(out, decision, legacy);
+                       },
+                   .times = options.times});
   router.add({.method = "GET", .path = "/openapi.json", .handler = send_openapi, .open = true});
   add_health_routes(router, options.health);
   if (options.callers == nullptr) return;

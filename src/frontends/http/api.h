@@ -18,8 +18,9 @@
 
 namespace weir::http {
 
-// What a token may be limited to: checks (of every kind), refunds, resets.
-inline constexpr std::string_view kApiRoles[] = {"check", "refund", "reset"};
+// What a token may be limited to: checks (of every kind), refunds, resets, leases, reservations, and lists of both,
+// which show what others hold.
+inline constexpr std::string_view kApiRoles[] = {"check", "refund", "reset", "lease", "reserve", "list"};
 
 struct HealthReport {
   bool ready = true;
@@ -34,6 +35,9 @@ struct ApiOptions {
   std::shared_ptr<CallerReader> callers{};          // this loop's; none: no /v1/forward-auth
   std::shared_ptr<transport::IngressTime> times{};  // this loop's; none: the time of gateways is not used
   std::shared_ptr<Guard> gateway_guard{};           // of /v1/forward-auth; none: the router's
+  bool require_idempotency_key = false;             // of leases and reservations
+  // Who is authenticated, for leases and reservations; none: no one is.
+  std::function<std::string(const HttpRequest&)> caller_of{};
 };
 
 // The limiter outlives the router.

@@ -27,6 +27,8 @@ std::string_view status_phrase(int status) {
       return "Request Timeout";
     case 409:
       return "Conflict";
+    case 410:
+      return "Gone";
     case 413:
       return "Content Too Large";
     case 414:
@@ -61,8 +63,10 @@ void append_response(std::string& out, const Response& response, const ResponseF
     out += "\r\nContent-Type: ";
     out += response.content_type;
   }
-  out += "\r\nContent-Length: ";
-  base::append_number(out, static_cast<std::int64_t>(response.body.size()));
+  if (response.status != 204) {  // which has no content, and so no length (RFC 9110, section 8.6)
+    out += "\r\nContent-Length: ";
+    base::append_number(out, static_cast<std::int64_t>(response.body.size()));
+  }
   out += "\r\nCache-Control: no-store\r\n";
   out += date;
   out += response.fields;

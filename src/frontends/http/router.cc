@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "base/ascii.h"
+#include "base/percent.h"
 #include "base/utf8.h"
 #include "frontends/http/http_protocol.h"
 
@@ -37,23 +37,6 @@ bool matches(std::string_view pattern, std::string_view path, Parameter paramete
     }
   }
   return pattern.empty() && path.empty();
-}
-
-bool decode_percent(std::string_view text, std::string& out) {
-  out.clear();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (text.size() - i < 3) return false;
-    const int high = base::hex_digit(text[i + 1]);
-    const int low = base::hex_digit(text[i + 2]);
-    if (high < 0 || low < 0) return false;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return true;
 }
 
 }  // namespace
@@ -94,7 +77,7 @@ bool read_parameters(const Route& route, std::string_view path, std::vector<Path
   bool good = true;
   const bool matched = matches(route.path, path, [&](std::string_view name, std::string_view text) {
     std::string value;
-    good = good && decode_percent(text, value) && base::valid_text_prefix(value) == value.size();
+    good = good && base::decode_percent(text, value) && base::valid_text_prefix(value) == value.size();
     parameters.push_back({name, std::move(value)});
   });
   return matched && good;

@@ -44,6 +44,8 @@ class TokenGuard final : public Guard {
 
   // Whether the request has something that claims to be a token.
   bool is_shown(const HttpRequest& request) const;
+  // The token itself; empty if there is none.
+  std::string_view token_of(const HttpRequest& request) const { return shown(request).token; }
 
  private:
   struct Shown {

@@ -61,9 +61,14 @@ class HttpModule final : public Module {
     options.health = [this] { return context_.health(/*for_operators=*/false); };
     options.callers = identity_.make_callers(times);
     options.times = times;
+    options.require_idempotency_key = config.http_require_idempotency_key;
     if (tokens_ != nullptr) {
       using From = http::TokenGuard::From;
-      router.set_guard(std::make_shared<http::TokenGuard>("http", tokens_, context_.logins));
+      const auto guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins);
+      router.set_guard(guard);
+      options.caller_of = [guard](const http::HttpRequest& request) {
+        return token_hash_text(guard->token_of(request));
+      };
       options.gateway_guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins, From::own_field);
     }
     http::add_api_routes(router, decisions_.limiter(loop), options);
