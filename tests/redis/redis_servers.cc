@@ -1,20 +1,15 @@
 #include "tests/redis/redis_servers.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
-#include <random>
-#include <sstream>
 #include <stdexcept>
-#include <thread>
 
 #include "stores/redis/resp.h"
 #include "stores/redis/slot.h"
@@ -22,7 +17,8 @@
 namespace weir::redis::testing {
 namespace {
 
-using std::chrono::steady_clock;
+using processes::run_to_end;
+using processes::spawn;
 
 sockaddr_in loopback(std::uint16_t port) {
   sockaddr_in address{};
@@ -47,55 +43,7 @@ std::string to_text(Reply reply) {
   return all;
 }
 
-pid_t spawn(const std::vector<std::string>& words, const std::filesystem::path& log) {
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) throw std::runtime_error("fork failed");
-  if (pid > 0) return pid;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(1);
-  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  dup2(out, STDOUT_FILENO);
-  dup2(out, STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  _exit(127);
-}
-
-void run_to_end(const std::vector<std::string>& words, const std::filesystem::path& log) {
-  int status = 0;
-  waitpid(spawn(words, log), &status, 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  std::stringstream said;
-  said << std::ifstream(log).rdbuf();
-  throw std::runtime_error(words[0] + " failed: " + said.str());
-}
-
 }  // namespace
-
-// Below the range from which the kernel takes ports for outgoing connections, so that none of those can be in the way.
-std::uint16_t free_port() {
-  static std::mt19937 random{std::random_device{}()};
-  for (int tries = 0; tries < 200; ++tries) {
-    const auto port = static_cast<std::uint16_t>(std::uniform_int_distribution<int>(15000, 32000)(random));
-    const int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_in address = loopback(port);
-    const bool free = bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    close(probe);
-    if (free) return port;
-  }
-  throw std::runtime_error("no free port");
-}
-
-void eventually(const std::string& what, const std::function<bool()>& condition, std::chrono::milliseconds patience) {
-  const auto give_up = steady_clock::now() + patience;
-  while (!condition()) {
-    if (steady_clock::now() > give_up) throw std::runtime_error("waited in vain until " + what);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-}
 
 TempFolder::TempFolder() {
   std::string name = (std::filesystem::temp_directory_path() / "weir-redis-XXXXXX").string();
@@ -170,9 +118,7 @@ void RedisServer::start() {
   pid_ = spawn(words, folder_.path() / "log");
   eventually("redis-server listens on " + std::to_string(port_), [this] {
     if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
-      std::stringstream said;
-      said << std::ifstream(folder_.path() / "log").rdbuf();
-      throw std::runtime_error("redis-server ended: " + said.str());
+      throw std::runtime_error("redis-server ended: " + processes::text_of(folder_.path() / "log"));
     }
     const std::string answer = ask({"PING"});
     return answer == "PONG" || answer.starts_with("-NOAUTH");

@@ -7,7 +7,6 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -16,14 +15,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/child_process.h"
+
 namespace weir::redis::testing {
 
-// A port on which no process listens now.
-std::uint16_t free_port();
-
-// Waits until `condition` holds; throws, naming `what`, if it does not within `patience`.
-void eventually(const std::string& what, const std::function<bool()>& condition,
-                std::chrono::milliseconds patience = std::chrono::seconds(15));
+using processes::eventually;
+using processes::free_port;
 
 class TempFolder {
  public:
