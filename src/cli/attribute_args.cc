@@ -74,6 +74,31 @@ std::string AttributeArgs::check_body(std::int64_t cost, bool peek) const {
 
 std::string AttributeArgs::reset_body() const { return "{" + members() + "}"; }
 
+std::string AttributeArgs::query() const {
+  constexpr std::string_view kUnreserved = "-._~";
+  const auto append = [&](std::string& out, std::string_view text) {
+    for (const char c : text) {
+      const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                         kUnreserved.find(c) != std::string_view::npos;
+      if (plain) {
+        out += c;
+        continue;
+      }
+      constexpr char kDigits[] = "0123456789ABCDEF";
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+  };
+  std::string out;
+  for (const auto& [name, value] : pairs_) {
+    if (!out.empty()) out += '&';
+    append(out, name);
+    out += '=';
+    append(out, value);
+  }
+  return out;
+}
+
 AttributeArgs AttributeArgs::numbered(std::int64_t number) const {
   AttributeArgs out = *this;
   const std::string text = std::to_string(number);

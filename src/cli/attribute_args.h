@@ -23,12 +23,14 @@ class AttributeArgs {
   std::string check_body(std::int64_t cost, bool peek) const;
   // The body of POST /v1/reset.
   std::string reset_body() const;
+  // "tenant=acme&action=export", percent-encoded.
+  std::string query() const;
+  // "attributes":{…}, a member of a JSON object.
+  std::string members() const;
   // The same attributes with "{}" in every value replaced by `number`.
   AttributeArgs numbered(std::int64_t number) const;
 
  private:
-  std::string members() const;
-
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 

@@ -74,6 +74,7 @@ std::optional<Head> read_head(std::string_view text) {
     if (!read_header(rest.substr(0, end), head, has_length)) return {};
     rest.remove_prefix(std::min(end + 2, rest.size()));
   }
+  if (head.status == 204) return head;  // has neither a body nor its length
   if (!has_length || head.body_bytes > HttpClient::kMaxAnswerBytes) return {};
   return head;
 }
@@ -225,8 +226,8 @@ Result<HttpAnswer> HttpClient::exchange(std::string_view request) {
   return HttpAnswer{head->status, input.substr(head_bytes, head->body_bytes)};
 }
 
-Result<HttpAnswer> HttpClient::post(std::string_view target, std::string_view body) {
-  std::string request = "POST " + std::string(target) + " HTTP/1.1\r\nHost: ";
+Result<HttpAnswer> HttpClient::request(std::string_view method, std::string_view target, std::string_view body) {
+  std::string request = std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: ";
   const bool is_v6 = server_.host.find(':') != std::string::npos;
   const std::string host = is_v6 ? "[" + server_.host + "]" : server_.host;
   request += server_.path.empty() ? host + ":" + server_.port : "localhost";

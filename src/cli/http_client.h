@@ -51,7 +51,8 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   // A kept connection that the server has closed meanwhile is opened again, once.
-  Result<HttpAnswer> post(std::string_view target, std::string_view body);
+  Result<HttpAnswer> request(std::string_view method, std::string_view target, std::string_view body = {});
+  Result<HttpAnswer> post(std::string_view target, std::string_view body) { return request("POST", target, body); }
 
  private:
   Status connect();

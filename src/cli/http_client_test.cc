@@ -258,7 +258,9 @@ TEST(HttpClient, SendsTheToken) {
 }
 
 TEST(Ask, ExplainsAnswersThatAreNoDecision) {
-  const auto failure_of = [](int status, const std::string& body) { return refusal_of({status, body}, "/v1/reset"); };
+  const auto failure_of = [](int status, const std::string& body) {
+    return refusal_of({status, body}, "POST /v1/reset");
+  };
   EXPECT_EQ(failure_of(400, R"({"detail":"cost: must not be negative"})").code, Code::invalid_argument);
   EXPECT_EQ(failure_of(400, R"({"detail":"cost: must not be negative"})").message, "cost: must not be negative");
   EXPECT_EQ(failure_of(401, R"({"detail":"no token"})").message, "the server requires a valid token: no token");

@@ -55,7 +55,7 @@ bool count(const Result<HttpAnswer>& answer, LoadResult& result) {
     return true;
   }
   if (result.failed++ == 0) {
-    result.first_failure = answer.ok() ? refusal_of(answer.value(), "/v1/check") : answer.failure();
+    result.first_failure = answer.ok() ? refusal_of(answer.value(), "POST /v1/check") : answer.failure();
   }
   return false;
 }

@@ -30,6 +30,11 @@ void assemble(CLI::App& program, Session& session) {
   add_check(program, session);
   add_refund(program, session);
   add_reset(program, session);
+  Command lease(program, "lease", "Hold a slot of a concurrency rule, and see who does");
+  lease.requires_verb();
+  add_lease_run(lease.app(), session);
+  add_lease_list(lease.app(), session);
+  add_lease_release(lease.app(), session);
   Command rules(program, "rules", "Work with rules files");
   rules.requires_verb();
   add_rules_validate(rules.app(), session);
@@ -43,11 +48,21 @@ void assemble(CLI::App& program, Session& session) {
   add_completion(program, session);
 }
 
+// `weir lease run … -- command`: what follows the dashes is the command, whatever it looks like.
+std::vector<std::string> take_command(std::vector<std::string>& words) {
+  if (words.size() < 2 || words[0] != "lease" || words[1] != "run") return {};
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes == words.end()) return {};
+  std::vector<std::string> command(dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return command;
+}
+
 }  // namespace
 
 int run(std::vector<std::string> words, const Terminal& terminal) {
   Program program("Weir: rate limiting and quota enforcement", "weir " + std::string(server::kVersion), kFooter);
-  Session session{terminal, {}};
+  Session session{terminal, {}, take_command(words)};
   assemble(program.app(), session);
   const VerbView view = view_of(program.app());
   const bool json = std::find(words.begin(), words.end(), "--json") != words.end();

@@ -106,7 +106,7 @@ Result<ServerTarget> server_target(const ServerOptions& options, const Terminal&
   return target;
 }
 
-Failure refusal_of(const HttpAnswer& answer, std::string_view path) {
+Failure refusal_of(const HttpAnswer& answer, std::string_view call) {
   const Result<DecisionView> read = DecisionView::read(answer.body);
   const bool has_detail = !read.ok() && read.failure().code == Code::invalid_argument;
   const std::string detail = has_detail ? ": " + shown(read.failure().message) : "";
@@ -121,7 +121,7 @@ Failure refusal_of(const HttpAnswer& answer, std::string_view path) {
       return {Code::permission_denied, "the server does not allow this call" + detail};
     case 404:
     case 405:
-      return {Code::unimplemented, "the server has no POST " + std::string(path) + "; is it an older version?"};
+      return {Code::unimplemented, "the server has no " + std::string(call) + "; is it an older version?"};
     case 200:
       return {Code::internal, "the answer of the server is not a decision"};
     default:
@@ -134,7 +134,7 @@ Result<Answer> ask(const ServerTarget& target, std::string_view path, std::strin
   Result<HttpAnswer> answer = client.post(path, body);
   if (!answer.ok()) return answer.failure();
   Result<DecisionView> decision = DecisionView::read(answer.value().body);
-  if (!decision.ok()) return refusal_of(answer.value(), path);
+  if (!decision.ok()) return refusal_of(answer.value(), "POST " + std::string(path));
   return Answer{std::move(answer).value().body, std::move(decision).value()};
 }
 

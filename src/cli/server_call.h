@@ -38,8 +38,8 @@ struct Answer {
 // says what is wrong with the request), unauthenticated, permission_denied, unimplemented (no such path), unavailable.
 Result<Answer> ask(const ServerTarget& target, std::string_view path, std::string_view body);
 
-// The failure that an answer without a decision means.
-Failure refusal_of(const HttpAnswer& answer, std::string_view path);
+// The failure that an answer without a decision means. `call` is what was asked, such as "POST /v1/check".
+Failure refusal_of(const HttpAnswer& answer, std::string_view call);
 
 // What to try after a failed call; empty if nothing general can be said.
 std::string_view hint_for(const Failure& failure);

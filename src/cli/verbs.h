@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "cli/terminal.h"
 
@@ -14,13 +16,17 @@ namespace weir::cli {
 
 struct Session {
   const Terminal& terminal;
-  std::function<int()> action;  // returns an ExitCode
+  std::function<int()> action;         // returns an ExitCode
+  std::vector<std::string> command{};  // what follows `--`, for verbs that run a command
 };
 
 void add_serve(CLI::App& parent, Session& session);
 void add_check(CLI::App& parent, Session& session);
 void add_refund(CLI::App& parent, Session& session);
 void add_reset(CLI::App& parent, Session& session);
+void add_lease_run(CLI::App& parent, Session& session);
+void add_lease_list(CLI::App& parent, Session& session);
+void add_lease_release(CLI::App& parent, Session& session);
 void add_rules_validate(CLI::App& parent, Session& session);
 void add_rules_explain(CLI::App& parent, Session& session);
 void add_rules_import(CLI::App& parent, Session& session);
