@@ -77,7 +77,10 @@ struct Allowance {
   std::int64_t rate_ticks = 0;
 
   // The largest cost that can ever be admitted; 0 when the limit is 0.
-  std::int64_t largest_cost() const;
+  std::int64_t largest_cost() const {
+    if (algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra) return burst;
+    return algorithm == Algorithm::leaky_bucket ? queue + 1 : limit;
+  }
 };
 
 // Checks a spec and derives the rest. The failure's message begins with the offending field and a colon, as in

@@ -18,6 +18,7 @@ namespace weir {
 template <typename T, std::size_t N>
 class InlineVector {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
  public:
   InlineVector() : data_(inline_elements()) {}
@@ -43,6 +44,13 @@ class InlineVector {
     if (size_ == capacity_) [[unlikely]]
       grow(size_ + std::size_t{1});
     return *new (data() + size_++) T;
+  }
+  // The same, made from its members. Cheaper than push_back(T{…}): a copy of what was just written waits for it.
+  template <typename... Members>
+  T& append(const Members&... members) {
+    if (size_ == capacity_) [[unlikely]]
+      grow(size_ + std::size_t{1});
+    return *new (data() + size_++) T{members...};
   }
   // New elements are value-initialised.
   void resize(std::size_t size) {
@@ -71,15 +79,16 @@ class InlineVector {
 
  private:
   T* inline_elements() { return reinterpret_cast<T*>(inline_); }
-  bool on_heap() const { return data_ != reinterpret_cast<const T*>(inline_); }
+  bool on_heap() const { return capacity_ != N; }
   void release() {
     if (on_heap()) [[unlikely]]
-      delete[] data_;
+      ::operator delete(data_);
   }
   void grow(std::size_t wanted) {
     const std::size_t capacity = std::max<std::size_t>(wanted, capacity_ * std::size_t{2});
     assert(capacity <= std::numeric_limits<std::uint32_t>::max());
-    T* const bigger = new T[capacity];
+    // Memory only: elements are made when they are added.
+    T* const bigger = static_cast<T*>(::operator new(capacity * sizeof(T)));
     std::copy_n(data_, size_, bigger);
     release();
     data_ = bigger;

@@ -137,11 +137,6 @@ std::optional<Algorithm> algorithm_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::int64_t Allowance::largest_cost() const {
-  if (has_burst(algorithm)) return burst;
-  return algorithm == Algorithm::leaky_bucket ? queue + 1 : limit;
-}
-
 Result<Allowance> make_allowance(const AllowanceSpec& spec) {
   const bool leaky = spec.algorithm == Algorithm::leaky_bucket;
   const bool bucketed = spec.algorithm == Algorithm::bucketed_window;

@@ -141,8 +141,7 @@ void Check::record_in_other_windows() {
   }
 }
 
-BucketKey Check::subject_of(std::size_t charge) const {
-  if (deciding_ == charges_.size()) return charges_[charge].key;
+BucketKey Check::subject_in_any_window(std::size_t charge) const {
   const rules::WindowLengths& windows = match_of(charge).rule->windows;
   if (!windows.several()) return charges_[charge].key;
   return windows.key(charges_[charge].key, windows.index_of(*charges_[charge].allowance));

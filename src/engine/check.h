@@ -41,7 +41,9 @@ class Check {
   // other lengths (rules/window_lengths.h), bind nothing and appear in no answer.
   std::size_t deciding() const { return deciding_; }
   // The key of the subject that a deciding charge is about, whatever window it counts in.
-  BucketKey subject_of(std::size_t charge) const;
+  BucketKey subject_of(std::size_t charge) const {
+    return deciding_ == charges_.size() ? charges_[charge].key : subject_in_any_window(charge);
+  }
   // The match that a deciding charge came from. Unlimited matches have no charge.
   const rules::Match& match_of(std::size_t charge) const;
   std::int64_t requested_cost() const { return requested_cost_; }
@@ -56,6 +58,7 @@ class Check {
 
  private:
   void record_in_other_windows();
+  BucketKey subject_in_any_window(std::size_t charge) const;
 
   rules::Matches matches_;
   InlineVector<Charge, 8> charges_;

@@ -267,15 +267,28 @@ template <std::size_t N>
   Check checks[N];
   const std::size_t count = N == 1 ? 1 : requests.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (plan(requests[i], at, rules, checks[i], decisions[i])) store_->prefetch(checks[i].charges());
+    if (plan(requests[i], at, rules, checks[i], decisions[i])) [[likely]]
+      store_->prefetch(checks[i].charges());
+    else if (N == 1)
+      return;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (!checks[i].planned()) [[unlikely]]
+    if (N > 1 && !checks[i].planned()) [[unlikely]]
       continue;
     InlineRun run;
-    run.carry(checks[i], effective_action(action, requests[i]), at);
     run.decisions = decisions.subspan(i, 1);
+    run.carry(checks[i], effective_action(action, requests[i]), at);
     static_cast<void>(walk<true>(run));
+  }
+}
+
+// Apart from begin(), whose frame would else have room for a group.
+[[gnu::noinline]] void Engine::begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules) {
+  constexpr std::size_t kGroup = 16;
+  for (std::size_t first = 0; first < call.requests.size(); first += kGroup) {
+    const std::size_t count = std::min(kGroup, call.requests.size() - first);
+    decide_at_once<kGroup>(call.action, call.requests.subspan(first, count), call.decisions.subspan(first, count), at,
+                           rules);
   }
 }
 
@@ -290,17 +303,12 @@ void Engine::charge_at_once(const AdHocCharge& charge, const Reading& at, Charge
 
 bool Engine::begin(CheckCall& call) {
   if (!immediate_) return begin_later(call);
-  constexpr std::size_t kGroup = 16;
   const Reading at = clock_->read();
   const ActiveRules& rules = rules_.current();
   if (call.requests.size() == 1) [[likely]] {
     decide_at_once<1>(call.action, call.requests, call.decisions, at, rules);
-    return true;
-  }
-  for (std::size_t first = 0; first < call.requests.size(); first += kGroup) {
-    const std::size_t count = std::min(kGroup, call.requests.size() - first);
-    decide_at_once<kGroup>(call.action, call.requests.subspan(first, count), call.decisions.subspan(first, count), at,
-                           rules);
+  } else {
+    begin_batch(call, at, rules);
   }
   return true;
 }

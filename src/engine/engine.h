@@ -88,6 +88,7 @@ class Engine final : public Limiter, public AdHocLimiter {
   template <std::size_t N>
   void decide_at_once(Action action, std::span<const Request> requests, std::span<Decision> decisions,
                       const Reading& at, const ActiveRules& rules);
+  void begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules);
   void charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome);
 
   // Stores that answer later, and groups that are charged together (later.cc).

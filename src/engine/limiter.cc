@@ -13,7 +13,8 @@
 namespace weir {
 namespace {
 
-void wait_for(Limiter& limiter, Action action, std::span<const Request> requests, std::span<Decision> decisions) {
+[[gnu::always_inline]] inline void wait_for(Limiter& limiter, Action action, std::span<const Request> requests,
+                                            std::span<Decision> decisions) {
   engine::BlockingCall<CheckCall> call;
   call.action = action;
   call.requests = requests;

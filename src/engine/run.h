@@ -45,13 +45,14 @@ struct Run : StoreCall {
 
   // The charges are those of the only check.
   void carry(Check& check, Action asked_action, const Reading& at) {
-    if (asked_action == Action::refund) [[unlikely]]
-      check.drop_bad_costs();
     checks = {&check, 1};
     action = asked_action;
     set_reading(at);
     charges = check.charges();
     outcomes = check.outcomes();
+    // Last: a call in between would keep the compiler from dropping the stores that these replace.
+    if (asked_action == Action::refund) [[unlikely]]
+      check.drop_bad_costs();
   }
 
  protected:

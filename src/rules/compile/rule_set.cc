@@ -39,24 +39,22 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }
-  set->matcher_ = std::make_unique<const Matcher>(set->rules_);
+  set->matcher_ = std::make_unique<const Matcher>(set->rules_, set->origin_.issues.get());
   set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
                                           [](const CompiledRule& rule) { return rule.windows.several(); });
   return std::shared_ptr<const RuleSet>(set);
 }
 
 void RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {
-  MatchIssues issues;
-  matcher_->match(request, now, names, matches, issues);
-  if (issues.any() && origin_.issues != nullptr) [[unlikely]]
-    origin_.issues->count(issues);
+  matcher_->match(request, now, names, matches);
 }
 
 void RuleSet::find_replaced(std::span<const Request> requests, std::span<bool> replaced) const {
   matcher_->find_replaced(requests, replaced);
 }
 
-RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules) : rules_(rules) {
+RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules, MatchIssueCounters* counters)
+    : rules_(rules), counters_(counters) {
   Selectivity selectivity;
   for (const CompiledRule& rule : rules) selectivity.count(rule.source.match);
   std::vector<ValueIndex::Filing> filings;
@@ -156,11 +154,13 @@ void RuleSet::Matcher::compile_subject(CompiledRule& rule, Parts& parts) {
 }
 
 // Rules found through one value come in order; those found through several are merged here.
-inline void RuleSet::Matcher::append_in_order(Matches& matches, const Match& match) {
-  if (matches.empty() || matches[matches.size() - 1].rule < match.rule) [[likely]] {
-    matches.push_back(match);
+[[gnu::always_inline]] inline void RuleSet::Matcher::append_in_order(Matches& matches, const CompiledRule* rule,
+                                                                     const Allowance* allowance, std::int64_t cost,
+                                                                     bool bad_cost) {
+  if (matches.empty() || matches[matches.size() - 1].rule < rule) [[likely]] {
+    matches.append(rule, allowance, cost, bad_cost);
   } else {
-    insert_in_order(matches, match);
+    insert_in_order(matches, {rule, allowance, cost, bad_cost});
   }
 }
 
@@ -172,11 +172,11 @@ inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& v
     return;
   }
   if (parts.own == nullptr) return look_closer(index, view, now, matches, issues);
-  append_in_order(matches, {&rules_[index], parts.own, CompiledCost::of_request(view)});
+  append_in_order(matches, &rules_[index], parts.own, CompiledCost::of_request(view), false);
 }
 
-void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches,
-                             MatchIssues& issues) const {
+void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const {
+  MatchIssues issues;
   const RequestView view = resolve(request, resolved);
   for (const std::uint32_t rule : always_) consider(rule, view, now, matches, issues);
   for (std::size_t i = 0; i < view.size(); ++i) {
@@ -187,6 +187,8 @@ void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedName
     const std::optional<std::uint32_t> rule = descriptors_.find(request.attributes);
     if (rule && rules_[*rule].mode != Mode::off) consider(*rule, view, now, matches, issues);
   }
+  if (issues.any() && counters_ != nullptr) [[unlikely]]
+    counters_->count(issues);
 }
 
 bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestView& view) const {
@@ -215,7 +217,8 @@ void RuleSet::Matcher::look_closer(std::uint32_t index, const RequestView& view,
   if (!carries_subject(rule, view)) return note_missing(index, view, issues);
   if (!conditions_hold(parts, view)) return;
   if (parts.rollout < 100 && rollout_place(rule, view) >= parts.rollout) return;
-  append_in_order(matches, choose(parts, rule, view, now, issues).match);
+  const Match match = choose(parts, rule, view, now, issues).match;
+  append_in_order(matches, match.rule, match.allowance, match.cost, match.bad_cost);
 }
 
 RuleSet::Matcher::Choice RuleSet::Matcher::choose(const Parts& parts, const CompiledRule& rule, const RequestView& view,

@@ -19,11 +19,11 @@ namespace weir::rules {
 
 class RuleSet::Matcher {
  public:
-  // `rules` must be checked, and must outlive the matcher at the same address. Fills their `per`.
-  explicit Matcher(std::vector<CompiledRule>& rules);
+  // `rules` must be checked, and must outlive the matcher at the same address. Fills their `per`. `counters` may be
+  // null; they, too, outlive the matcher.
+  Matcher(std::vector<CompiledRule>& rules, MatchIssueCounters* counters);
 
-  void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches,
-             MatchIssues& issues) const;
+  void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
   RuleExplanation explain(std::size_t rule, const RequestView& view, TimePoint now) const;
   RequestView resolve(const Request& request, ResolvedNames& resolved) const {
     assert(request.attributes.size() <= kMaxAttributes);
@@ -70,10 +70,12 @@ class RuleSet::Matcher {
   };
   static Choice choose(const Parts& parts, const CompiledRule& rule, const RequestView& view, TimePoint now,
                        MatchIssues& issues);
-  static void append_in_order(Matches& matches, const Match& match);
+  static void append_in_order(Matches& matches, const CompiledRule* rule, const Allowance* allowance, std::int64_t cost,
+                              bool bad_cost);
   static void insert_in_order(Matches& matches, const Match& match);
 
   const std::vector<CompiledRule>& rules_;
+  MatchIssueCounters* const counters_;
   NameTable names_;
   std::vector<Parts> parts_;                          // by place in rules_
   ValueIndex index_;                                  // of the rules that have an equality and are not off

@@ -29,9 +29,7 @@ constexpr std::size_t kFewCharges = 16;
 class MemoryStore::LockedShards {
  public:
   LockedShards(MemoryStore& store, std::span<const Charge> charges) : store_(store) {
-    for (const Charge& charge : charges) indexes_[size_++] = static_cast<std::uint16_t>(shard_index(charge.key));
-    std::sort(indexes_, indexes_ + size_);
-    size_ = static_cast<std::size_t>(std::unique(indexes_, indexes_ + size_) - indexes_);
+    for (const Charge& charge : charges) insert(static_cast<std::uint16_t>(shard_index(charge.key)));
     for (std::size_t i = 0; i < size_; ++i) store_.shards_[indexes_[i]].lock().lock();
   }
   ~LockedShards() {
@@ -41,6 +39,16 @@ class MemoryStore::LockedShards {
   LockedShards& operator=(const LockedShards&) = delete;
 
  private:
+  // Charges are few: sorting them as they come is faster than std::sort.
+  void insert(std::uint16_t index) {
+    std::size_t at = size_;
+    while (at > 0 && indexes_[at - 1] > index) --at;
+    if (at > 0 && indexes_[at - 1] == index) return;
+    for (std::size_t i = size_; i > at; --i) indexes_[i] = indexes_[i - 1];
+    indexes_[at] = index;
+    ++size_;
+  }
+
   MemoryStore& store_;
   std::size_t size_ = 0;
   std::uint16_t indexes_[kMaxCharges];
