@@ -10,6 +10,12 @@ target_include_directories(weir_flags INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(weir_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wno-sign-conversion)
 # GCC 12 sees overlapping copies inside std::string's operator+ that are not there (GCC bug 105329).
 target_compile_options(weir_flags INTERFACE $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
+# Position-independent, so that the library can become part of a shared one. In such code a public function can be
+# replaced at load time and is therefore not inlined, unless the compiler is told that no one does that. Tests and
+# programs have the same flags, so that they can use the same precompiled headers.
+target_compile_options(weir_flags INTERFACE -fPIC -fno-semantic-interposition -pthread)
+# ccache must see which precompiled headers a file used.
+target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 # Assertions stay on in every build: a broken invariant must stop the process, not corrupt a decision.
 target_compile_options(weir_flags INTERFACE -UNDEBUG)
 if(WEIR_SANITIZE)
@@ -23,19 +29,31 @@ endif()
 add_library(weir_less_optimized INTERFACE)
 target_compile_options(weir_less_optimized INTERFACE $<$<CONFIG:Release>:-O1>)
 
+weir_headers(weir_std_headers HEADERS ${WEIR_STD_HEADERS} USES weir_flags)
+weir_headers(weir_asio_headers HEADERS ${WEIR_STD_HEADERS} ${WEIR_ASIO_HEADERS} USES weir_flags Boost::headers)
+weir_headers(weir_cli_headers HEADERS ${WEIR_STD_HEADERS} <CLI/CLI.hpp> USES weir_flags weir_less_optimized CLI11::CLI11)
+if(WEIR_TESTS)
+  weir_headers(weir_test_headers HEADERS ${WEIR_STD_HEADERS} <gtest/gtest.h> <gmock/gmock.h>
+    USES weir_flags weir_less_optimized GTest::gmock)
+endif()
+
 # What tests and benchmarks are compiled with: they see every room.
 add_library(weir_all_rooms INTERFACE)
 target_link_libraries(weir_all_rooms INTERFACE weir_flags)
 target_include_directories(weir_all_rooms INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
 
-# weir_room(name DIR folder [SEES room…] [USES target…]): a room sees itself, include/weir, the rooms named, and what
-# those see. `SEES everything` is for the rooms that put the program together.
+# weir_room(name DIR folder [SEES room…] [USES target…] [HEADERS precompiled]): a room sees itself, include/weir, the
+# rooms named, and what those see. `SEES everything` is for the rooms that put the program together.
 function(weir_room name)
-  cmake_parse_arguments(ROOM "" "DIR" "SEES;USES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "DIR;HEADERS" "SEES;USES" ${ARGN})
+  if(NOT ROOM_HEADERS)
+    set(ROOM_HEADERS weir_std_headers)
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${ROOM_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   add_library(weir_${name} OBJECT ${sources})
   target_link_libraries(weir_${name} PUBLIC weir_flags ${ROOM_USES})
+  weir_use_headers(weir_${name} ${ROOM_HEADERS})
   set_property(GLOBAL PROPERTY WEIR_ROOM_DIR_${name} ${ROOM_DIR})
   if("${ROOM_SEES}" STREQUAL "everything")
     target_include_directories(weir_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -70,6 +88,7 @@ function(weir_test name)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_USES} weir_all_rooms weir_less_optimized GTest::gmock GTest::gtest_main)
+  weir_use_headers(${name} weir_test_headers)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS "${TEST_LABELS}")
 endfunction()
 

@@ -39,7 +39,7 @@ void append_code_point(std::string& out, std::string_view bytes) {
   for (int shift = 12; shift >= 0; shift -= 4) out += "0123456789abcdef"[code >> shift & 15];
 }
 
-std::string quoted(std::string_view text) {
+std::string double_quoted(std::string_view text) {
   if (is_plain(text)) return std::string(text);
   std::string out = "\"";
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -69,7 +69,7 @@ std::string two_digits(long long number) { return (number < 10 ? "0" : "") + std
 
 YamlText YamlText::text(std::string_view text) {
   YamlText made(Kind::scalar);
-  made.scalar_ = quoted(text);
+  made.scalar_ = double_quoted(text);
   return made;
 }
 
@@ -114,7 +114,7 @@ void YamlText::write_inline(std::string& out) const {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const auto& [key, value] = entries_[i];
     if (i > 0) out += ", ";
-    if (kind_ == Kind::map) out += quoted(key) + (value.kind_ == Kind::null ? ": null" : ": ");
+    if (kind_ == Kind::map) out += double_quoted(key) + (value.kind_ == Kind::null ? ": null" : ": ");
     value.write_inline(out);
   }
   out += kind_ == Kind::list ? ']' : '}';
@@ -137,7 +137,7 @@ void YamlText::write_value(std::string& out, std::size_t indent) const {
 }
 
 void YamlText::write_field(std::string& out, std::size_t indent, std::string_view key, const YamlText& value) {
-  const std::string name = quoted(key);
+  const std::string name = double_quoted(key);
   out += name.size() > kLongestKey ? "? " + name + "\n" + std::string(indent, ' ') + ":" : name + ":";
   value.write_value(out, indent);
 }
