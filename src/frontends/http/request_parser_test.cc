@@ -174,6 +174,8 @@ TEST(RequestParser, RefusesWhatTwoReadersCouldReadInTwoWays) {
       {chunked("1\na\r\n0\r\n\r\n"), "400 a line ends in a bare LF"},
       {chunked("1\r\nab\r\n0\r\n\r\n"), "400 a chunk does not end"},
       {chunked("1\r\na\n0\r\n\r\n"), "400 a chunk does not end"},
+      {chunked("1\r\nab"), "400 a chunk does not end"},
+      {chunked("1\r\na\rb"), "400 a chunk does not end"},
       {chunked("10000000000000000\r\n"), "400 a chunk's size"},
       {chunked("1;a\rb\r\na\r\n0\r\n\r\n"), "400 a chunk's size"},
       {chunked("1;" + std::string(kMaxChunkLine, 'e') + "\r\na\r\n"), "400 a chunk's size line is too long"},
