@@ -103,6 +103,30 @@ Result<std::vector<Migration>> migrate(Session& session, std::span<const Migrati
   return std::move(plan.value().pending);
 }
 
+Result<std::vector<Migration>> migrate(Database& database, std::span<const Migration> known, TimePoint now) {
+  std::vector<Migration> ran;
+  const Outcome outcome = database.run(Access::write, [&](Session& session) -> Status {
+    Result<std::vector<Migration>> done = migrate(session, known, now);
+    if (!done.ok()) return done.failure();
+    ran = std::move(done).value();
+    return success();
+  });
+  if (!outcome.ok()) return outcome.status.failure();
+  return ran;
+}
+
+Result<MigrationPlan> plan_migrations(Database& database, std::span<const Migration> known) {
+  MigrationPlan plan;
+  const Outcome outcome = database.run(Access::read, [&](Session& session) -> Status {
+    Result<MigrationPlan> planned = plan_migrations(session, known);
+    if (!planned.ok()) return planned.failure();
+    plan = std::move(planned).value();
+    return success();
+  });
+  if (!outcome.ok()) return outcome.status.failure();
+  return plan;
+}
+
 std::string migration_script(std::span<const Migration> migrations, Dialect dialect) {
   std::string script;
   for (const Migration& each : migrations) {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "database/session.h"
+#include "database/database.h"
 #include "weir/time.h"
 
 namespace weir::database {
@@ -51,6 +51,10 @@ Result<MigrationPlan> plan_migrations(Session& session, std::span<const Migratio
 
 // Runs what is pending and returns it. In a transaction that writes.
 Result<std::vector<Migration>> migrate(Session& session, std::span<const Migration> known, TimePoint now);
+
+// The same in a transaction of its own, and without one.
+Result<std::vector<Migration>> migrate(Database& database, std::span<const Migration> known, TimePoint now);
+Result<MigrationPlan> plan_migrations(Database& database, std::span<const Migration> known);
 
 // The SQL of migrations, with a line before each that names it.
 std::string migration_script(std::span<const Migration> migrations, Dialect dialect);

@@ -21,30 +21,9 @@ const Statement kOthers{"SELECT COUNT(*) FROM other"};
 class Migrations : public ::testing::TestWithParam<Dialect> {
  protected:
   Result<std::vector<Migration>> migrate_to(const std::vector<Migration>& known) {
-    return migrate_in(*database_, known);
+    return migrate(*database_, known, kNow);
   }
-  static Result<std::vector<Migration>> migrate_in(Database& database, const std::vector<Migration>& known) {
-    std::vector<Migration> ran;
-    const Outcome outcome = database.run(Access::write, [&](Session& session) -> Status {
-      auto done = migrate(session, known, kNow);
-      if (!done.ok()) return done.failure();
-      ran = std::move(done).value();
-      return success();
-    });
-    if (!outcome.ok()) return outcome.status.failure();
-    return ran;
-  }
-  Result<MigrationPlan> plan(const std::vector<Migration>& known) {
-    MigrationPlan found;
-    const Outcome outcome = database_->run(Access::read, [&](Session& session) -> Status {
-      auto planned = plan_migrations(session, known);
-      if (!planned.ok()) return planned.failure();
-      found = std::move(planned).value();
-      return success();
-    });
-    if (!outcome.ok()) return outcome.status.failure();
-    return found;
-  }
+  Result<MigrationPlan> plan(const std::vector<Migration>& known) { return plan_migrations(*database_, known); }
   std::int64_t others() {
     std::int64_t count = 0;
     EXPECT_TRUE(succeeded(database_->run(Access::read, [&](Session& session) -> Status {
@@ -118,7 +97,7 @@ TEST_P(Migrations, NodesThatStartTogetherMigrateOnce) {
   for (int i = 0; i < 4; ++i) {
     nodes.emplace_back([&] {
       const auto own = backend_.open();
-      const auto done = migrate_in(*own, kTwo);
+      const auto done = migrate(*own, kTwo, kNow);
       EXPECT_TRUE(succeeded(done));
       if (done.ok()) ran += done.value().size();
     });

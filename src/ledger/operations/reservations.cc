@@ -1,0 +1,243 @@
+#include "ledger/operations/reservations.h"
+
+#include <algorithm>
+#include <set>
+
+namespace weir::ledger {
+namespace {
+
+Status check_reservation(const Operation& operation, const std::string& reservation) {
+  if (Status checked = check_common(operation); !checked.ok()) return checked;
+  if (reservation.empty()) return Failure{Code::invalid_argument, "a reservation without an id"};
+  return check_name("the reservation's id", reservation, kMaxIdBytes);
+}
+
+Failure without_ttl() { return {Code::invalid_argument, "a reservation without time to live"}; }
+
+}  // namespace
+
+Status Reserve::check() const {
+  if (Status checked = check_reservation(*this, reservation); !checked.ok()) return checked;
+  if (Status checked = check_amount(amount, 1); !checked.ok()) return checked;
+  if (ttl <= Duration::zero()) return without_ttl();
+  std::vector<Leg> as_legs;
+  for (const Terms& terms : legs) as_legs.push_back({terms, amount});
+  return check_legs(as_legs);
+}
+
+void Reserve::declare(Needs& needs) const {
+  needs.reservations.insert(reservation);
+  for (const Terms& terms : legs) needs.add(terms);
+}
+
+Answer Reserve::apply(Books& books, Posting& posting) {
+  Answer answer;
+  if (const Reservation* earlier = books.find_reservation(reservation)) {
+    answer.replayed = true;
+    answer.granted = earlier->granted;
+    answer.expires = earlier->expires;
+    if (earlier->state == ReservationState::open && books.now() < earlier->expires) return answer;
+    answer.verdict = Verdict::gone;
+    answer.message = "this reservation is closed";
+    return answer;
+  }
+  std::vector<Account*> accounts;
+  std::int64_t granted = amount;
+  for (std::size_t i = 0; i < legs.size(); ++i) {
+    if (Account* account = books.find(legs[i].key); account->closed(books.now())) return closed_answer(*account, i);
+    Account& account = posting.open(legs[i]);
+    accounts.push_back(&account);
+    if (partial && !account.record_overage) granted = std::min(granted, Posting::takeable(account));
+    if (granted < 1 || !Posting::can_draw(account, granted, beyond_of(account))) {
+      return denied_answer(account, amount, i);
+    }
+  }
+  Reservation row{.id = reservation,
+                  .state = ReservationState::open,
+                  .commit_on_expiry = commit_on_expiry,
+                  .granted = granted,
+                  .actual = 0,
+                  .created = books.now(),
+                  .expires = books.now() + ttl,
+                  .legs = {}};
+  for (Account* account : accounts) {
+    posting.draw(*account, EntryKind::reserve, granted, beyond_of(*account), reservation);
+    row.legs.push_back({account->id, granted});
+    answer.accounts.push_back(*account);
+  }
+  std::sort(row.legs.begin(), row.legs.end(), [](const auto& a, const auto& b) { return a.account < b.account; });
+  answer.granted = granted;
+  answer.expires = row.expires;
+  answer.overage = posting.overage();
+  answer.grace = posting.grace();
+  books.reservations[reservation] = {std::move(row), std::nullopt};
+  return answer;
+}
+
+std::unique_ptr<Operation> Reserve::undo(const Answer& answer) const {
+  if (answer.verdict != Verdict::done || answer.replayed) return nullptr;
+  auto release = std::make_unique<ReleaseReservation>();
+  release->id = "undo " + id;
+  release->reservation = reservation;
+  return release;
+}
+
+Status ReservationOperation::check() const { return check_reservation(*this, reservation); }
+
+Answer ReservationOperation::answer_of(Books& books, const Reservation& row) const {
+  Answer answer;
+  answer.granted = row.granted;
+  answer.expires = row.expires;
+  for (const ReservationLeg& leg : row.legs) answer.accounts.push_back(*books.find(leg.account));
+  return answer;
+}
+
+Answer ReservationOperation::gone(const Reservation& row) {
+  Answer answer;
+  answer.verdict = Verdict::gone;
+  answer.granted = row.granted;
+  answer.expires = row.expires;
+  answer.message = row.state == ReservationState::lapsed
+                       ? "the reservation's time had passed before; report what was used as usage"
+                       : "the reservation has been " + std::string(state_name(row.state));
+  return answer;
+}
+
+void ReservationOperation::close(Books& books, Posting& posting, Reservation& row, ReservationState as,
+                                 std::int64_t actual, Answer& answer, const std::vector<Terms>& open_terms) {
+  for (ReservationLeg& leg : row.legs) {
+    Account& account = *books.find(leg.account);
+    const std::int64_t held = leg.held;
+    leg.held = 0;
+    posting.refresh(account);
+    const auto elsewhere = std::find_if(open_terms.begin(), open_terms.end(), [&account](const Terms& terms) {
+      return terms.key.rule == account.key.rule && terms.key.subject == account.key.subject &&
+             terms.begins >= account.ends;
+    });
+    if (actual > 0 && account.closed(books.now()) && elsewhere != open_terms.end()) {
+      posting.give_back(account, EntryKind::release, held, row.id);
+      Account& open = posting.open(*elsewhere);
+      if (Posting::can_draw(open, actual, Posting::Beyond::record)) {
+        posting.draw(open, EntryKind::charge, actual, Posting::Beyond::record, row.id + " in " + account.key.period);
+      }
+      answer.returned = std::max(answer.returned, held);
+      continue;
+    }
+    const std::int64_t used = std::min(actual, held);
+    posting.post(account, EntryKind::commit, used, row.id);
+    const EntryKind rest = used > 0                         ? EntryKind::remainder
+                           : as == ReservationState::lapsed ? EntryKind::lapse
+                                                            : EntryKind::release;
+    posting.give_back(account, rest, held - used, row.id);
+    answer.returned = std::max(answer.returned, held - used);
+    std::int64_t excess = actual - used;
+    if (!Posting::can_draw(account, excess, beyond_of(account))) {
+      const std::int64_t fits = std::min(excess, Posting::takeable(account));
+      answer.uncharged = std::max(answer.uncharged, excess - fits);
+      excess = fits;
+    }
+    posting.draw(account, EntryKind::excess, excess, beyond_of(account), row.id);
+  }
+  row.state = as;
+  row.actual = actual;
+  answer.overage = posting.overage();
+  answer.grace = posting.grace();
+}
+
+bool ReservationOperation::lapse_if_due(Books& books, Posting& posting, Reservation& row) {
+  if (row.state != ReservationState::open || books.now() < row.expires) return false;
+  Answer ignored;
+  if (row.commit_on_expiry) {
+    close(books, posting, row, ReservationState::committed, row.granted, ignored);
+  } else {
+    close(books, posting, row, ReservationState::lapsed, 0, ignored);
+  }
+  return true;
+}
+
+Status CommitReservation::check() const {
+  if (Status checked = ReservationOperation::check(); !checked.ok()) return checked;
+  for (const Terms& terms : open_terms) {
+    if (Status checked = check_terms(terms); !checked.ok()) return checked;
+  }
+  return check_amount(actual, 0);
+}
+
+void CommitReservation::declare(Needs& needs) const {
+  ReservationOperation::declare(needs);
+  for (const Terms& terms : open_terms) needs.add(terms);
+}
+
+Answer CommitReservation::apply(Books& books, Posting& posting) {
+  Reservation* row = books.find_reservation(reservation);
+  if (row == nullptr) return not_found("no reservation \"" + reservation + "\"");
+  if (lapse_if_due(books, posting, *row)) return gone(*row);
+  Answer answer;
+  if (row->state == ReservationState::committed && row->actual == actual) {
+    answer = answer_of(books, *row);
+    answer.replayed = true;
+    return answer;
+  }
+  if (row->state != ReservationState::open) return gone(*row);
+  close(books, posting, *row, ReservationState::committed, actual, answer, open_terms);
+  const Answer after = answer_of(books, *row);
+  answer.granted = after.granted;
+  answer.expires = after.expires;
+  answer.accounts = after.accounts;
+  return answer;
+}
+
+Answer ReleaseReservation::apply(Books& books, Posting& posting) {
+  Reservation* row = books.find_reservation(reservation);
+  if (row == nullptr) return not_found("no reservation \"" + reservation + "\"");
+  if (lapse_if_due(books, posting, *row)) return gone(*row);
+  if (row->state == ReservationState::released) {
+    Answer answer = answer_of(books, *row);
+    answer.replayed = true;
+    return answer;
+  }
+  if (row->state != ReservationState::open) return gone(*row);
+  Answer closed;
+  close(books, posting, *row, ReservationState::released, 0, closed);
+  Answer answer = answer_of(books, *row);
+  answer.returned = closed.returned;
+  return answer;
+}
+
+Status ExtendReservation::check() const {
+  if (Status checked = ReservationOperation::check(); !checked.ok()) return checked;
+  if (ttl < Duration::zero()) return without_ttl();
+  return check_amount(add, 0);
+}
+
+Answer ExtendReservation::apply(Books& books, Posting& posting) {
+  Reservation* row = books.find_reservation(reservation);
+  if (row == nullptr) return not_found("no reservation \"" + reservation + "\"");
+  if (lapse_if_due(books, posting, *row) || row->state != ReservationState::open) return gone(*row);
+  for (std::size_t i = 0; add > 0 && i < row->legs.size(); ++i) {
+    Account& account = *books.find(row->legs[i].account);
+    posting.refresh(account);
+    if (!Posting::can_draw(account, add, beyond_of(account))) return denied_answer(account, add, i);
+  }
+  for (ReservationLeg& leg : row->legs) {
+    Account& account = *books.find(leg.account);
+    posting.draw(account, EntryKind::extend, add, beyond_of(account), reservation);
+    leg.held += add;
+  }
+  row->granted += add;
+  if (ttl > Duration::zero()) row->expires = std::max(row->expires, books.now() + ttl);
+  Answer answer = answer_of(books, *row);
+  answer.overage = posting.overage();
+  return answer;
+}
+
+Answer LapseReservations::apply(Books& books, Posting& posting) {
+  Answer answer;
+  for (const std::string& each : reservations) {
+    Reservation* row = books.find_reservation(each);
+    if (row != nullptr && lapse_if_due(books, posting, *row)) ++answer.granted;
+  }
+  return answer;
+}
+
+}  // namespace weir::ledger

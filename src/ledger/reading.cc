@@ -1,0 +1,96 @@
+#include "ledger/reading.h"
+
+#include <algorithm>
+
+#include "ledger/rows.h"
+
+namespace weir::ledger {
+namespace {
+
+using database::number;
+using database::Row;
+using database::Rows;
+using database::Session;
+using database::Statement;
+using database::text;
+
+const Statement kAccount{"SELECT " WEIR_LEDGER_ACCOUNT_COLUMNS
+                         " FROM ledger_account WHERE rule = $1 AND subject = $2 AND period = $3"};
+const Statement kAccounts{"SELECT " WEIR_LEDGER_ACCOUNT_COLUMNS
+                          " FROM ledger_account WHERE id > $1 AND ($2 = '' OR tenant = $2) AND ($3 = '' OR rule = $3)"
+                          " AND ($4 = '' OR subject = $4) AND ($5 = '' OR period = $5) ORDER BY id LIMIT $6"};
+const Statement kGrants{
+    "SELECT " WEIR_LEDGER_GRANT_COLUMNS
+    " FROM ledger_grant WHERE rule = $1 AND subject = $2 ORDER BY priority, expires_at, created_at, id"};
+const Statement kReservation{"SELECT " WEIR_LEDGER_RESERVATION_COLUMNS " FROM ledger_reservation WHERE id = $1"};
+const Statement kLegs{"SELECT account, held FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
+const Statement kPending{
+    "SELECT account, threshold, used, reached_at FROM ledger_notice WHERE delivered_at IS NULL"
+    " ORDER BY reached_at, account, threshold LIMIT $1"};
+const Statement kAccountById{"SELECT " WEIR_LEDGER_ACCOUNT_COLUMNS " FROM ledger_account WHERE id = $1"};
+const Statement kDelivered{
+    "UPDATE ledger_notice SET delivered_at = $3 WHERE account = $1 AND threshold = $2 AND delivered_at IS NULL"
+    " RETURNING 1"};
+
+}  // namespace
+
+Result<std::optional<Account>> read_account(Session& session, const AccountKey& key) {
+  const Result<Rows> rows = session.run(kAccount, key.rule, key.subject, key.period);
+  if (!rows.ok()) return rows.failure();
+  if (rows.value().empty()) return std::optional<Account>();
+  return std::optional<Account>(account_of(rows.value()[0]));
+}
+
+Result<std::vector<Account>> list_accounts(Session& session, const AccountFilter& filter) {
+  const auto most = static_cast<std::int64_t>(std::min(filter.most, kMaxListed));
+  const Result<Rows> rows =
+      session.run(kAccounts, filter.after, filter.tenant, filter.rule, filter.subject, filter.period, most);
+  if (!rows.ok()) return rows.failure();
+  std::vector<Account> accounts;
+  for (const Row& row : rows.value()) accounts.push_back(account_of(row));
+  return accounts;
+}
+
+Result<std::vector<Grant>> read_grants(Session& session, const std::string& rule, const std::string& subject) {
+  const Result<Rows> rows = session.run(kGrants, rule, subject);
+  if (!rows.ok()) return rows.failure();
+  std::vector<Grant> grants;
+  for (const Row& row : rows.value()) grants.push_back(grant_of(row));
+  return grants;
+}
+
+Result<std::optional<Reservation>> read_reservation(Session& session, const std::string& id) {
+  database::Batch batch;
+  batch.add(kReservation, id);
+  batch.add(kLegs, id);
+  const Result<std::vector<Rows>> rows = session.run(batch);
+  if (!rows.ok()) return rows.failure();
+  if (rows.value()[0].empty()) return std::optional<Reservation>();
+  Result<Reservation> reservation = reservation_of(rows.value()[0][0]);
+  if (!reservation.ok()) return reservation.failure();
+  for (const Row& row : rows.value()[1]) reservation.value().legs.push_back({number(row[0]), number(row[1])});
+  return std::optional<Reservation>(std::move(reservation).value());
+}
+
+Result<std::vector<PendingNotice>> pending_notices(Session& session, std::size_t most) {
+  const Result<Rows> rows = session.run(kPending, static_cast<std::int64_t>(std::min(most, kMaxListed)));
+  if (!rows.ok()) return rows.failure();
+  std::vector<PendingNotice> pending;
+  database::Batch batch;
+  for (const Row& row : rows.value()) {
+    pending.push_back({{number(row[0]), number(row[1]), number(row[2]), from_micros(number(row[3]))}, {}});
+    batch.add(kAccountById, number(row[0]));
+  }
+  const Result<std::vector<Rows>> accounts = session.run(batch);
+  if (!accounts.ok()) return accounts.failure();
+  for (std::size_t i = 0; i < pending.size(); ++i) pending[i].account = account_of(accounts.value()[i].at(0));
+  return pending;
+}
+
+Result<bool> mark_delivered(Session& session, const Notice& notice, TimePoint now) {
+  const Result<Rows> rows = session.run(kDelivered, notice.account, notice.threshold, micros(now));
+  if (!rows.ok()) return rows.failure();
+  return !rows.value().empty();
+}
+
+}  // namespace weir::ledger
