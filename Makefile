@@ -3,7 +3,7 @@ BUILD := build
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help deps build run test test-bare test-gateways compare-peers install bench bench-peers soak fuzz tidy format clean
+.PHONY: help deps build run test test-bare test-gateways compare-peers install bench bench-peers soak fuzz mutate tidy format clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -58,6 +58,10 @@ soak: ## run the concurrency and memory suites for long
 fuzz: ## fuzz the parsers with libFuzzer (SECONDS_EACH=60)
 	@scripts/install-deps.sh build fuzz
 	@scripts/fuzz.sh
+
+mutate: ## change one line at a time and see whether a test notices (COUNT=100 SEED=… ROOMS=engine,rules)
+	@scripts/install-deps.sh build test
+	@scripts/mutate.py --count $(or $(COUNT),100) $(if $(SEED),--seed $(SEED)) $(if $(ROOMS),--rooms $(ROOMS))
 
 tidy: ## clang-tidy over the sources
 	@scripts/install-deps.sh build tidy

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Measures what the tests detect: changes one line of the program at a time and runs the tests of its room.
+
+usage: scripts/mutate.py [--seed N] [--count N] [--rooms ROOM,…] [--no-headers] [--tree FOLDER] [--report FILE]
+       scripts/mutate.py --only src/engine/check.cc:42,… …
+
+Works on a copy of the tracked files, which is built in debug mode; this tree is not touched. Faults are chosen at
+random by the seed: a room, a line of it, a fault of that line. For each, the test programs listed
+for its room are built and run until one fails. The report has one line of JSON per fault with its result:
+
+  detected    a test failed, again when run alone (or a program crashed or did not end)
+  survived    every program passed: write a test, or say why the fault changes nothing that matters
+  unsteady    tests failed, and passed when they were run again
+  invalid     it does not compile
+
+Faults that a report contains already are not tried again, so an interrupted run can be continued.
+"""
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+from mutations import faults_of
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The folder of each room and the programs that test it: its own first, then those of rooms whose tests depend on it.
+ROOMS = {
+    "keys": ("src/keys", ["keys_tests", "engine_tests"]),
+    "algorithms": ("src/algorithms", ["algorithms_tests", "memory_contract_tests", "memory_tests",
+                                      "published_cases_tests"]),
+    "rules": ("src/rules", ["rules_tests", "engine_tests", "cli_tests"]),
+    "memory": ("src/stores/memory", ["memory_tests", "memory_contract_tests", "engine_tests"]),
+    "engine": ("src/engine", ["engine_tests", "library_tests", "http_tests", "server_tests"]),
+    "redis": ("src/stores/redis", ["redis_tests", "redis_connection_tests", "redis_overload_tests",
+                                   "redis_standalone_tests", "redis_contract_tests", "redis_differential_tests",
+                                   "redis_fault_tests", "redis_sentinel_tests", "redis_cluster_tests"]),
+    "identity": ("src/identity", ["identity_tests", "server_tests"]),
+    "render": ("src/frontends/render", ["render_tests", "http_tests", "spop_tests"]),
+    "http": ("src/frontends/http", ["http_tests", "server_tests"]),
+    "http2": ("src/frontends/http2", ["http2_tests", "grpc_tests"]),
+    "envoy": ("src/frontends/envoy", ["envoy_tests", "grpc_tests"]),
+    "grpc": ("src/frontends/grpc", ["grpc_tests", "grpc_client_tests"]),
+    "resp": ("src/frontends/resp", ["resp_tests", "published_cases_tests"]),
+    "spop": ("src/frontends/spop", ["spop_tests"]),
+}
+SLOWEST = 6  # times what a program takes without a fault: longer counts as not ending
+LEAST_SECONDS = 60
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def run(command, timeout=None):
+    """(exit code, output); None as the code if it did not end in time."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                               start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        return None, process.communicate()[0]
+
+
+class Bench:
+    """The copy of the sources, its build folder and what its test programs need without a fault."""
+
+    def __init__(self, tree):
+        self.tree = os.path.abspath(tree)
+        self.build = os.path.join(self.tree, "build", "dev")
+        self.seconds = {}
+
+    def copy_sources(self):
+        names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                               check=True, capture_output=True, text=True).stdout.split("\0")
+        for name in filter(None, names):
+            source, target = os.path.join(ROOT, name), os.path.join(self.tree, name)
+            if not os.path.isfile(source):
+                continue
+            with open(source, "rb") as f:
+                text = f.read()
+            if os.path.exists(target):
+                with open(target, "rb") as f:
+                    if f.read() == text:
+                        continue
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            with open(target, "wb") as f:
+                f.write(text)
+            os.chmod(target, os.stat(source).st_mode)
+        known = set(names)
+        for folder, _, files in os.walk(os.path.join(self.tree, "src")):
+            for file in files:
+                path = os.path.join(folder, file)
+                if os.path.relpath(path, self.tree) not in known:
+                    os.remove(path)
+        subprocess.run(["cmake", "--preset", "dev"], cwd=self.tree, check=True, stdout=subprocess.DEVNULL)
+
+    def make(self, program):
+        return run(["nice", "ninja", "-C", self.build, "-j2", program])
+
+    def test(self, program, names=None):
+        command = ["nice", os.path.join(self.build, "bin", program), "--gtest_brief=1"]
+        command += ["--gtest_fail_fast"] + ([f"--gtest_filter={':'.join(names)}"] if names else [])
+        timeout = max(LEAST_SECONDS, SLOWEST * self.seconds.get(program, 0))
+        return run(command, timeout)
+
+    def measure(self, program):
+        """The time without a fault. The tests must pass."""
+        code, output = self.make(program)
+        if code != 0:
+            sys.exit(f"{program} does not build:\n{output[-3000:]}")
+        self.seconds[program] = 600
+        for _ in range(2):
+            start = time.monotonic()
+            code, output = self.test(program)
+            if code == 0:
+                break
+        else:
+            sys.exit(f"{program} fails without a fault:\n{output[-3000:]}")
+        self.seconds[program] = time.monotonic() - start
+
+
+def failed_tests(output):
+    return sorted(set(re.findall(r"^\[  FAILED  \] ([\w/.]+)", output, re.M)))
+
+
+def nearest_tests(tree, path):
+    """A filter for the tests beside a file that carry its name: most faults are found there, and soon."""
+    folder, stem = os.path.split(os.path.splitext(os.path.join(tree, path))[0])
+    suites = set()
+    for name in os.listdir(folder):
+        if name.startswith(stem) and name.endswith("_test.cc"):
+            suites.update(re.findall(r"^TEST(?:_F|_P)?\((\w+),", read(os.path.join(folder, name)), re.M))
+    return [pattern for suite in sorted(suites) for pattern in (f"{suite}.*", f"*/{suite}.*")]
+
+
+def judge(bench, path, programs, without_fault):
+    """(result, what was seen) of the fault that is in the tree now. Calls without_fault() before it uses a program
+    that has not been measured."""
+    unsteady = None
+    nearest = nearest_tests(bench.tree, path)
+    for program in programs:
+        if program not in bench.seconds:
+            without_fault(lambda: bench.measure(program))
+        code, output = bench.make(program)
+        if code != 0:
+            return "invalid", re.findall(r"error: .*", output)[:1]
+        code, output = bench.test(program, nearest) if nearest and program == programs[0] else (0, "")
+        if code == 0:
+            code, output = bench.test(program)
+        if code == 0:
+            continue
+        if code is None:
+            return "detected", f"{program} did not end"
+        names = failed_tests(output)
+        if not names:
+            return "detected", f"{program} ended with {code}"
+        if bench.test(program, names)[0] != 0 or bench.test(program)[0] != 0:
+            return "detected", f"{program}: {names[0]}"
+        unsteady = f"{program}: {names[0]}"
+    return ("unsteady", unsteady) if unsteady else ("survived", "")
+
+
+def all_faults(tree, rooms, endings):
+    """{room: {(path, line): [fault]}}"""
+    found = {}
+    for room in rooms:
+        lines = found.setdefault(room, {})
+        for folder, _, files in sorted(os.walk(os.path.join(tree, ROOMS[room][0]))):
+            for name in sorted(files):
+                path = os.path.relpath(os.path.join(folder, name), tree)
+                if not name.endswith(endings) or name.endswith(("_test.cc", "_test_support.h")):
+                    continue
+                for fault in faults_of(read(os.path.join(tree, path))):
+                    lines.setdefault((path, fault.line), []).append(fault)
+    return found
+
+
+def choose(found, seed):
+    """Faults without end, in the order that the seed gives."""
+    chance = random.Random(seed)
+    rooms = sorted(found)
+    while True:
+        # The square root: small rooms are tried often enough to say something about them.
+        room = chance.choices(rooms, [len(found[room]) ** 0.5 for room in rooms])[0]
+        place = chance.choice(sorted(found[room]))
+        kind = chance.choice(sorted({fault.kind for fault in found[room][place]}))
+        yield room, place[0], chance.choice([fault for fault in found[room][place] if fault.kind == kind])
+
+
+def describe(tree, room, path, fault):
+    text = read(os.path.join(tree, path))
+    start, end = text.rfind("\n", 0, fault.start) + 1, text.find("\n", fault.end)
+    after = text[start:fault.start] + fault.replacement + text[fault.end:end]
+    return {"room": room, "path": path, "line": fault.line, "kind": fault.kind, "before": text[start:end].strip(),
+            "after": after.strip()}
+
+
+def try_fault(bench, room, path, fault):
+    target = os.path.join(bench.tree, path)
+    text = read(target)
+    changed = text[:fault.start] + fault.replacement + text[fault.end:]
+    entry = describe(bench.tree, room, path, fault)
+
+    def write(what):
+        with open(target, "w", encoding="utf-8") as f:
+            f.write(what)
+
+    def without_fault(work):
+        write(text)
+        work()
+        write(changed)
+
+    began = time.monotonic()
+    try:
+        write(changed)
+        entry["result"], entry["seen"] = judge(bench, path, ROOMS[room][1], without_fault)
+    finally:
+        write(text)
+    entry["seconds"] = round(time.monotonic() - began, 1)
+    return entry
+
+
+def summary(entries):
+    counts = {result: sum(entry["result"] == result for entry in entries)
+              for result in ("detected", "survived", "unsteady", "invalid")}
+    valid = len(entries) - counts["invalid"]
+    text = ", ".join(f"{count} {result}" for result, count in counts.items())
+    return f"{len(entries)} faults, {valid} valid: {text}"
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    options.add_argument("--count", type=int, default=100, help="how many faults that compile")
+    options.add_argument("--rooms", default=",".join(ROOMS), help="which rooms, separated by commas")
+    options.add_argument("--no-headers", action="store_true", help="a fault in a header takes long to compile")
+    options.add_argument("--only", default="", help="file:line, separated by commas: every fault of these lines")
+    options.add_argument("--tree", default=os.path.join(ROOT, "build", "mutate"), help="where the copy is built")
+    options.add_argument("--report", default="", help="default: report-SEED.jsonl beside the copy")
+    chosen = options.parse_args()
+    rooms = chosen.rooms.split(",")
+    report = chosen.report or os.path.join(chosen.tree, f"report-{chosen.seed}.jsonl")
+    print(f"seed {chosen.seed}, report {report}", flush=True)
+
+    bench = Bench(chosen.tree)
+    os.makedirs(bench.tree, exist_ok=True)
+    bench.copy_sources()
+    found = all_faults(bench.tree, rooms, (".cc",) if chosen.no_headers else (".cc", ".h"))
+    places = {tuple(place.rsplit(":", 1)) for place in chosen.only.split(",") if place}
+    candidates = choose(found, chosen.seed)
+    if places:
+        candidates = [(room, path, fault) for room in rooms for (path, line), faults in found[room].items()
+                      for fault in faults if (path, str(line)) in places]
+    entries = []
+    if os.path.exists(report):
+        entries = [json.loads(line) for line in read(report).splitlines()]
+    done = {(entry["path"], entry["line"], entry["after"]) for entry in entries}
+    for room, path, fault in candidates:
+        if not places and sum(entry["result"] != "invalid" for entry in entries) >= chosen.count:
+            break
+        key = (path, fault.line, describe(bench.tree, room, path, fault)["after"])
+        if key in done:
+            continue
+        done.add(key)
+        entry = try_fault(bench, room, path, fault)
+        entries.append(entry)
+        with open(report, "a", encoding="utf-8") as f:
+            f.write(json.dumps(entry) + "\n")
+        print(f"{entry['result']:9} {entry['seconds']:6.1f} s  {path}:{fault.line} {entry['kind']}: {entry['after']}",
+              f"[{entry['seen']}]" if entry["seen"] else "", flush=True)
+    print(summary(entries))
+
+
+if __name__ == "__main__":
+    main()
