@@ -108,6 +108,115 @@ TEST(RedisUrl, SaysWhatIsWrong) {
   EXPECT_FALSE(parse_redis_url("redis://" + std::string(5000, 'h')).ok());
 }
 
+bool accepted(const std::string& text) { return parse_redis_url(text).ok(); }
+
+TEST(RedisUrl, NumbersPassUpToTheirBounds) {
+  const struct {
+    std::string url;
+    std::int64_t least;
+    std::int64_t most;
+  } kNumbers[] = {
+      {"redis://h:", 1, 65535},
+      {"redis://[::1]:", 1, 65535},
+      {"redis://h/", 0, 1'000'000},
+      {"redis://h?db=", 0, 1'000'000},
+      {"redis-cluster://h?db=", 0, 0},
+      {"redis://h?connections=", 1, kMaxConnections},
+      {"redis://h?in_flight=", 1, kMaxInFlight},
+      {"redis://h?deadline=", 1, 60'000},
+      {"redis://h?connect_timeout=", 1, 60'000},
+  };
+  for (const auto& number : kNumbers) {
+    EXPECT_TRUE(accepted(number.url + std::to_string(number.least))) << number.url;
+    EXPECT_TRUE(accepted(number.url + std::to_string(number.most))) << number.url;
+    EXPECT_FALSE(accepted(number.url + std::to_string(number.least - 1))) << number.url;
+    EXPECT_FALSE(accepted(number.url + std::to_string(number.most + 1))) << number.url;
+  }
+  EXPECT_TRUE(accepted("redis://h?deadline=60s"));
+  EXPECT_FALSE(accepted("redis://h?deadline=61s"));
+  EXPECT_EQ(parsed("redis://h?deadline=60s").deadline.count(), 60'000);
+  EXPECT_EQ(parsed("redis://h?deadline=7").deadline.count(), 7) << "without a unit: milliseconds";
+}
+
+TEST(RedisUrl, ListsAndTextsPassUpToTheirBounds) {
+  const auto hosts = [](int count) {
+    std::string text = "redis-cluster://h";
+    for (int i = 1; i < count; ++i) text += ",h";
+    return text;
+  };
+  EXPECT_EQ(parsed(hosts(64)).seeds.size(), 64U);
+  EXPECT_FALSE(accepted(hosts(65)));
+  EXPECT_TRUE(accepted("redis://" + std::string(4096 - 8, 'h')));
+  EXPECT_FALSE(accepted("redis://" + std::string(4096 - 7, 'h')));
+  EXPECT_TRUE(accepted("redis://h?namespace=" + std::string(kMaxNamespace, 'n')));
+  EXPECT_FALSE(accepted("redis://h?namespace=" + std::string(kMaxNamespace + 1, 'n')));
+}
+
+TEST(RedisUrl, SwitchesHaveThreeSpellingsEach) {
+  for (const char* on : {"on", "true", "1"}) {
+    EXPECT_TRUE(parsed(std::string("redis://h?tls=") + on).tls.enabled) << on;
+    EXPECT_TRUE(parsed(std::string("rediss://h?verify=") + on).tls.verify) << on;
+  }
+  for (const char* off : {"off", "false", "0"}) {
+    EXPECT_FALSE(parsed(std::string("rediss://h?tls=") + off).tls.enabled) << off;
+    EXPECT_FALSE(parsed(std::string("rediss://h?verify=") + off).tls.verify) << off;
+  }
+  EXPECT_TRUE(parsed("rediss://h").tls.verify) << "unless it is turned off";
+}
+
+TEST(RedisUrl, EverySettingReachesItsField) {
+  const RedisOptions options = parsed(
+      "rediss-sentinel://h/"
+      "m?ca=A&cert=B&key=C&name=D&sentinel_user=E&sentinel_password=F&namespace=G&db=3&in_flight=5");
+  EXPECT_EQ(options.tls.ca_file + options.tls.cert_file + options.tls.key_file + options.client_name +
+                options.sentinel_user + options.sentinel_password + options.name_space,
+            "ABCDEFG");
+  EXPECT_EQ(options.database, 3);
+  EXPECT_EQ(options.max_in_flight, 5U);
+  EXPECT_EQ(options.master_name, "m");
+  EXPECT_TRUE(options.tls.enabled);
+  EXPECT_FALSE(accepted("rediss://h?key=C")) << "and the certificate?";
+  EXPECT_TRUE(accepted("rediss://h?cert=B&key=C"));
+}
+
+TEST(RedisUrl, EscapesAreTwoDigitsAndMayEndTheText) {
+  EXPECT_EQ(parsed("redis://h?name=a%41").client_name, "aA");
+  EXPECT_EQ(parsed("redis://h?name=%7e%2F").client_name, "~/");
+  EXPECT_EQ(parsed("redis://u%3A:p%40@h").user, "u:");
+  EXPECT_EQ(parsed("redis-sentinel://h/m%2Fn").master_name, "m/n");
+  for (const char* text : {"redis://h?name=%", "redis://h?name=%4", "redis://h?name=%4g", "redis://h?name=%g4",
+                           "redis://%g1@h", "redis://u:%@h", "redis-sentinel://h/%zz"}) {
+    EXPECT_FALSE(accepted(text)) << text;
+  }
+}
+
+TEST(RedisUrl, AUserMayHaveNoPasswordAndAPasswordNoUser) {
+  EXPECT_EQ(parsed("redis://u:@h").user, "u");
+  EXPECT_EQ(parsed("redis://u:@h").password, "");
+  EXPECT_EQ(parsed("redis://:p@h").user, "");
+  EXPECT_EQ(parsed("redis://p@h").user, "");
+  EXPECT_EQ(parsed("redis://p@h").password, "p");
+}
+
+TEST(RedisUrl, BracketsHoldAnAddressAndAPortMayFollow) {
+  EXPECT_EQ(parsed("redis://[::1]").seeds[0], (Address{"::1", 6379}));
+  EXPECT_EQ(parsed("redis-sentinel://[::1]/m").seeds[0], (Address{"::1", 26379}));
+  for (const char* text : {"redis://[::1]x", "redis://[::1]:", "redis://[]", "redis://[::1]x:7", "redis://:7"}) {
+    EXPECT_FALSE(accepted(text)) << text;
+  }
+}
+
+TEST(RedisAddress, IsWrittenAsItIsRead) {
+  EXPECT_EQ(to_text({"h", 7}), "h:7");
+  EXPECT_EQ(to_text({"::1", 7}), "[::1]:7");
+  EXPECT_EQ(to_text({"/run/redis.sock", 0}), "/run/redis.sock");
+  EXPECT_TRUE(is_redis_url("rediss-cluster://h"));
+  EXPECT_FALSE(is_redis_url("redis"));
+  EXPECT_FALSE(is_redis_url("memory://h"));
+  EXPECT_EQ(key_prefix(""), "w1:");
+  EXPECT_EQ(key_prefix("eu"), "w1:eu:");
+}
+
 TEST(RedisUrl, ErrorsNeverRepeatThePassword) {
   for (const char* text :
        {"redis://u:hunter2%zz@h", "redis://u:hunter2@h:x", "redis://hunter2@h/q", "redis://:hunter2@h?x=1",
