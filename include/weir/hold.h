@@ -20,6 +20,8 @@ inline constexpr std::size_t kMaxHoldId = 256;
 inline constexpr std::size_t kMaxIdempotencyKey = 256;
 // Of a sealed handle, in characters: it must fit in a path.
 inline constexpr std::size_t kMaxHandle = 6'000;
+// The most rules that one hold may have a part in.
+inline constexpr std::size_t kMaxHeldCharges = 16;
 // The most holds that a list has. A longer one is cut, and says so.
 inline constexpr std::size_t kMaxListed = 1'000;
 
@@ -42,10 +44,10 @@ std::string_view hold_fault_name(HoldFault fault);
 // An Idempotency-Key, scoped to its caller. A call with a key that was used is not made again: its answer is replayed,
 // a denial until its retry_after has passed. The texts must live as long as the question's.
 struct IdempotencyKey {
-  std::string_view caller;  // who is authenticated; empty: no one is
+  std::string_view caller = {};  // who is authenticated; empty: no one is
   std::string_view tenant;
-  std::string_view key;  // 1 to kMaxIdempotencyKey bytes
-  BucketKey body;        // a hash of everything that the call asks for
+  std::string_view key = {};  // 1 to kMaxIdempotencyKey bytes
+  BucketKey body = {};        // a hash of everything that the call asks for
 };
 
 // One question and its answer, as CheckCall (call.h) is for checks: a limiter that can answer at once writes `answer`

@@ -44,17 +44,17 @@ struct ReservationQuestion {
     list,     // the open ones of the subjects that the request names
   };
   Verb verb = Verb::reserve;
-  Request request;  // reserve, list: its attributes. The cost is for concurrency rules; peek is not used
+  Request request = {};  // reserve, list: its attributes. The cost is for concurrency rules; peek is not used
   // reserve: units to take, 0 to kMaxUnits; none: as many as the rules have learned (`estimate`).
   // extend: units to add; none or 0: none.
-  std::optional<std::int64_t> amount;
-  Duration ttl{0};          // reserve, 0: kDefaultReservationTtl. extend: from now; 0: its expiry stays
-  bool partial = false;     // reserve, extend: take what fits, at least 1
-  bool dry_run = false;     // reserve: only say what would be granted
-  std::int64_t actual = 0;  // commit: 0 to kMaxUnits
-  std::string_view id;      // reserve: as in LeaseQuestion
-  std::string_view caller;  // likewise
-  std::string_view handle;  // commit, release, extend, get
+  std::optional<std::int64_t> amount = {};
+  Duration ttl{0};               // reserve, 0: kDefaultReservationTtl. extend: from now; 0: its expiry stays
+  bool partial = false;          // reserve, extend: take what fits, at least 1
+  bool dry_run = false;          // reserve: only say what would be granted
+  std::int64_t actual = 0;       // commit: 0 to kMaxUnits
+  std::string_view id = {};      // reserve: as in LeaseQuestion
+  std::string_view caller = {};  // likewise
+  std::string_view handle = {};  // commit, release, extend, get
   const IdempotencyKey* once = nullptr;
 };
 

@@ -1,5 +1,8 @@
 // Store: where buckets live. One call charges all of a decision's buckets or none.
 //
+// A charge is cost against a bucket, or units of a lease (Charge::kind). Holds (hold_step.h) are taken and ended with
+// the charges of the same call.
+//
 // The engine fills a StoreCall and hands it to begin(). A store that can answer at once does so and returns true; one
 // that must wait returns false and later, on the same thread, calls complete() exactly once. Until then the call and
 // everything it points to belong to the store.
@@ -12,6 +15,7 @@
 
 #include "weir/allowance.h"
 #include "weir/bucket_key.h"
+#include "weir/hold_step.h"
 #include "weir/result.h"
 #include "weir/time.h"
 
@@ -46,10 +50,13 @@ struct ChargeOutcome {
 inline constexpr std::size_t kMaxCharges = 64;
 
 enum class Action : std::uint8_t {
-  take,    // charge all binding buckets or none
+  take,    // charge all binding buckets or none; with a hold, also take that
   peek,    // evaluate as take would, change nothing
-  refund,  // give cost back, never above full
-  reset,   // forget the bucket
+  refund,  // give cost back, never above full; nothing is given back to a lease's bucket
+  reset,   // forget the bucket, with the leases in it
+  renew,   // a hold lives longer
+  settle,  // a hold ends
+  list,    // the holds that there are
 };
 
 class StoreCall {
@@ -60,6 +67,7 @@ class StoreCall {
   TimePoint ingress{};                // as in Request
   std::span<const Charge> charges;    // at most kMaxCharges, no key twice
   std::span<ChargeOutcome> outcomes;  // same length; written by the store
+  HoldStep* hold = nullptr;           // null: charges of leases are looked at, and nothing is held
   Code status = Code::ok;             // anything else: the store did not answer, outcomes mean nothing
   bool atomic = true;                 // false: charged in several steps
 

@@ -37,4 +37,22 @@ std::optional<std::string> decode_base64url(std::string_view text) {
   return bytes;
 }
 
+std::string encode_base64url(std::string_view bytes) {
+  static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string text((bytes.size() * 4 + 2) / 3, '\0');
+  std::size_t at = 0;
+  std::uint32_t held = 0;
+  int held_bits = 0;
+  for (const char c : bytes) {
+    held = held << 8 | static_cast<unsigned char>(c);
+    for (held_bits += 8; held_bits >= 6;) {
+      held_bits -= 6;
+      text[at++] = kAlphabet[held >> held_bits & 63];
+    }
+    held &= (1u << held_bits) - 1;
+  }
+  if (held_bits > 0) text[at] = kAlphabet[held << (6 - held_bits) & 63];
+  return text;
+}
+
 }  // namespace weir::base

@@ -10,4 +10,6 @@ namespace weir::base {
 // nullopt for padding, characters outside the alphabet, impossible lengths, and stray bits in the last character.
 std::optional<std::string> decode_base64url(std::string_view text);
 
+std::string encode_base64url(std::string_view bytes);
+
 }  // namespace weir::base

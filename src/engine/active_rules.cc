@@ -56,7 +56,9 @@ std::shared_ptr<const ActiveRules> RulesCache::make(std::shared_ptr<const rules:
   rules->set = std::move(set);
   rules->seeds.reserve(rules->set->rules().size());
   for (const rules::CompiledRule& rule : rules->set->rules()) {
-    rules->seeds.push_back(encoder_.seed(rule.name.id, rule.source.allowance.algorithm));
+    rules->seeds.push_back(rule.source.kind == ChargeKind::lease
+                               ? encoder_.lease_seed(rule.name.id)
+                               : encoder_.seed(rule.name.id, rule.source.allowance.algorithm));
   }
   return rules;
 }

@@ -104,6 +104,8 @@ void Check::plan(const Request& request, TimePoint wall, const ActiveRules& rule
     outcomes_.append();
   }
   deciding_ = charges_.size();
+  if (rules.set->has_leases()) [[unlikely]]
+    mark_leases();
   if (rules.set->has_several_windows()) [[unlikely]]
     record_in_other_windows();
 }
@@ -119,6 +121,10 @@ void Check::drop_bad_costs() {
   for (std::size_t i = 0; i < deciding_; ++i) {
     if (match_of(i).bad_cost) charges_[i].cost = 0;
   }
+}
+
+void Check::mark_leases() {
+  for (std::size_t i = 0; i < deciding_; ++i) charges_[i].kind = match_of(i).rule->source.kind;
 }
 
 void Check::record_in_other_windows() {

@@ -57,6 +57,7 @@ class Check {
   bool denies_unmatched() const { return denies_unmatched_; }
 
  private:
+  void mark_leases();
   void record_in_other_windows();
   BucketKey subject_in_any_window(std::size_t charge) const;
 

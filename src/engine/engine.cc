@@ -55,6 +55,7 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder()),
       local_limits_(*fallback_),
+      hold_ids_(options.hash_key),
       prefilter_(options.prefilter && !immediate_ ? make_prefilter(std::move(generations)) : nullptr) {
   assert(store_ != nullptr && clock_ != nullptr && fallback_->immediate());
 }
@@ -160,6 +161,8 @@ template <bool kAlone>
       local_limits_.give_back(run.checks.front(), run.reading());
     return;
   }
+  // Its id was used before: nothing was decided.
+  if (run.hold != nullptr && run.hold->state == HoldState::gone) return;
   if (run.combined != nullptr) [[unlikely]] {
     if (immediate_ && lacks_room(run)) return conclude_each_alone(run);
     run.combined->hand_out(run.checks);
@@ -207,7 +210,7 @@ void Engine::conclude_each_alone(Run& run) {
     return publish(check, decision, source_, action);
   }
   Store* const again = immediate_ && run.combined == nullptr ? store_.get() : nullptr;
-  const FailurePolicies::Failed failed = policies_.stand_in(check, run.status, action, run.reading(), again);
+  const FailurePolicies::Failed failed = policies_.stand_in(check, run, action, again);
   make_verdict(check, {failed.data(), failed.size()}, decision);
   decision.degraded = true;
   decision.atomic = false;

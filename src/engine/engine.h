@@ -18,6 +18,7 @@
 
 #include "engine/active_rules.h"
 #include "engine/check.h"
+#include "engine/hold_ids.h"
 #include "engine/run.h"
 #include "engine/stages/failure_policy.h"
 #include "engine/stages/local_limit.h"
@@ -25,13 +26,14 @@
 #include "engine/stages/verdict.h"
 #include "rules/rule_book.h"
 #include "weir/ad_hoc.h"
+#include "weir/leases.h"
 #include "weir/limiter.h"
 
 namespace weir::engine {
 
 class PendingCall;
 
-class Engine final : public Limiter, public AdHocLimiter {
+class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
  public:
   // options.store, options.clock and options.hash_key must be set; `fallback` counts while the store fails, and must
   // answer at once. `generations`: null if no other engine counts in the same store.
@@ -40,7 +42,9 @@ class Engine final : public Limiter, public AdHocLimiter {
 
   [[nodiscard]] bool begin(CheckCall& call) override;
   [[nodiscard]] bool begin_group(GroupCall& call) override;
+  [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   AdHocLimiter* ad_hoc() override { return this; }
+  LeaseLimiter* leases() override { return this; }
   Status replace(const Rules& rules) override;
   Status reload() override;
 
@@ -50,10 +54,13 @@ class Engine final : public Limiter, public AdHocLimiter {
   std::uint64_t local_denials() const { return local_limits_.denials(); }
   // Times that a rule's policy answered in place of the store.
   std::uint64_t fallbacks(FailurePolicy policy) const { return policies_.answered(policy); }
+  // Handles of leases that this service has not sealed.
+  std::uint64_t forged_handles() const { return hold_ids_.forged(); }
 
  private:
   class LaterRun;
   class GroupRun;
+  class LeaseRun;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
   // plan() is the first; false: out of bounds, and answered.
@@ -109,6 +116,7 @@ class Engine final : public Limiter, public AdHocLimiter {
   RulesCache rules_;
   FailurePolicies policies_;
   LocalLimits local_limits_;
+  HoldIds hold_ids_;
   const std::unique_ptr<Prefilter> prefilter_;  // null: every request reaches the store
 };
 

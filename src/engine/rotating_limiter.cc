@@ -8,72 +8,10 @@
 
 #include "engine/group.h"
 #include "engine/pending_call.h"
+#include "engine/rotated_request.h"
 
 namespace weir::engine {
 namespace {
-
-bool is_of_previous(const Attribute& attribute) { return attribute.name.ends_with(RotatingLimiter::kPreviousSuffix); }
-
-std::string_view previous_value(std::span<const Attribute> all, const Attribute& attribute) {
-  for (const Attribute& other : all) {
-    if (!is_of_previous(other)) continue;
-    if (other.name.substr(0, other.name.size() - RotatingLimiter::kPreviousSuffix.size()) == attribute.name) {
-      return other.value;
-    }
-  }
-  return attribute.value;
-}
-
-// One request as each of the two limiters is to see it. Refers to the request's strings until keep(). Requests out of
-// bounds reach the limiters as they are, to be refused there.
-class RotatedRequest {
- public:
-  explicit RotatedRequest(const Request& request) : previous(request), current(request) {
-    const std::span<const Attribute> all = request.attributes;
-    if (all.size() > kMaxAttributes || std::none_of(all.begin(), all.end(), is_of_previous)) return;
-    for (const Attribute& attribute : all) {
-      if (is_of_previous(attribute)) continue;
-      current_attributes_.push_back(attribute);
-      previous_attributes_.push_back({attribute.name, previous_value(all, attribute)});
-    }
-    refer();
-  }
-
-  // From here on the caller's strings are not needed. The object must not move afterwards.
-  void keep() {
-    if (previous.attributes.data() == current.attributes.data()) {
-      previous_attributes_.assign(previous.attributes.begin(), previous.attributes.end());
-      current_attributes_ = previous_attributes_;
-    }
-    std::size_t size = 0;
-    for (const auto* list : {&previous_attributes_, &current_attributes_}) {
-      for (const Attribute& attribute : *list) size += attribute.name.size() + attribute.value.size();
-    }
-    text_.reserve(size);  // so that it never moves
-    for (auto* list : {&previous_attributes_, &current_attributes_}) {
-      for (Attribute& attribute : *list) attribute = {keep(attribute.name), keep(attribute.value)};
-    }
-    refer();
-  }
-
-  Request previous;
-  Request current;
-
- private:
-  std::string_view keep(std::string_view text) {
-    const std::size_t start = text_.size();
-    text_ += text;
-    return std::string_view(text_).substr(start);
-  }
-  void refer() {
-    previous.attributes = previous_attributes_;
-    current.attributes = current_attributes_;
-  }
-
-  std::vector<Attribute> previous_attributes_;
-  std::vector<Attribute> current_attributes_;
-  std::string text_;
-};
 
 // A charge that outlives the call that brought it.
 class KeptCharge {

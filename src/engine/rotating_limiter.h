@@ -6,29 +6,32 @@
 // key can be dropped and nothing is lost. Nodes that have not begun the rotation charge the previous buckets only,
 // which is why those decide. Both must admit: what only the previous key admits is given back there.
 //
-// An attribute "name@previous" (kPreviousSuffix) is what "name" was under the previous key, for values that are hashed
-// before a limiter sees them: the previous limiter gets it in the place of "name", the current one does not see it.
+// An attribute "name@previous" (rotated_request.h) is what "name" was under the previous key, for values that are
+// hashed before a limiter sees them: the previous limiter gets it in the place of "name", the current one does not see
+// it.
+//
+// A lease is taken under both keys, and its handle is made of both handles: a node that has one of the keys can use its
+// half.
 //
 // Exists only during a rotation, and may allocate. As thread-safe as the limiters that it borrows.
 #pragma once
 
-#include <string_view>
-
 #include "weir/ad_hoc.h"
+#include "weir/leases.h"
 #include "weir/limiter.h"
 
 namespace weir::engine {
 
-class RotatingLimiter final : public Limiter, public AdHocLimiter {
+class RotatingLimiter final : public Limiter, public AdHocLimiter, public LeaseLimiter {
  public:
-  static constexpr std::string_view kPreviousSuffix = "@previous";
-
-  // `previous` should have the observers. Both must take ad-hoc charges.
+  // `previous` should have the observers. Both must take ad-hoc charges and give leases.
   RotatingLimiter(Limiter& previous, Limiter& current) : previous_(previous), current_(current) {}
 
   [[nodiscard]] bool begin(CheckCall& call) override;
   [[nodiscard]] bool begin_group(GroupCall& call) override;
+  [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   AdHocLimiter* ad_hoc() override { return this; }
+  LeaseLimiter* leases() override { return this; }
   // The limiters share their rules.
   Status replace(const Rules& rules) override { return previous_.replace(rules); }
   Status reload() override { return previous_.reload(); }

@@ -200,6 +200,79 @@ TEST_P(Rotation, AtNoTimeIsMoreAdmittedThanTheLimitNorLess) {
   for (int i = 0; i < 60; ++i) step({&during_, after_.get()});
 }
 
+class LeaseRotationTest : public Rotation {
+ protected:
+  LeaseRotationTest() {
+    Rule active;
+    active.id = "active";
+    active.per = {"tenant"};
+    active.kind = ChargeKind::lease;
+    active.allowance.limit = 2;
+    active.lease = 30s;
+    EXPECT_TRUE(book_->replace({.rules = {active}}).ok());
+  }
+  static LeaseAnswer acquire(Limiter& limiter, std::string_view id = "") {
+    const Attribute attributes[] = {{"tenant", "acme"}};
+    LeaseQuestion question;
+    question.request = Request(std::span<const Attribute>(attributes));
+    question.id = id;
+    return limiter.leases()->acquire(question);
+  }
+  // Units that the limiter's key has free.
+  static std::int64_t free(Limiter& limiter) { return limiter.check({{"tenant", "acme"}}).rules[0].remaining; }
+};
+
+TEST_P(LeaseRotationTest, ALeaseIsTakenUnderBothKeysAndReleasedUnderBoth) {
+  const LeaseAnswer lease = acquire(during_);
+  ASSERT_TRUE(lease.decision.allowed);
+  EXPECT_TRUE(lease.created);
+  EXPECT_TRUE(lease.fencing_token);
+  EXPECT_EQ(free(*before_), 1);
+  EXPECT_EQ(free(*after_), 1);
+  const LeaseAnswer renewed = during_.leases()->renew(lease.handle, 60s);
+  EXPECT_EQ(renewed.fault, HoldFault::none);
+  clock_->advance(50s);
+  EXPECT_EQ(free(*before_), 1);
+  EXPECT_EQ(free(*after_), 1);
+  EXPECT_EQ(during_.leases()->release(renewed.handle).fault, HoldFault::none);
+  EXPECT_EQ(free(*before_), 2);
+  EXPECT_EQ(free(*after_), 2);
+}
+
+TEST_P(LeaseRotationTest, HandlesFromBeforeAndHandlesFromDuringTheRotationStayGood) {
+  const LeaseAnswer old = acquire(*before_);
+  const LeaseAnswer both = acquire(during_);
+  EXPECT_FALSE(acquire(during_).decision.allowed) << "the previous key decides";
+  EXPECT_EQ(during_.leases()->renew(old.handle).fault, HoldFault::none);
+  EXPECT_EQ(during_.leases()->release(old.handle).fault, HoldFault::none);
+  // When the rotation is over, and on nodes on which it has not begun.
+  EXPECT_EQ(after_->leases()->renew(both.handle).fault, HoldFault::none);
+  EXPECT_EQ(before_->leases()->renew(both.handle).fault, HoldFault::none);
+  EXPECT_EQ(after_->leases()->release(both.handle).fault, HoldFault::none);
+  EXPECT_EQ(free(*after_), 2);
+}
+
+TEST_P(LeaseRotationTest, WhatOnlyThePreviousKeyGivesIsGivenBack) {
+  acquire(*after_);
+  acquire(*after_);
+  EXPECT_FALSE(acquire(during_).decision.allowed);
+  EXPECT_EQ(free(*before_), 2);
+}
+
+TEST_P(LeaseRotationTest, AClientsIdHasOneLeaseAndForgedHandlesStayForged) {
+  const LeaseAnswer first = acquire(during_, "job");
+  const LeaseAnswer again = acquire(during_, "job");
+  EXPECT_FALSE(again.created);
+  EXPECT_EQ(again.fencing_token, first.fencing_token);
+  EXPECT_EQ(free(*after_), 1);
+  during_.leases()->release(again.handle);
+  EXPECT_EQ(acquire(during_, "job").fault, HoldFault::gone);
+  EXPECT_EQ(during_.leases()->release("forged.handle").fault, HoldFault::forged);
+  EXPECT_EQ(before_->forged_handles(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, LeaseRotationTest, testing::Bool());
+
 INSTANTIATE_TEST_SUITE_P(Stores, Rotation, ::testing::Bool(),
                          [](const auto& kind) { return kind.param ? "AtOnce" : "Later"; });
 

@@ -11,8 +11,16 @@ constexpr std::uint64_t kFingerprintVersion = 0x663177;  // "w1f"
 }  // namespace
 
 SipHash KeyEncoder::seed(std::string_view rule_id, Algorithm algorithm) const {
+  return numbered_seed(rule_id, static_cast<std::uint64_t>(algorithm));
+}
+
+SipHash KeyEncoder::lease_seed(std::string_view rule_id) const {
+  return numbered_seed(rule_id, std::uint64_t{kAlgorithmCount});
+}
+
+SipHash KeyEncoder::numbered_seed(std::string_view rule_id, std::uint64_t number) const {
   SipHash hash(key_);
-  hash.add_word(kBucketVersion | (static_cast<std::uint64_t>(algorithm) << 32));
+  hash.add_word(kBucketVersion | number << 32);
   hash.add_framed(rule_id);
   return hash;
 }

@@ -31,6 +31,8 @@ class KeyEncoder {
 
   // A hash that has seen the rule: copy it for each request and add the subject's values.
   SipHash seed(std::string_view rule_id, Algorithm algorithm) const;
+  // The same for a concurrency rule, whose number follows those of the algorithms.
+  SipHash lease_seed(std::string_view rule_id) const;
   // The same for what decides the slot in a cluster: only the values count, not the rule.
   SipHash tag_seed() const;
 
@@ -46,6 +48,8 @@ class KeyEncoder {
   BucketKey fingerprint() const;
 
  private:
+  SipHash numbered_seed(std::string_view rule_id, std::uint64_t number) const;
+
   const HashKey key_;
 };
 

@@ -1,4 +1,5 @@
-// SipHash-1-3 with 128 bits of output (Aumasson and Bernstein), fed in 64-bit words.
+// SipHash with 128 bits of output (Aumasson and Bernstein), fed in 64-bit words: SipHash-1-3 names buckets, SipHash-2-4
+// authenticates handles.
 //
 // Written here rather than taken from a library because a subject comes in pieces, which are hashed in place
 // (docs/decisions/0003-keyed-hash.md). The tests check it against OpenSSL's implementation.
@@ -16,9 +17,10 @@
 
 namespace weir::keys {
 
-class SipHash {
+template <int kCompressing, int kFinishing>
+class BasicSipHash {
  public:
-  explicit SipHash(const HashKey& key) {
+  explicit BasicSipHash(const HashKey& key) {
     std::uint64_t k0 = 0;
     std::uint64_t k1 = 0;
     std::memcpy(&k0, key.data(), 8);
@@ -56,11 +58,11 @@ class SipHash {
   BucketKey finish() {
     compress(static_cast<std::uint64_t>(length_ & 0xff) << 56);
     v2_ ^= 0xee;
-    rounds(3);
+    rounds(kFinishing);
     BucketKey out;
     out.low = v0_ ^ v1_ ^ v2_ ^ v3_;
     v1_ ^= 0xdd;
-    rounds(3);
+    rounds(kFinishing);
     out.high = v0_ ^ v1_ ^ v2_ ^ v3_;
     return out;
   }
@@ -99,7 +101,7 @@ class SipHash {
 
   void compress(std::uint64_t word) {
     v3_ ^= word;
-    rounds(1);
+    rounds(kCompressing);
     v0_ ^= word;
   }
 
@@ -109,5 +111,8 @@ class SipHash {
   std::uint64_t v3_ = 0;
   std::size_t length_ = 0;  // in bytes
 };
+
+using SipHash = BasicSipHash<1, 3>;
+using StrongSipHash = BasicSipHash<2, 4>;
 
 }  // namespace weir::keys

@@ -7,6 +7,14 @@ namespace weir::observe {
 namespace {
 
 constexpr std::size_t kNoAlgorithm = kAlgorithmCount;
+constexpr ChargeKind kKindRows[] = {ChargeKind::lease, ChargeKind::quota};  // after it
+
+std::size_t row_of_outcome(const RuleOutcome& rule) {
+  for (std::size_t i = 0; i < std::size(kKindRows); ++i) {
+    if (rule.kind == kKindRows[i]) return kNoAlgorithm + 1 + i;
+  }
+  return rule.algorithm ? static_cast<std::size_t>(*rule.algorithm) : kNoAlgorithm;
+}
 
 void increment(DecisionCounters::Counter& counter) {
   counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -32,6 +40,7 @@ std::string_view outcome_name(Outcome outcome) {
 }
 
 std::string_view algorithm_row_name(std::size_t row) {
+  if (row > kNoAlgorithm) return charge_kind_name(kKindRows[row - kNoAlgorithm - 1]);
   return row == kNoAlgorithm ? "none" : algorithm_name(static_cast<Algorithm>(row));
 }
 
@@ -46,8 +55,7 @@ void DecisionCounters::on_decision(const Decision& decision) {
   if (decision.degraded) increment(degraded_);
   for (const RuleOutcome& rule : decision.rules) {
     Row& counts = row_of(rule.ordinal);
-    const std::size_t algorithm = rule.algorithm ? static_cast<std::size_t>(*rule.algorithm) : kNoAlgorithm;
-    increment(counts.checks[algorithm][static_cast<std::size_t>(outcome_of(rule))]);
+    increment(counts.checks[row_of_outcome(rule)][static_cast<std::size_t>(outcome_of(rule))]);
     if (is_near_limit(rule)) increment(counts.near_limit);
   }
 }

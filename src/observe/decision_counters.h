@@ -36,8 +36,8 @@ std::string_view outcome_name(Outcome outcome);
 // An allowed check that leaves less than a fifth of the limit is near it.
 inline constexpr std::int64_t kNearLimitShare = 5;
 
-// One for each algorithm, and one for outcomes that are not an algorithm's.
-inline constexpr std::size_t kAlgorithmRows = kAlgorithmCount + 1;
+// One for each algorithm, one for outcomes that are not an algorithm's, and one for each other kind of rule.
+inline constexpr std::size_t kAlgorithmRows = kAlgorithmCount + 3;
 // "token-bucket", …, "none".
 std::string_view algorithm_row_name(std::size_t row);
 

@@ -49,7 +49,7 @@ void DecisionLog::write(const Decision& decision) {
   SubjectText subject{};
   if (const RuleOutcome* rule = decision.decisive()) {
     fields.emplace_back("rule", rule->rule);
-    if (rule->algorithm) fields.emplace_back("algorithm", algorithm_name(*rule->algorithm));
+    if (const auto name = algorithm_name(*rule); !name.empty()) fields.emplace_back("algorithm", name);
     if (!rule->unlimited) {
       fields.emplace_back("limit", rule->limit);
       fields.emplace_back("remaining", rule->remaining);

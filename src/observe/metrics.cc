@@ -109,6 +109,8 @@ void collect_store(const Facts& facts, FactWriter& write) {
                 facts.store_coarse_charges, {store});
   write.counter("weir_local_limit_denials_total", "Denials by a rule's local_limit, without asking the store.",
                 facts.local_denials);
+  write.counter("weir_forged_handles_total", "Handles of leases and reservations that this service has not sealed.",
+                facts.forged_handles);
   write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
                 {{"result", "success"}});
   write.also(facts.snapshots_failed, {{"result", "failure"}});

@@ -110,6 +110,7 @@ struct Facts {
   std::uint64_t snapshots_saved = 0;
   std::uint64_t snapshots_failed = 0;
   std::uint64_t local_denials = 0;  // by a rule's local_limit
+  std::uint64_t forged_handles = 0;
   std::vector<PolicyCount> fallbacks;
   std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
 

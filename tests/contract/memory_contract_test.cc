@@ -1,4 +1,5 @@
 #include "stores/memory/memory_store.h"
+#include "tests/contract/lease_contract.h"
 #include "tests/contract/store_contract.h"
 
 namespace weir::contract {
@@ -17,6 +18,8 @@ const StoreFactory kMemory{"memory", [] { return std::make_unique<RunningMemoryS
 INSTANTIATE_TEST_SUITE_P(Memory, StoreContract,
                          testing::Combine(testing::Values(kMemory), testing::ValuesIn(all_algorithms())),
                          contract_name);
+
+INSTANTIATE_TEST_SUITE_P(Memory, LeaseContract, testing::Values(kMemory), lease_contract_name);
 
 }  // namespace
 }  // namespace weir::contract

@@ -24,6 +24,7 @@ using fuzz::expect;
 constexpr SnapshotKeyId kKeyId = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 constexpr std::size_t kBucketWords = 8;
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+constexpr Duration kTtl = std::chrono::seconds(30);
 const TimePoint kNow = from_micros(1'800'000'000'000'000);
 
 void put(std::string& out, std::uint64_t word) { out.append(reinterpret_cast<const char*>(&word), sizeof(word)); }
@@ -39,9 +40,9 @@ std::string framed(std::string_view bytes, bool& sound) {
   while (bytes.size() >= kBucketWords * 8) {
     std::uint64_t words[kBucketWords];
     std::memcpy(words, bytes.data(), sizeof(words));
-    words[2] %= kAlgorithmCount;
+    words[2] %= SlotKind::kCount;
     words[7] = std::min<std::uint64_t>(words[7] % 64, (bytes.size() - sizeof(words)) / 8);
-    sound = sound && (words[7] == 0 || algorithms::keeps_tail(static_cast<Algorithm>(words[2])));
+    sound = sound && (words[7] == 0 || SlotKind::of_number(static_cast<std::uint8_t>(words[2])).keeps_tail());
     out.append(reinterpret_cast<const char*>(words), sizeof(words));
     out.append(bytes.substr(sizeof(words), words[7] * 8));
     bytes.remove_prefix(sizeof(words) + words[7] * 8);
@@ -66,6 +67,27 @@ void expect_sound(MemoryStore& store, const BucketKey& key, Algorithm algorithm)
   }
 }
 
+void expect_sound_leases(MemoryStore& store, const BucketKey& key) {
+  const Allowance allowance = make_concurrency({.algorithm = {}, .limit = 10, .window = {}}, kTtl).value();
+  Charge slot = contract::charge_of(key, allowance, 3);
+  slot.kind = ChargeKind::lease;
+  std::vector<ListedHold> listed;
+  for (const Action action : {Action::peek, Action::take, Action::renew, Action::list, Action::settle}) {
+    HoldStep hold;
+    hold.id = {7, 7};
+    hold.ttl = kTtl;
+    hold.expires = kNow + kTtl;
+    hold.listed = &listed;
+    contract::OwnedCall call(action, kNow, {slot});
+    call.hold = &hold;
+    expect(store.begin(call));
+    const ChargeOutcome& outcome = call.results()[0];
+    expect(outcome.remaining >= 0 && outcome.remaining <= 10);
+    expect(outcome.retry_after.count() >= 0 && outcome.retry_after <= std::chrono::seconds(1));
+    expect(outcome.reset_after.count() >= 0);
+  }
+}
+
 void load(std::string_view bytes, bool must_load) {
   MemoryStore store({.max_bytes = kMaxBytes});
   const fuzz::MemoryFile file(bytes);
@@ -79,9 +101,14 @@ void load(std::string_view bytes, bool must_load) {
   ShardCopy copy;
   for (std::size_t shard = 0; shard < MemoryStore::kShards; ++shard) store.copy_shard(shard, copy);
   for (const ShardCopy::Bucket& bucket : copy.buckets) {
-    expect_sound(store, bucket.key, bucket.algorithm);
+    if (bucket.kind.is_leases()) {
+      expect_sound_leases(store, bucket.key);
+    } else {
+      expect_sound(store, bucket.key, bucket.kind.algorithm());
+    }
     // Another algorithm under the same key, as after an edit of the rules.
-    expect_sound(store, bucket.key, bucket.algorithm == Algorithm::gcra ? Algorithm::sliding_log : Algorithm::gcra);
+    expect_sound(store, bucket.key,
+                 bucket.kind == SlotKind(Algorithm::gcra) ? Algorithm::sliding_log : Algorithm::gcra);
   }
   store.sweep(kNow, 100'000);
 }

@@ -112,8 +112,8 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
   }
 }
 
-FailurePolicies::Failed FailurePolicies::stand_in(Check& check, Code status, Action action, const Reading& at,
-                                                  Store* store) {
+FailurePolicies::Failed FailurePolicies::stand_in(Check& check, const StoreCall& call, Action action, Store* store) {
+  const Code status = call.status;
   const std::size_t count = check.deciding();
   Failed failed;
   failed.resize(count);
@@ -122,13 +122,13 @@ FailurePolicies::Failed FailurePolicies::stand_in(Check& check, Code status, Act
     failed[i] = status != Code::ok || check.outcomes()[i].status != Code::ok;
     charged = charged && !(failed[i] && check.charges()[i].binding);
   }
-  answer(check, {failed.data(), count}, action, at);
-  if (store != nullptr && !charged) charge_others(check, failed, action, at, *store);
+  answer(check, {failed.data(), count}, action, call.reading());
+  if (store != nullptr && !charged) charge_others(check, failed, action, call, *store);
   return failed;
 }
 
 // The charges that the store has room for, with those that only record.
-void FailurePolicies::charge_others(Check& check, const Failed& failed, Action action, const Reading& at,
+void FailurePolicies::charge_others(Check& check, const Failed& failed, Action action, const StoreCall& call,
                                     Store& store) {
   bool admitted = true;
   InlineVector<Charge, 8> held;
@@ -145,9 +145,11 @@ void FailurePolicies::charge_others(Check& check, const Failed& failed, Action a
   for (std::size_t i = failed.size(); i < check.charges().size(); ++i) hold(i);
   InlineVector<ChargeOutcome, 8> outcomes;
   outcomes.resize(held.size());
-  InlineCall call(admitted || action != Action::take ? action : Action::peek, at, {held.data(), held.size()},
-                  {outcomes.data(), outcomes.size()});
-  call.ask(store);
+  const bool takes = action == Action::take && admitted;
+  InlineCall again(takes || action != Action::take ? action : Action::peek, call.reading(), {held.data(), held.size()},
+                   {outcomes.data(), outcomes.size()});
+  if (takes) again.hold = call.hold;
+  again.ask(store);
   for (std::size_t i = 0; i < held.size(); ++i) check.outcomes()[held_index[i]] = outcomes[i];
 }
 

@@ -29,10 +29,10 @@ class FailurePolicies {
   // Which of a check's deciding charges a policy answered for.
   using Failed = InlineVector<bool, kMaxCharges>;
 
-  // The store did not answer at all (`status`), or had no room for some buckets and, if one of them binds, charged
-  // none. The rules concerned answer by their policies; if those admit, the buckets that the store does hold are
-  // charged after all, provided that `store` is given: one that answers at once, or null.
-  Failed stand_in(Check& check, Code status, Action action, const Reading& at, Store* store);
+  // The store did not answer the call at all (its status), or had no room for some buckets and, if one of them binds,
+  // charged none. The rules concerned answer by their policies; if those admit, the buckets that the store does hold
+  // are charged after all, with the call's hold, provided that `store` is given: one that answers at once, or null.
+  Failed stand_in(Check& check, const StoreCall& call, Action action, Store* store);
 
   // How often `policy` has answered a take for a rule.
   std::uint64_t answered(FailurePolicy policy) const {
@@ -43,7 +43,7 @@ class FailurePolicies {
   // Writes outcomes for the charges marked in `failed`. Either all binding ones of them admit and local counts are
   // taken, or nothing is taken.
   void answer(Check& check, std::span<const bool> failed, Action action, const Reading& at);
-  void charge_others(Check& check, const Failed& failed, Action action, const Reading& at, Store& store);
+  void charge_others(Check& check, const Failed& failed, Action action, const StoreCall& call, Store& store);
 
   Store& fallback_;
   const keys::KeyEncoder& encoder_;

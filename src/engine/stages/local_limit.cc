@@ -29,6 +29,7 @@ LocalLimits::Answer LocalLimits::ask(const Check& check, Action action, const Re
     charge.key.high ^= kCapBits;
     charge.allowance = &*rule.local_limit;
     charge.count_denied = false;
+    charge.kind = ChargeKind::bucket;
     charges.push_back(charge);
     index.push_back(static_cast<std::uint32_t>(i));
   }

@@ -9,7 +9,8 @@ namespace {
 // A shadow rule's denial decides nothing. One that counts must reach the store, unless there is nothing left to count:
 // what a fixed window has given out stays so until its end, where other buckets refill in between.
 bool decides_without_store(const Charge& charge, std::int64_t remaining) {
-  if (!charge.binding) return false;
+  // A lease may be released at any time.
+  if (!charge.binding || charge.kind == ChargeKind::lease) return false;
   return !charge.count_denied || (remaining == 0 && charge.allowance->algorithm == Algorithm::fixed_window);
 }
 

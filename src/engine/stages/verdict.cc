@@ -9,14 +9,18 @@ void describe(RuleOutcome& outcome, const rules::Match& match) {
   outcome.rule = match.rule->name.id;
   outcome.ordinal = match.rule->name.ordinal;
   outcome.mode = match.rule->mode;
-  outcome.algorithm = match.rule->source.allowance.algorithm;
+  if (match.rule->source.kind == ChargeKind::bucket) [[likely]] {
+    outcome.algorithm = match.rule->source.allowance.algorithm;
+  } else {
+    outcome.kind = match.rule->source.kind;
+  }
   outcome.cost = match.cost;
   outcome.bad_cost = match.bad_cost;
   outcome.unlimited = match.allowance == nullptr;
   if (match.allowance != nullptr) {
     outcome.limit = match.allowance->limit;
     outcome.capacity = match.allowance->largest_cost();
-    outcome.window = match.allowance->window;
+    if (outcome.kind == ChargeKind::bucket) outcome.window = match.allowance->window;
   }
 }
 
@@ -33,8 +37,10 @@ void add_charge(RuleOutcome& outcome, const BucketKey& subject, const ChargeOutc
 
 Reason reason_of(const RuleOutcome& denial) {
   // Under a limit of 0 every cost is too large; what is wrong then is not the cost.
-  if (denial.too_large) return denial.limit == 0 ? Reason::limit_exceeded : Reason::cost_too_large;
+  if (denial.too_large && denial.limit > 0) return Reason::cost_too_large;
+  if (denial.too_large && denial.kind == ChargeKind::bucket) return Reason::limit_exceeded;
   if (denial.store_failed && denial.retry_after == Duration::zero()) return Reason::store_unavailable;
+  if (denial.kind == ChargeKind::lease) return Reason::concurrency_exceeded;
   return Reason::limit_exceeded;
 }
 

@@ -32,7 +32,7 @@ std::uint64_t number(std::int64_t value) { return static_cast<std::uint64_t>(val
 void write_rule(base::WireWriter& writer, const RuleOutcome& rule) {
   const std::size_t message = writer.begin(15);
   writer.text(1, rule.rule);
-  if (rule.algorithm) writer.text(2, algorithm_name(*rule.algorithm));
+  writer.text(2, algorithm_name(rule));
   writer.text(3, mode_name(rule.mode));
   writer.boolean(4, rule.allowed);
   writer.boolean(5, rule.unlimited);

@@ -64,9 +64,10 @@ void write_limit(RoomWriter& out, const RuleOutcome& rule) {
 }
 
 void write_algorithm(RoomWriter& out, const RuleOutcome& rule) {
-  if (!rule.algorithm) return out.literal(R"(,"algorithm":null)");
+  const std::string_view name = algorithm_name(rule);
+  if (name.empty()) return out.literal(R"(,"algorithm":null)");
   out.literal(R"(,"algorithm":")");
-  out.text(algorithm_name(*rule.algorithm));
+  out.text(name);
   out.literal("\"");
 }
 
@@ -187,6 +188,8 @@ std::string denial_sentence(const Decision& decision) {
     if (rule->window.count() > 0) {
       text += " per ";
       append_duration(text, rule->window);
+    } else if (rule->kind == ChargeKind::lease) {
+      text += " at a time";
     }
   }
   if (decision.reason == Reason::cost_too_large && rule != nullptr && rule->bad_cost) {

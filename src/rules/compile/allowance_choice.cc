@@ -16,7 +16,7 @@ AllowanceChoice::AllowanceChoice(const Rule& rule, NameTable& names) : own_(vari
 
 AllowanceChoice::MaybeAllowance AllowanceChoice::variant(const Rule& rule, const AllowanceChange& change) {
   if (is_unlimited(rule, change)) return std::nullopt;
-  const Result<Allowance> allowance = make_allowance(changed_spec(rule, change));
+  const Result<Allowance> allowance = changed_allowance(rule, change);
   assert(allowance.ok());
   return allowance.value();
 }

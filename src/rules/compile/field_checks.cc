@@ -49,7 +49,7 @@ void check_change(const Rule& rule, const FieldPath& field, const AllowanceChang
   } else if (!change.unlimited && !numbers) {
     faults.add(field, "changes nothing, expected limit, window, burst, queue or unlimited");
   } else if (!is_unlimited(rule, change)) {
-    faults.check_spec(field, changed_spec(rule, change));
+    faults.check_allowance(field, changed_allowance(rule, change));
   }
 }
 
@@ -88,9 +88,8 @@ void RuleFaults::check_value(FieldPath field, const std::string& value) {
   }
 }
 
-// make_allowance names the field that is wrong before a colon.
-void RuleFaults::check_spec(FieldPath field, const AllowanceSpec& spec) {
-  const Result<Allowance> allowance = make_allowance(spec);
+// The message names the field that is wrong before a colon.
+void RuleFaults::check_allowance(FieldPath field, const Result<Allowance>& allowance) {
   if (allowance.ok()) return;
   const std::string& message = allowance.failure().message;
   if (field.empty()) own_fault_ = message;
@@ -159,7 +158,26 @@ void check_replaces(const Rule& rule, RuleFaults& faults) {
 }
 
 void check_own_numbers(const Rule& rule, RuleFaults& faults) {
-  if (!rule.unlimited) faults.check_spec({}, rule.allowance);
+  if (!rule.unlimited) faults.check_allowance({}, changed_allowance(rule, {}));
+}
+
+void check_lease(const Rule& rule, RuleFaults& faults) {
+  if (rule.kind == ChargeKind::lease || rule.lease == Duration::zero()) return;
+  faults.add({"lease"}, "is given, expected algorithm: concurrency beside it");
+}
+
+void check_count_denied(const Rule& rule, RuleFaults& faults) {
+  if (rule.count_denied && rule.kind == ChargeKind::lease) {
+    faults.add({"count_denied"}, "does not apply to concurrency: a denied request holds nothing");
+  }
+}
+
+void check_on_store_failure(const Rule& rule, RuleFaults& faults) {
+  const bool counts =
+      rule.on_store_failure == FailurePolicy::local || rule.on_store_failure == FailurePolicy::static_limit;
+  if (!counts || rule.kind != ChargeKind::lease) return;
+  faults.add({"on_store_failure"}, "is " + std::string(failure_policy_name(rule.on_store_failure)) +
+                                       ", expected allow, deny or degrade for concurrency");
 }
 
 void check_cost(const Rule& rule, RuleFaults& faults) {
@@ -191,7 +209,7 @@ void check_on_bad_cost(const Rule& rule, RuleFaults& faults) {
   if (rule.on_bad_cost != BadCostPolicy::deny) return;
   const auto too_large = [&rule](const AllowanceChange& change) {
     if (is_unlimited(rule, change)) return false;
-    const Result<Allowance> allowance = make_allowance(changed_spec(rule, change));
+    const Result<Allowance> allowance = changed_allowance(rule, change);
     return allowance.ok() && allowance.value().largest_cost() >= kMaxUnits;
   };
   const bool any =
@@ -233,7 +251,8 @@ void check_local_limit(const Rule& rule, RuleFaults& faults) {
   if (!rule.local_limit) return;
   const std::int64_t limit = rule.local_limit->limit;
   faults.check_number({"local_limit", "limit"}, limit, 1, kMaxUnits);
-  if (limit > 0 && limit <= kMaxUnits) faults.check_spec({"local_limit"}, local_limit_spec(*rule.local_limit));
+  if (limit > 0 && limit <= kMaxUnits)
+    faults.check_allowance({"local_limit"}, make_allowance(local_limit_spec(*rule.local_limit)));
 }
 
 }  // namespace weir::rules

@@ -13,6 +13,10 @@ void check_descriptor(const Rule& rule, RuleFaults& faults);
 void check_replaces(const Rule& rule, RuleFaults& faults);
 // The rule's own limit, window, burst, queue and buckets, which depend on each other and on the algorithm.
 void check_own_numbers(const Rule& rule, RuleFaults& faults);
+void check_lease(const Rule& rule, RuleFaults& faults);
+void check_count_denied(const Rule& rule, RuleFaults& faults);
+// Leases cannot be counted on a node of their own: they could not be renewed and released on the others.
+void check_on_store_failure(const Rule& rule, RuleFaults& faults);
 void check_cost(const Rule& rule, RuleFaults& faults);
 // A rule that denies costs which it cannot read needs limits below the largest cost.
 void check_on_bad_cost(const Rule& rule, RuleFaults& faults);

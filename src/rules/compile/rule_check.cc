@@ -82,6 +82,11 @@ AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change) {
   return spec;
 }
 
+Result<Allowance> changed_allowance(const Rule& rule, const AllowanceChange& change) {
+  const AllowanceSpec spec = changed_spec(rule, change);
+  return rule.kind == ChargeKind::lease ? make_concurrency(spec, rule.lease) : make_allowance(spec);
+}
+
 AllowanceSpec local_limit_spec(const LocalLimit& limit) {
   AllowanceSpec spec;
   spec.algorithm = Algorithm::token_bucket;

@@ -50,7 +50,7 @@ class RuleFaults {
   // A value that attributes are compared with.
   void check_value(FieldPath field, const std::string& value);
   // An error of the rule's own numbers is not repeated for each of its plans and overrides.
-  void check_spec(FieldPath field, const AllowanceSpec& spec);
+  void check_allowance(FieldPath field, const Result<Allowance>& allowance);
 
   std::vector<RuleFault> take() && { return std::move(faults_); }
 
@@ -68,6 +68,8 @@ bool is_rule_id(std::string_view id);
 
 // The rule's numbers after a plan's or an override's change.
 AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change);
+// The same, ready to compute with: an algorithm's, or a concurrency rule's. Precondition: not unlimited.
+Result<Allowance> changed_allowance(const Rule& rule, const AllowanceChange& change);
 AllowanceSpec local_limit_spec(const LocalLimit& limit);
 bool is_unlimited(const Rule& rule, const AllowanceChange& change);
 

@@ -15,6 +15,12 @@ Result<RuleName> RuleNames::intern(std::string_view id) {
   return RuleName{stored, ordinal};
 }
 
+std::optional<RuleName> RuleNames::find(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = ordinals_.find(id);
+  return known == ordinals_.end() ? std::nullopt : std::optional(RuleName{known->first, known->second});
+}
+
 std::string_view RuleNames::id_of(std::uint32_t ordinal) const {
   const std::lock_guard lock(mutex_);
   return ordinal < ids_.size() ? std::string_view(ids_[ordinal]) : std::string_view();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,6 +27,8 @@ class RuleNames {
  public:
   // The same id gives the same RuleName each time.
   Result<RuleName> intern(std::string_view id);
+  // The RuleName of an id that was loaded; none: it never was.
+  std::optional<RuleName> find(std::string_view id) const;
   // The id with this ordinal; empty if there is none.
   std::string_view id_of(std::uint32_t ordinal) const;
   std::uint32_t size() const;

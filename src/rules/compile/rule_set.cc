@@ -35,6 +35,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
       set->has_local_limits_ = true;
     }
+    set->has_leases_ = set->has_leases_ || (rule.kind == ChargeKind::lease && rule.mode != Mode::off);
     set->has_hidden_ = set->has_hidden_ || (rule.hidden && rule.mode != Mode::off);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));

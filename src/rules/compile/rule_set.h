@@ -90,6 +90,8 @@ class RuleSet {
   bool has_local_limits() const { return has_local_limits_; }
   // Some rule is hidden.
   bool has_hidden() const { return has_hidden_; }
+  // Some rule gives leases.
+  bool has_leases() const { return has_leases_; }
   // Some rule counts in windows of several lengths.
   bool has_several_windows() const { return has_several_windows_; }
 
@@ -103,6 +105,7 @@ class RuleSet {
   bool has_local_limits_ = false;
   bool has_hidden_ = false;
   bool has_several_windows_ = false;
+  bool has_leases_ = false;
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
 };
 

@@ -55,11 +55,11 @@ class RuleChecks {
     bool all = true;
     const auto count = [&](const AllowanceChange& change) {
       if (is_unlimited(rule_, change)) return;
-      if (const Result<Allowance> made = make_allowance(changed_spec(rule_, change)); made.ok()) {
+      if (const Result<Allowance> made = changed_allowance(rule_, change); made.ok()) {
         all = lengths.add(made.value()) && all;
       }
     };
-    if (rule_.plans.empty() && rule_.overrides.empty()) return;
+    if (rule_.kind != ChargeKind::bucket || (rule_.plans.empty() && rule_.overrides.empty())) return;
     count({});
     for (const Plan& plan : rule_.plans) count(plan.change);
     for (const Override& override : rule_.overrides) count(override.change);

@@ -10,7 +10,7 @@
 namespace weir::rules {
 namespace {
 
-constexpr std::string_view kLaterAlgorithms[] = {"concurrency", "quota"};
+constexpr std::string_view kLaterAlgorithms[] = {"quota"};
 
 // Keys of a cost table that are not values of the attribute.
 constexpr std::string_view kCostKeys[] = {"by", "default", "values"};
@@ -19,8 +19,9 @@ bool is_word(const base::YamlNode& node, std::string_view word) { return node.is
 
 std::vector<std::string_view> algorithm_names() {
   std::vector<std::string_view> names;
-  names.reserve(kAlgorithmCount);
+  names.reserve(kAlgorithmCount + 1);
   for (int i = 0; i < kAlgorithmCount; ++i) names.push_back(algorithm_name(static_cast<Algorithm>(i)));
+  names.push_back(charge_kind_name(ChargeKind::lease));
   return names;
 }
 
@@ -186,11 +187,13 @@ YamlText write_descriptor(const std::vector<DescriptorEntry>& descriptor) {
   return list;
 }
 
-void read_algorithm(const FieldAt& at, Algorithm& algorithm) {
+void read_algorithm(const FieldAt& at, Rule& rule) {
   const base::YamlNode& node = at.node();
   const auto named = node.is_scalar() ? algorithm_from_name(node.text()) : std::nullopt;
   if (named) {
-    algorithm = *named;
+    rule.allowance.algorithm = *named;
+  } else if (is_word(node, charge_kind_name(ChargeKind::lease))) {
+    rule.kind = ChargeKind::lease;
   } else if (node.is_scalar() && contains_name(kLaterAlgorithms, node.text())) {
     at.fault(node.text() + " is " + std::string(kLaterVersion));
   } else {

@@ -51,7 +51,8 @@ YamlText write_conditions(const std::vector<Condition>& conditions);
 void read_descriptor(const FieldAt& at, std::vector<DescriptorEntry>& descriptor);
 YamlText write_descriptor(const std::vector<DescriptorEntry>& descriptor);
 
-void read_algorithm(const FieldAt& at, Algorithm& algorithm);
+// An algorithm, or another kind of rule.
+void read_algorithm(const FieldAt& at, Rule& rule);
 
 // A number or the word `unlimited`. What cannot be read leaves both as they are.
 void read_limit(const FieldAt& at, std::int64_t& limit, bool& unlimited);

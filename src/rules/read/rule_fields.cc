@@ -25,15 +25,21 @@ constexpr Choice<HashTag> kHashTags[] = {
     {"tenant", HashTag::tenant}, {"tenant+action", HashTag::tenant_action}, {"subject", HashTag::subject}};
 
 // Fields that only some algorithms have. `defaults` apply to all rules of a file, also to those of other algorithms.
-bool has_field(Algorithm algorithm, std::string_view field) {
+bool has_field(const Rule& rule, std::string_view field) {
+  if (field == "lease") return rule.kind == ChargeKind::lease;
+  if (rule.kind != ChargeKind::bucket) return false;
+  if (field == "window" || field == "count_denied") return true;
+  const Algorithm algorithm = rule.allowance.algorithm;
   if (field == "burst") return algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra;
   if (field == "queue") return algorithm == Algorithm::leaky_bucket;
   return algorithm == Algorithm::bucketed_window;
 }
 
+bool is_for_others(const FieldAt& at, const Rule& rule) { return at.inherited() && !has_field(rule, at.name()); }
+
 void read_number_of_algorithm(const FieldAt& at, const Rule& rule, std::int64_t least, std::int64_t most,
                               std::optional<std::int64_t>& into) {
-  if (at.inherited() && !has_field(rule.allowance.algorithm, at.name())) return;
+  if (is_for_others(at, rule)) return;
   at.take(into, read_whole_number(at.node(), least, most));
 }
 
@@ -70,12 +76,14 @@ Written write_choice_unless(const Choice<T> (&choices)[N], T value, T usual) {
 
 // An unlimited rule needs neither, but its plans may use both.
 Written write_algorithm(const Rule& rule) {
+  if (rule.kind != ChargeKind::bucket) return YamlText::word(charge_kind_name(rule.kind));
   if (rule.unlimited && rule.allowance.algorithm == AllowanceSpec().algorithm) return std::nullopt;
   return YamlText::word(algorithm_name(rule.allowance.algorithm));
 }
 
 Written write_window(const Rule& rule) {
-  if (rule.unlimited && rule.allowance.window == Duration::zero()) return std::nullopt;
+  const bool optional = rule.unlimited || rule.kind != ChargeKind::bucket;
+  if (optional && rule.allowance.window == Duration::zero()) return std::nullopt;
   return YamlText::duration(rule.allowance.window);
 }
 
@@ -127,10 +135,13 @@ constexpr Field<Rule> kRuleFields[] = {
      "from Envoy",
      "none", [](const FieldAt& at, Rule& rule) { read_names(at, "a list of rule ids", rule.replaces); },
      [](const Rule& rule) { return rule.replaces.empty() ? Written() : write_names(rule.replaces); }, check_replaces},
-    {"algorithm", "see [algorithms](#algorithms-and-what-each-really-guarantees)", "`token-bucket`",
-     [](const FieldAt& at, Rule& rule) { read_algorithm(at, rule.allowance.algorithm); }, write_algorithm},
+    {"algorithm",
+     "see [algorithms](#algorithms-and-what-each-really-guarantees); `concurrency` limits how much is held at a time, "
+     "see [leases](leases.md)",
+     "`token-bucket`", read_algorithm, write_algorithm},
     {"limit",
-     "units per window, up to 10^12; `0` denies every request ([switching off](#switching-something-off)); `unlimited` "
+     "units per window, up to 10^12; concurrency: units held at a time, up to 10,000; `0` denies every request "
+     "([switching off](#switching-something-off)); `unlimited` "
      "counts nothing",
      "required", [](const FieldAt& at, Rule& rule) { read_limit(at, rule.allowance.limit, rule.unlimited); },
      [](const Rule& rule) -> Written {
@@ -139,7 +150,18 @@ constexpr Field<Rule> kRuleFields[] = {
      check_own_numbers},
     {"window", "a whole number and `us`, `ms`, `s`, `m`, `h` or `d`, from 1 ms to 3,660 days",
      "required unless `unlimited`",
-     [](const FieldAt& at, Rule& rule) { at.take(rule.allowance.window, read_duration(at.node())); }, write_window},
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) at.take(rule.allowance.window, read_duration(at.node()));
+     },
+     write_window},
+    {"lease", "concurrency: how long a lease lives without renewal, from 10 ms to 1 day", "required for concurrency",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) at.take(rule.lease, read_duration(at.node()));
+     },
+     [](const Rule& rule) {
+       return rule.lease == Duration::zero() ? std::nullopt : Written(YamlText::duration(rule.lease));
+     },
+     check_lease},
     {"burst", "token-bucket, gcra: capacity", "`limit`",
      [](const FieldAt& at, Rule& rule) { read_number_of_algorithm(at, rule, 1, kMaxUnits, rule.allowance.burst); },
      [](const Rule& rule) { return write_number(rule.allowance.burst); }},
@@ -181,15 +203,19 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return write_number_unless(rule.rollout, Rule().rollout); },
      [](const Rule& rule, RuleFaults& faults) { faults.check_number({"rollout"}, rule.rollout, 0, 100); }},
     {"count_denied", "a denied request consumes too, down to empty and not below, whatever its cost", "`false`",
-     [](const FieldAt& at, Rule& rule) { at.take(rule.count_denied, read_bool(at.node())); },
-     [](const Rule& rule) { return write_true(rule.count_denied); }},
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) at.take(rule.count_denied, read_bool(at.node()));
+     },
+     [](const Rule& rule) { return write_true(rule.count_denied); }, check_count_denied},
     {"hidden", "`true`: answers to requests that the rule applies to name no rule at all; see [log-ins](#log-ins)",
      "`false`", [](const FieldAt& at, Rule& rule) { at.take(rule.hidden, read_bool(at.node())); },
      [](const Rule& rule) { return write_true(rule.hidden); }},
     {"on_store_failure",
-     "`allow`, `deny`, `local`, `degrade` or `static`; see [below](#when-the-store-does-not-answer)", "`allow`",
-     [](const FieldAt& at, Rule& rule) { read_choice(at, kPolicies, rule.on_store_failure); },
-     [](const Rule& rule) { return write_choice_unless(kPolicies, rule.on_store_failure, FailurePolicy::allow); }},
+     "`allow`, `deny`, `local`, `degrade` or `static`; see [below](#when-the-store-does-not-answer); concurrency: not "
+     "`local` and `static`",
+     "`allow`", [](const FieldAt& at, Rule& rule) { read_choice(at, kPolicies, rule.on_store_failure); },
+     [](const Rule& rule) { return write_choice_unless(kPolicies, rule.on_store_failure, FailurePolicy::allow); },
+     check_on_store_failure},
     {"local_share", "percent of the allowance for `local`", "50",
      [](const FieldAt& at, Rule& rule) { at.take(rule.local_share, read_whole_number(at.node(), 1, 100)); },
      [](const Rule& rule) { return write_number_unless(rule.local_share, Rule().local_share); },

@@ -10,7 +10,7 @@ namespace weir::rules {
 namespace {
 
 // The fields that make_allowance looks at, whose errors depend on the algorithm.
-constexpr std::string_view kAllowanceFields[] = {"limit", "window", "burst", "queue", "buckets"};
+constexpr std::string_view kAllowanceFields[] = {"limit", "window", "burst", "queue", "buckets", "lease"};
 
 std::span<const std::string_view> rule_field_names() {
   static const std::vector<std::string_view> kNames = field_names(rule_fields());
@@ -29,7 +29,8 @@ Rule RuleReader::read() {
   read_fields(rule);
   require("id", "a name for the rule");
   require("limit", "how much passes in one window, or unlimited");
-  if (!rule.unlimited) require("window", "a duration such as 60s");
+  if (!rule.unlimited && rule.kind == ChargeKind::bucket) require("window", "a duration such as 60s");
+  if (!rule.unlimited && rule.kind == ChargeKind::lease) require("lease", "a duration such as 30s");
   if (rule.on_store_failure == FailurePolicy::static_limit) require("static_limit", "a number, for static");
   check(rule);
   return rule;

@@ -171,17 +171,34 @@ const BadFile kBadFiles[] = {
      "f.yaml:2:35: rules[0].window: is 9999999d, expected 1ms to 3660d"},
     {"version: 1\nrules:\n- %\n  brust: 2",
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, descriptor, "
-     "replaces, algorithm, limit, window, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, rollout, "
+     "replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
+     "rollout, "
      "count_denied, hidden, on_store_failure, local_share, static_limit, local_limit, consistency or hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
     {"version: 1\nrules:\n- %\n  algorithm: quota",
      "f.yaml:6:14: rules[0].algorithm: quota is not supported by this version of weir yet"},
-    {"version: 1\nrules:\n- %\n  algorithm: concurrency\n  burst: 3",
-     "f.yaml:6:14: rules[0].algorithm: concurrency is not supported by this version of weir yet"},
+    {"version: 1\nrules:\n- %\n  algorithm: concurrency\n  lease: 30s",
+     "f.yaml:5:11: rules[0].window: does not apply to concurrency"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: concurrency}]",
+     "f.yaml:2:9: rules[0].lease: is missing, expected a duration such as 30s"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: concurrency, lease: 2d}]",
+     "f.yaml:2:58: rules[0].lease: is 2d, expected 10ms to 1d"},
+    {"version: 1\nrules: [{id: a, limit: 10001, algorithm: concurrency, lease: 30s}]",
+     "f.yaml:2:24: rules[0].limit: is 10001, expected 0 to 10000 for concurrency"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: concurrency, lease: 30s, burst: 2}]",
+     "f.yaml:2:70: rules[0].burst: does not apply to concurrency"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: concurrency, lease: 30s, plans: {pro: {window: 1s}}}]",
+     "f.yaml:2:85: rules[0].plans.pro.window: does not apply to concurrency"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: concurrency, lease: 30s, count_denied: true}]",
+     "f.yaml:2:77: rules[0].count_denied: does not apply to concurrency: a denied request holds nothing"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: concurrency, lease: 30s, on_store_failure: local}]",
+     "f.yaml:2:81: rules[0].on_store_failure: is local, expected allow, deny or degrade for concurrency"},
+    {"version: 1\nrules:\n- %\n  lease: 30s",
+     "f.yaml:6:10: rules[0].lease: is given, expected algorithm: concurrency beside it"},
     {"version: 1\nrules:\n- %\n  algorithm: token-buket",
      "f.yaml:6:14: rules[0].algorithm: is \"token-buket\", expected fixed-window, bucketed-window, sliding-log, "
-     "sliding-counter, token-bucket, gcra or leaky-bucket (did you mean token-bucket?)"},
+     "sliding-counter, token-bucket, gcra, leaky-bucket or concurrency (did you mean token-bucket?)"},
     {"version: 1\nrules:\n- %\n  consistency: leased",
      "f.yaml:6:16: rules[0].consistency: leased and synced are not supported by this version of weir yet, expected "
      "exact"},
@@ -286,7 +303,7 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "f.yaml:4:20: rules[0].limit: is -1, expected 0 to 1000000000000, or unlimited\n"
             "f.yaml:5:44: rules[1].rollout: is 200, expected 0 to 100\n"
             "f.yaml:6:35: rules[2].burts: unknown field (did you mean burst?), expected one of id, match, per, "
-            "descriptor, replaces, algorithm, limit, window, burst, queue, buckets, cost, on_bad_cost, plans, "
+            "descriptor, replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, "
             "overrides, mode, rollout, count_denied, hidden, on_store_failure, local_share, static_limit, local_limit, "
             "consistency or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");

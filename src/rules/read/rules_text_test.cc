@@ -181,6 +181,19 @@ class RandomRules {
     }
   }
 
+  void make_concurrency_rule(Rule& rule) {
+    rule.kind = ChargeKind::lease;
+    rule.unlimited = false;
+    rule.allowance = AllowanceSpec();
+    rule.allowance.limit = static_cast<std::int64_t>(pick(100));
+    rule.lease = std::chrono::milliseconds(10 + pick(100'000));
+    rule.plans.clear();
+    rule.overrides.clear();
+    if (chance(2)) rule.plans.push_back({"pro", {.limit = 7}});
+    rule.count_denied = false;
+    rule.on_store_failure = any<FailurePolicy>({FailurePolicy::allow, FailurePolicy::deny, FailurePolicy::degrade});
+  }
+
   Rule rule(std::size_t index) {
     Rule made;
     made.id = "r" + std::to_string(index) + any<std::string>({"", "-x", ".Y_z"});
@@ -217,6 +230,7 @@ class RandomRules {
     if (chance(2)) made.hash_tag = static_cast<HashTag>(pick(3));
     made.count_denied = chance(2);
     made.hidden = chance(2);
+    if (chance(5)) make_concurrency_rule(made);
     if (chance(2)) made.local_limit = LocalLimit{number(100), std::chrono::seconds(number(9)), {}};
     if (made.local_limit && chance(2)) made.local_limit->burst = number(100);
     return made;

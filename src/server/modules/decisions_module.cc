@@ -76,7 +76,10 @@ std::vector<const observe::DecisionCounters*> DecisionsModule::counters() const 
 }
 
 void DecisionsModule::add_facts(observe::Facts& facts) const {
-  for (const auto& engine : engines_) facts.local_denials += engine->local_denials();
+  for (const auto& engine : engines_) {
+    facts.local_denials += engine->local_denials();
+    facts.forged_handles += engine->forged_handles();
+  }
   for (std::size_t p = 0; p < kFailurePolicyCount; ++p) {
     const auto policy = static_cast<FailurePolicy>(p);
     observe::PolicyCount& count = facts.fallbacks.emplace_back(observe::PolicyCount{failure_policy_name(policy), 0});

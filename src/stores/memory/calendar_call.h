@@ -30,6 +30,7 @@ class CalendarCall final : public StoreCall {
     now = original.now;
     charges = {copies_.data(), copies_.size()};
     outcomes = original.outcomes;
+    hold = original.hold;
   }
   void complete() override { assert(false && "the memory store answers before begin() returns"); }
 

@@ -139,5 +139,44 @@ TEST(ConcurrentCalls, SweepingPrefetchingAndCopyingGoOnBesideThem) {
   EXPECT_EQ(store.stats().keys, 0u);
 }
 
+// 64 threads acquire and release on three slots, together with a bucket.
+TEST(Leases, NoMoreThanTheLimitIsHeldWhateverManyThreadsDo) {
+  constexpr std::int64_t kLimit = 3;
+  constexpr std::int64_t kRate = 1'000'000'000;
+  const Allowance slots =
+      make_concurrency({.algorithm = {}, .limit = kLimit, .window = Duration{0}}, seconds(1)).value();
+  const Allowance rate = allowance_of(Algorithm::token_bucket, kRate, hours(1));
+  MemoryStore store;
+  Charge slot = charge_of(spread_key(1), slots);
+  slot.kind = ChargeKind::lease;
+  std::atomic<std::int64_t> held{0};
+  std::atomic<std::int64_t> given{0};
+  run_threads(64, [&](std::size_t thread) {
+    std::uint64_t token = 0;
+    for (std::uint64_t i = 0; i < 500; ++i) {
+      HoldStep hold;
+      hold.id = spread_key(thread * 100'000 + i);
+      hold.ttl = seconds(1);
+      OwnedCall acquire(Action::take, kStart, {slot, charge_of(spread_key(2), rate)});
+      acquire.hold = &hold;
+      ASSERT_TRUE(store.begin(acquire));
+      if (hold.state != HoldState::taken) continue;
+      EXPECT_LE(held.fetch_add(1) + 1, kLimit);
+      EXPECT_GT(hold.token, token) << "of the same thread's lease before";
+      token = hold.token;
+      given.fetch_add(1);
+      held.fetch_sub(1);
+      OwnedCall release(Action::settle, kStart, {slot});
+      release.hold = &hold;
+      ASSERT_TRUE(store.begin(release));
+      EXPECT_EQ(hold.state, HoldState::ended);
+    }
+  });
+  EXPECT_GT(given.load(), 64);
+  slot.cost = 0;
+  EXPECT_EQ(ask(store, Action::peek, kStart, slot).remaining, kLimit);
+  EXPECT_EQ(ask(store, Action::peek, kStart, charge_of(spread_key(2), rate, 0)).remaining, kRate - given.load());
+}
+
 }  // namespace
 }  // namespace weir::memory

@@ -86,7 +86,7 @@ bool MemoryStore::begin_ahead(const StoreCall& call) {
 [[gnu::always_inline]] inline Slot* MemoryStore::find_at_home(Shard& shard, const Charge& charge, TimePoint now) {
   if (shard.floor_us() > micros(now)) return nullptr;
   Slot* const slot = shard.find(charge.key);
-  return slot != nullptr && slot->holds(charge.allowance->algorithm) ? slot : nullptr;
+  return slot != nullptr && slot->holds_at_home(charge.allowance->algorithm) ? slot : nullptr;
 }
 
 [[gnu::always_inline]] inline void MemoryStore::take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now,
@@ -107,9 +107,9 @@ bool MemoryStore::begin_ahead(const StoreCall& call) {
 // Nearly every call: a take from buckets that are there and keep no tail, with no denial that counts. False: nothing
 // has changed, and the caller falls back to the general path.
 bool MemoryStore::take_at_home(StoreCall& call) {
-  if (call.action != Action::take) return false;
+  if (call.action != Action::take || call.hold != nullptr) return false;
   for (const Charge& charge : call.charges) {
-    if (algorithms::keeps_tail(charge.allowance->algorithm)) return false;
+    if (charge.kind != ChargeKind::bucket || algorithms::keeps_tail(charge.allowance->algorithm)) return false;
   }
   if (call.charges.size() == 1) {
     Shard& shard = shard_of(call.charges[0].key);

@@ -24,7 +24,7 @@ std::size_t block_bytes(std::size_t tail_words) {
 
 }  // namespace
 
-Slot* Shard::insert(const BucketKey& key, Algorithm algorithm, std::int64_t now_us, MemoryBudget& budget) {
+Slot* Shard::insert(const BucketKey& key, SlotKind kind, std::int64_t now_us, MemoryBudget& budget) {
   // Each newcomer pays for looking at two others: a shard that gains buckets also finds those it can forget.
   sweep(now_us, kSweptPerInsert, budget);
   if (!room_for_one(now_us, budget)) return nullptr;
@@ -33,7 +33,7 @@ Slot* Shard::insert(const BucketKey& key, Algorithm algorithm, std::int64_t now_
   while (!slots[i].empty()) i = slots.after(i);
   slots[i] = Slot{};
   slots[i].key_ = key;
-  slots[i].state_ = Slot::tag(algorithm);
+  slots[i].state_ = Slot::tag(kind);
   pin(slots[i]);
   size_.fetch_add(1, std::memory_order_relaxed);
   return &slots[i];
@@ -75,10 +75,10 @@ void Shard::erase(Slot& slot, MemoryBudget& budget) {
   size_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Shard::renew(Slot& slot, Algorithm algorithm, MemoryBudget& budget) {
+void Shard::renew(Slot& slot, SlotKind kind, MemoryBudget& budget) {
   free_block(slot, budget);
   std::fill(std::begin(slot.head_), std::end(slot.head_), 0);
-  slot.state_ = (slot.state_ & ~std::int64_t{7}) | Slot::tag(algorithm);
+  slot.state_ = (slot.state_ & ~Slot::kTagBits) | Slot::tag(kind);
 }
 
 bool Shard::grow_tail(Slot& slot, std::size_t words, MemoryBudget& budget) {
@@ -95,7 +95,7 @@ bool Shard::grow_tail(Slot& slot, std::size_t words, MemoryBudget& budget) {
   free_block(slot, budget);
   slot.head_[0] = reinterpret_cast<std::int64_t>(block);
   slot.head_[1] = static_cast<std::int64_t>(words);
-  slot.state_ |= 8;
+  slot.state_ |= Slot::kBlockBit;
   return true;
 }
 
@@ -104,7 +104,7 @@ void Shard::free_block(Slot& slot, MemoryBudget& budget) {
   const std::size_t bytes = block_bytes(slot.tail_words());
   std::free(slot.block());
   budget.release(bytes);
-  slot.state_ &= ~std::int64_t{8};
+  slot.state_ &= ~Slot::kBlockBit;
 }
 
 Shard::Sweep Shard::sweep(std::int64_t now_us, std::size_t slots, MemoryBudget& budget) {
@@ -255,9 +255,9 @@ void Shard::free_array(const Array& array, MemoryBudget& budget) {
 
 bool Shard::restore(const BucketImage& image, std::int64_t now_us, MemoryBudget& budget) {
   Slot* slot = find(image.key);
-  if (slot == nullptr) slot = insert(image.key, image.algorithm, now_us, budget);
+  if (slot == nullptr) slot = insert(image.key, image.kind, now_us, budget);
   if (slot == nullptr) return false;
-  renew(*slot, image.algorithm, budget);
+  renew(*slot, image.kind, budget);
   if (!grow_tail(*slot, image.tail.size(), budget)) {
     erase(*slot, budget);
     return false;
@@ -274,7 +274,7 @@ void Shard::copy_to(ShardCopy& copy) {
   for (std::size_t i = 0; i < array.capacity; ++i) {
     if (array[i].empty()) continue;
     const algorithms::BucketWords words = array[i].words();
-    ShardCopy::Bucket bucket{array[i].key_, array[i].algorithm(), array[i].idle_from_us(), {}, words.tail.size()};
+    ShardCopy::Bucket bucket{array[i].key_, array[i].kind(), array[i].idle_from_us(), {}, words.tail.size()};
     std::copy(words.head.begin(), words.head.end(), bucket.head);
     copy.buckets.push_back(bucket);
     copy.tails.insert(copy.tails.end(), words.tail.begin(), words.tail.end());

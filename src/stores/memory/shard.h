@@ -36,18 +36,46 @@
 
 namespace weir::memory {
 
-// `state_` packs three things: bits 0–2 the algorithm plus one (0: the slot is empty, as in zeroed memory), bit 3
-// whether the words live in a block, bits 4–63 the moment from which the bucket is idle, in microseconds, saturated.
+// What a slot's words mean: those of an algorithm, or leases (algorithms/lease_bucket.h). The numbers are also those of
+// snapshots.
+class SlotKind {
+ public:
+  static constexpr std::uint8_t kCount = kAlgorithmCount + 1;
+
+  constexpr SlotKind(Algorithm algorithm) : number_(static_cast<std::uint8_t>(algorithm)) {}  // NOLINT: is one
+  static constexpr SlotKind leases() { return SlotKind(std::uint8_t{kAlgorithmCount}); }
+  // Precondition: number < kCount.
+  static constexpr SlotKind of_number(std::uint8_t number) { return SlotKind(number); }
+  static SlotKind of(const Charge& charge) {
+    return charge.kind == ChargeKind::bucket ? SlotKind(charge.allowance->algorithm) : leases();
+  }
+
+  constexpr std::uint8_t number() const { return number_; }
+  constexpr bool is_leases() const { return number_ == kAlgorithmCount; }
+  // Precondition: not leases.
+  constexpr Algorithm algorithm() const { return static_cast<Algorithm>(number_); }
+  constexpr bool keeps_tail() const { return is_leases() || algorithms::keeps_tail(algorithm()); }
+  friend constexpr bool operator==(SlotKind, SlotKind) = default;
+
+ private:
+  explicit constexpr SlotKind(std::uint8_t number) : number_(number) {}
+  std::uint8_t number_;
+};
+
+// `state_` packs three things: bits 0–3 the kind plus one (0: the slot is empty, as in zeroed memory), bit 4 whether
+// the words live in a block, bits 5–63 the moment from which the bucket is idle, in microseconds, saturated.
 class Slot {
  public:
-  static constexpr std::int64_t kLatestIdle = std::numeric_limits<std::int64_t>::max() >> 4;
+  static constexpr std::int64_t kLatestIdle = std::numeric_limits<std::int64_t>::max() >> 5;
   static constexpr std::int64_t kEarliestIdle = -kLatestIdle;
 
   const BucketKey& key() const { return key_; }
   bool empty() const { return state_ == 0; }
-  bool holds(Algorithm algorithm) const { return (state_ & 7) == tag(algorithm); }
-  Algorithm algorithm() const { return static_cast<Algorithm>((state_ & 7) - 1); }
-  std::int64_t idle_from_us() const { return state_ >> 4; }
+  bool holds(SlotKind kind) const { return (state_ & kTagBits) == tag(kind); }
+  // The same, with all its words in the slot.
+  bool holds_at_home(Algorithm algorithm) const { return (state_ & (kTagBits | kBlockBit)) == tag(algorithm); }
+  SlotKind kind() const { return SlotKind::of_number(static_cast<std::uint8_t>((state_ & kTagBits) - 1)); }
+  std::int64_t idle_from_us() const { return state_ >> 5; }
   bool idle(std::int64_t now_us) const { return idle_from_us() <= now_us; }
 
   // Precondition: the algorithm keeps no tail.
@@ -62,15 +90,16 @@ class Slot {
  private:
   friend class Shard;
 
-  // Seven algorithms and "empty" fill the tag: one more would be read as has_block().
-  static_assert(kAlgorithmCount <= 7, "the tag of a slot has three bits");
-  static std::int64_t tag(Algorithm algorithm) { return static_cast<std::int64_t>(algorithm) + 1; }
-  bool has_block() const { return (state_ & 8) != 0; }
+  static constexpr std::int64_t kTagBits = 15;
+  static constexpr std::int64_t kBlockBit = 16;
+  static_assert(SlotKind::kCount < kTagBits, "one more would be read as has_block()");
+  static std::int64_t tag(SlotKind kind) { return std::int64_t{kind.number()} + 1; }
+  bool has_block() const { return (state_ & kBlockBit) != 0; }
   std::int64_t* block() const { return reinterpret_cast<std::int64_t*>(head_[0]); }
   std::size_t tail_words() const { return static_cast<std::size_t>(head_[1]); }
   void set_idle_from(std::int64_t us) {
     const std::int64_t kept = std::clamp(us, kEarliestIdle, kLatestIdle);
-    state_ = kept * 16 + (state_ & 15);
+    state_ = kept * 32 + (state_ & 31);
   }
 
   BucketKey key_;
@@ -90,7 +119,7 @@ inline void bound_waits(std::int64_t idle_from_us, std::int64_t now_us, ChargeOu
 // One bucket outside of a shard. `tail` refers to words that another object owns.
 struct BucketImage {
   BucketKey key;
-  Algorithm algorithm = Algorithm::token_bucket;
+  SlotKind kind = Algorithm::token_bucket;
   std::int64_t idle_from_us = 0;
   std::int64_t head[algorithms::kHeadWords] = {};
   std::span<const std::int64_t> tail;
@@ -100,7 +129,7 @@ struct BucketImage {
 struct ShardCopy {
   struct Bucket {
     BucketKey key;
-    Algorithm algorithm;
+    SlotKind kind;
     std::int64_t idle_from_us;
     std::int64_t head[algorithms::kHeadWords];
     std::size_t tail_words;
@@ -136,11 +165,11 @@ class alignas(64) Shard {
 
   // A fresh bucket. The key must not be there. Makes room by growing, at the bound by forgetting an idle bucket; null
   // when neither is possible. The new slot is pinned.
-  Slot* insert(const BucketKey& key, Algorithm algorithm, std::int64_t now_us, MemoryBudget& budget);
+  Slot* insert(const BucketKey& key, SlotKind kind, std::int64_t now_us, MemoryBudget& budget);
   void erase(Slot& slot, MemoryBudget& budget);
 
-  // Makes the bucket fresh, and one of `algorithm`.
-  void renew(Slot& slot, Algorithm algorithm, MemoryBudget& budget);
+  // Makes the bucket fresh, and one of `kind`.
+  void renew(Slot& slot, SlotKind kind, MemoryBudget& budget);
 
   // Appends zeros until the tail has at least `words`; false, and nothing changed, when the bound does not allow it.
   [[nodiscard]] bool grow_tail(Slot& slot, std::size_t words, MemoryBudget& budget);

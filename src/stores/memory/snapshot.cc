@@ -1,13 +1,13 @@
 // The file, all numbers little-endian and 8 bytes wide unless said otherwise:
 //
-//   header   8 bytes "WEIRSNAP"; version (2); 16 bytes key id
-//   bucket*  key high, key low, algorithm, idle from (µs), three head words, tail length in words (at most
+//   header   8 bytes "WEIRSNAP"; version (3); 16 bytes key id
+//   bucket*  key high, key low, kind (SlotKind), idle from (µs), three head words, tail length in words (at most
 //            kMaxTailWords), tail words
-//   footer   all ones where a bucket's algorithm would be: 2 words of all ones, kEndMark; number of buckets; CRC-64/XZ
+//   footer   all ones where a bucket's kind would be: 2 words of all ones, kEndMark; number of buckets; CRC-64/XZ
 //            of everything before it
 //
 // A bucket is recognised by its third word, so the end needs no length in the header and the file is written in one
-// pass.
+// pass. Version 2 knew no leases, and is read as well.
 #include "stores/memory/snapshot.h"
 
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "algorithms/lease_bucket.h"
 #include "stores/memory/snapshot_file.h"
 
 namespace weir::memory {
@@ -39,7 +40,7 @@ static_assert(sizeof(FileHeader) == 32);
 
 struct FileBucket {
   BucketKey key;
-  std::uint64_t algorithm;
+  std::uint64_t kind;
   std::int64_t idle_from_us;
   std::int64_t head[algorithms::kHeadWords];
   std::uint64_t tail_words;
@@ -54,6 +55,9 @@ struct FileFooter {
 };
 static_assert(sizeof(FileFooter) == 40);
 constexpr std::size_t kSummedFooterBytes = sizeof(FileFooter) - sizeof(std::uint64_t);
+
+// Precondition: record.kind < SlotKind::kCount.
+SlotKind kind_of(const FileBucket& record) { return SlotKind::of_number(static_cast<std::uint8_t>(record.kind)); }
 
 Failure damaged(const std::filesystem::path& path, const char* how) {
   return {Code::data_loss, path.string() + ": the snapshot is damaged: " + how};
@@ -72,8 +76,7 @@ void write_buckets(MemoryStore& store, const SnapshotKeyId& key_id, Writer& writ
     footer.buckets += copy.buckets.size();
     const std::int64_t* tail = copy.tails.data();
     for (const ShardCopy::Bucket& bucket : copy.buckets) {
-      FileBucket record{
-          bucket.key, static_cast<std::uint64_t>(bucket.algorithm), bucket.idle_from_us, {}, bucket.tail_words};
+      FileBucket record{bucket.key, std::uint64_t{bucket.kind.number()}, bucket.idle_from_us, {}, bucket.tail_words};
       std::copy(std::begin(bucket.head), std::end(bucket.head), record.head);
       writer.put(&record, sizeof(record));
       writer.put(tail, bucket.tail_words * sizeof(std::int64_t));
@@ -119,7 +122,7 @@ class SnapshotReading {
   Status run(Use use) {
     if (!reader_.get(&header_, sizeof(header_))) return cut_short();
     if (!std::equal(std::begin(kMagic), std::end(kMagic), header_.magic)) return damaged(path_, "not a snapshot");
-    if (header_.version != kSnapshotVersion) {
+    if (header_.version != kSnapshotVersion && header_.version != kSnapshotVersion - 1) {
       return Failure{Code::failed_precondition, path_.string() + ": a snapshot of another version"};
     }
     std::uint64_t buckets = 0;
@@ -127,14 +130,14 @@ class SnapshotReading {
     FileBucket record{};
     while (true) {
       if (!reader_.get(&record, kSummedFooterBytes)) return cut_short();
-      if (record.algorithm == kEndMark) break;
+      if (record.kind == kEndMark) break;
       if (!reader_.get(reinterpret_cast<std::byte*>(&record) + kSummedFooterBytes,
                        sizeof(record) - kSummedFooterBytes)) {
         return cut_short();
       }
-      if (record.algorithm >= kAlgorithmCount) return damaged(path_, "an algorithm that does not exist");
+      if (record.kind >= SlotKind::kCount) return damaged(path_, "an algorithm that does not exist");
       if (record.tail_words > kMaxTailWords) return damaged(path_, "a bucket that is too long");
-      if (record.tail_words > 0 && !algorithms::keeps_tail(static_cast<Algorithm>(record.algorithm))) {
+      if (record.tail_words > 0 && !kind_of(record).keeps_tail()) {
         return damaged(path_, "a tail where its algorithm keeps none");
       }
       tail_.resize(record.tail_words);
@@ -150,7 +153,7 @@ class SnapshotReading {
 
  private:
   BucketImage image_of(const FileBucket& record) const {
-    BucketImage image{record.key, static_cast<Algorithm>(record.algorithm), record.idle_from_us, {}, tail_};
+    BucketImage image{record.key, kind_of(record), record.idle_from_us, {}, tail_};
     std::copy(std::begin(record.head), std::end(record.head), image.head);
     return image;
   }
@@ -176,12 +179,23 @@ class SnapshotReading {
   std::vector<std::int64_t> tail_;
 };
 
+TimePoint last_change(SlotKind kind, const algorithms::BucketWords& words) {
+  if (!kind.is_leases()) return algorithms::last_change(kind.algorithm(), words);
+  return algorithms::LeaseBucket(words).last_change();
+}
+
+Duration move_back(SlotKind kind, const algorithms::BucketWords& words, Duration by) {
+  if (!kind.is_leases()) return algorithms::move_back(kind.algorithm(), words, by);
+  algorithms::LeaseBucket(words).move_back(by.count());
+  return by;
+}
+
 // A bucket from the future would restrict until that comes.
 void bring_to_now(BucketImage& image, std::span<std::int64_t> tail, TimePoint now, LoadReport& report) {
   const algorithms::BucketWords words{algorithms::Head(image.head), tail};
-  const Duration ahead = algorithms::last_change(image.algorithm, words) - now;
+  const Duration ahead = last_change(image.kind, words) - now;
   if (ahead.count() <= 0) return;
-  const Duration earlier = algorithms::move_back(image.algorithm, words, ahead);
+  const Duration earlier = move_back(image.kind, words, ahead);
   image.idle_from_us = std::max<std::int64_t>(0, image.idle_from_us) - earlier.count();
   ++report.moved_back;
   report.farthest_ahead = std::max(report.farthest_ahead, ahead);

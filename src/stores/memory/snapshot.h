@@ -20,8 +20,8 @@
 
 namespace weir::memory {
 
-// Of the file's format, which includes the algorithms' words: a snapshot of another version is refused.
-inline constexpr std::uint64_t kSnapshotVersion = 2;
+// Of the file's format, which includes the algorithms' words. The version before is read too; any other is refused.
+inline constexpr std::uint64_t kSnapshotVersion = 3;
 
 // Names the hash key that the bucket keys were made with: buckets of another are of no use.
 using SnapshotKeyId = std::array<std::uint8_t, 16>;

@@ -21,6 +21,7 @@ namespace {
 using contract::allowance_of;
 using contract::ask;
 using contract::charge_of;
+using contract::OwnedCall;
 using contract::spread_key;
 using std::chrono::hours;
 using std::chrono::seconds;
@@ -107,6 +108,56 @@ TEST_F(SnapshotTest, BucketsThatAreIdleByNowAreNotLoadedAndThoseLoadedAreSweptLa
   EXPECT_EQ(loaded.value().loaded, 1u);
   EXPECT_EQ(loaded.value().idle, static_cast<std::size_t>(kAlgorithmCount));
   EXPECT_EQ(after.sweep(kStart + hours(10), 100'000), 1u);
+}
+
+TEST_F(SnapshotTest, ARestartFindsEveryLeaseAsItWas) {
+  const Allowance three = make_concurrency({.algorithm = {}, .limit = 3, .window = {}}, seconds(30)).value();
+  Charge slot = charge_of(spread_key(1), three);
+  slot.kind = ChargeKind::lease;
+  const auto run = [&](MemoryStore& store, Action action, std::uint64_t id, TimePoint now) {
+    HoldStep hold;
+    hold.id = spread_key(id);
+    hold.ttl = seconds(30);
+    hold.named = true;
+    OwnedCall call(action, now, {slot});
+    call.hold = &hold;
+    EXPECT_TRUE(store.begin(call));
+    return hold;
+  };
+  MemoryStore before;
+  const HoldStep first = run(before, Action::take, 10, kStart);
+  run(before, Action::take, 11, kStart + seconds(5));
+  run(before, Action::take, 12, kStart + seconds(5));
+  run(before, Action::settle, 11, kStart + seconds(6));
+  ASSERT_TRUE(save_snapshot(before, path_, kKeyId).ok());
+  MemoryStore after;
+  ASSERT_EQ(load_snapshot(after, path_, kKeyId, kStart + seconds(10)).value().loaded, 1u);
+  const HoldStep again = run(after, Action::take, 10, kStart + seconds(10));
+  EXPECT_EQ(again.state, HoldState::live);
+  EXPECT_EQ(again.token, first.token);
+  EXPECT_EQ(run(after, Action::take, 11, kStart + seconds(10)).state, HoldState::gone);
+  EXPECT_EQ(ask(after, Action::peek, kStart + seconds(29), slot).remaining, 1);
+  EXPECT_EQ(ask(after, Action::peek, kStart + seconds(30), slot).remaining, 2);
+  EXPECT_EQ(ask(after, Action::peek, kStart + seconds(35), slot).remaining, 3);
+}
+
+// A clock that was two hours ahead when the snapshot was written must not keep slots for two hours.
+TEST_F(SnapshotTest, LeasesFromTheFutureLiveAsLongAsTheyWouldHave) {
+  const Allowance one = make_concurrency({.algorithm = {}, .limit = 1, .window = {}}, seconds(30)).value();
+  Charge slot = charge_of(spread_key(1), one);
+  slot.kind = ChargeKind::lease;
+  HoldStep hold;
+  hold.id = spread_key(10);
+  hold.ttl = seconds(30);
+  MemoryStore before;
+  OwnedCall call(Action::take, kStart + hours(2), {slot});
+  call.hold = &hold;
+  ASSERT_TRUE(before.begin(call));
+  ASSERT_TRUE(save_snapshot(before, path_, kKeyId).ok());
+  MemoryStore after;
+  EXPECT_EQ(load_snapshot(after, path_, kKeyId, kStart).value().moved_back, 1u);
+  EXPECT_FALSE(ask(after, Action::peek, kStart + seconds(30) - Duration(1), slot).admitted);
+  EXPECT_TRUE(ask(after, Action::peek, kStart + seconds(30), slot).admitted);
 }
 
 TEST_F(SnapshotTest, AnEmptyStoreRoundTrips) {

@@ -38,7 +38,10 @@ void Transaction::add(Shard& shard) {
   entries_[size_] =
       Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), Slot::kLatestIdle, false, false};
   locate(size_);
-  if (entries_[size_].slot != nullptr) entries_[size_].idle_from_us = entries_[size_].slot->idle_from_us();
+  if (entries_[size_].slot != nullptr) {
+    entries_[size_].idle_from_us = entries_[size_].slot->idle_from_us();
+    if (is_lease(size_)) open_leases(size_);
+  }
   ++size_;
 }
 
@@ -46,7 +49,7 @@ void Transaction::locate(std::size_t i) {
   const Charge& charge = call_.charges[i];
   Slot* const slot = entries_[i].shard->find(charge.key);
   // After a reload under another algorithm the words mean something else: the bucket starts fresh.
-  entries_[i].slot = slot != nullptr && slot->holds(charge.allowance->algorithm) ? slot : nullptr;
+  entries_[i].slot = slot != nullptr && slot->holds(SlotKind::of(charge)) ? slot : nullptr;
 }
 
 // After insertions and deletions, which move slots.
@@ -58,7 +61,7 @@ bool Transaction::run() {
   bool room = true;
   switch (call_.action) {
     case Action::take:
-      room = take();
+      room = call_.hold == nullptr ? take() : take_hold();
       break;
     case Action::peek:
       evaluate_all();
@@ -69,6 +72,15 @@ bool Transaction::run() {
       break;
     case Action::reset:
       reset();
+      break;
+    case Action::renew:
+      room = renew_hold();
+      break;
+    case Action::settle:
+      settle_hold();
+      break;
+    case Action::list:
+      list_holds();
       break;
   }
   report_in_callers_time();
@@ -89,6 +101,7 @@ bool Transaction::take() {
 
 ChargeOutcome Transaction::evaluate(std::size_t i, std::int64_t cost) const {
   const Entry& entry = entries_[i];
+  if (is_lease(i)) return evaluate_leases(i, cost, call_.hold != nullptr && call_.action == Action::take);
   ChargeOutcome outcome = algorithms::evaluate(*call_.charges[i].allowance, words(i), from_micros(entry.now_us), cost);
   if (!fresh(i) && (!outcome.admitted || cost == 0)) bound_waits(entry.idle_from_us, entry.now_us, outcome);
   return outcome;
@@ -101,22 +114,23 @@ bool Transaction::evaluate_all() {
     const Charge& charge = call_.charges[i];
     ChargeOutcome& outcome = call_.outcomes[i];
     outcome = evaluate(i, charge.cost);
-    entries_[i].charge = outcome.admitted && charge.cost > 0;
+    entries_[i].charge = outcome.admitted && charge.cost > 0 && (!is_lease(i) || call_.hold != nullptr);
     admitted = admitted && (outcome.admitted || !charge.binding);
   }
   return admitted;
 }
 
-bool Transaction::ready(std::size_t i) const {
-  const Charge& charge = call_.charges[i];
-  const Entry& entry = entries_[i];
-  if (entry.slot == nullptr) return false;
-  const algorithms::ConstBucketWords words = this->words(i);
-  return algorithms::tail_words_needed(*charge.allowance, words, from_micros(entry.now_us), charge.cost) <=
-         words.tail.size();
+bool Transaction::ready(std::size_t i) {
+  return entries_[i].slot != nullptr && tail_words_needed(i) <= entries_[i].slot->words().tail.size();
 }
 
-bool Transaction::all_ready() const {
+std::size_t Transaction::tail_words_needed(std::size_t i) {
+  const Charge& charge = call_.charges[i];
+  if (is_lease(i)) return leases(i).words_for_one_more(entries_[i].now_us);
+  return algorithms::tail_words_needed(*charge.allowance, words(i), from_micros(entries_[i].now_us), charge.cost);
+}
+
+bool Transaction::all_ready() {
   for (std::size_t i = 0; i < size_; ++i) {
     if (entries_[i].charge && !ready(i)) return false;
   }
@@ -147,13 +161,13 @@ bool Transaction::make_room() {
 bool Transaction::make_room_for(std::size_t i) {
   const Charge& charge = call_.charges[i];
   Entry& entry = entries_[i];
-  const Algorithm algorithm = charge.allowance->algorithm;
+  const SlotKind kind = SlotKind::of(charge);
   entry.slot = entry.shard->find(charge.key);
   if (entry.slot == nullptr) {
-    entry.slot = entry.shard->insert(charge.key, algorithm, entry.now_us, budget_);
+    entry.slot = entry.shard->insert(charge.key, kind, entry.now_us, budget_);
     entry.created = entry.slot != nullptr;
-  } else if (!entry.slot->holds(algorithm)) {
-    entry.shard->renew(*entry.slot, algorithm, budget_);
+  } else if (!entry.slot->holds(kind)) {
+    entry.shard->renew(*entry.slot, kind, budget_);
     entry.shard->pin(*entry.slot);
     entry.created = true;
   }
@@ -163,12 +177,11 @@ bool Transaction::make_room_for(std::size_t i) {
 // A bucket that cannot grow is no newcomer: it is charged in the room that it has, and counts more coarsely. A new one
 // has no tail yet, and is refused.
 bool Transaction::grow_tail(std::size_t i) {
-  const Charge& charge = call_.charges[i];
   Entry& entry = entries_[i];
-  const std::size_t needed =
-      algorithms::tail_words_needed(*charge.allowance, words(i), from_micros(entry.now_us), charge.cost);
-  if (entry.shard->grow_tail(*entry.slot, needed, budget_)) return true;
-  if (entry.slot->words().tail.size() < algorithms::least_tail_words(charge.allowance->algorithm)) return false;
+  if (entry.shard->grow_tail(*entry.slot, tail_words_needed(i), budget_)) return true;
+  if (is_lease(i)) return false;
+  const Algorithm algorithm = call_.charges[i].allowance->algorithm;
+  if (entry.slot->words().tail.size() < algorithms::least_tail_words(algorithm)) return false;
   entry.shard->count_coarse();
   return true;
 }
@@ -190,7 +203,11 @@ void Transaction::charge_all() {
   for (std::size_t i = 0; i < size_; ++i) {
     if (!entries_[i].charge) continue;
     const Charge& charge = call_.charges[i];
-    algorithms::charge(*charge.allowance, changing_words(i), from_micros(entries_[i].now_us), charge.cost);
+    if (is_lease(i)) {
+      add_lease(i);
+    } else {
+      algorithms::charge(*charge.allowance, changing_words(i), from_micros(entries_[i].now_us), charge.cost);
+    }
     refresh_idle(i);
   }
 }
@@ -201,7 +218,7 @@ void Transaction::count_denied() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
     ChargeOutcome& outcome = call_.outcomes[i];
-    if (!charge.count_denied || outcome.admitted || outcome.status != Code::ok) continue;
+    if (!charge.count_denied || is_lease(i) || outcome.admitted || outcome.status != Code::ok) continue;
     Entry& entry = entries_[i];
     const bool had_bucket = entry.slot != nullptr;
     // Without a bucket only too large a cost is denied, so it is there, unless making room for another charge has just
@@ -220,7 +237,7 @@ void Transaction::count_denied() {
 void Transaction::refund() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
-    if (entries_[i].slot != nullptr && !fresh(i) &&
+    if (entries_[i].slot != nullptr && !fresh(i) && !is_lease(i) &&
         algorithms::refund(*charge.allowance, entries_[i].slot->words(), from_micros(entries_[i].now_us),
                            charge.cost)) {
       refresh_idle(i);
@@ -264,8 +281,10 @@ void Transaction::report_in_callers_time() {
 
 void Transaction::refresh_idle(std::size_t i) {
   Entry& entry = entries_[i];
-  const TimePoint idle = algorithms::idle_from(*call_.charges[i].allowance, entry.slot->words());
-  entry.shard->set_idle_from(*entry.slot, micros(idle));
+  const std::int64_t idle_us = is_lease(i)
+                                   ? leases(i).idle_from_us()
+                                   : micros(algorithms::idle_from(*call_.charges[i].allowance, entry.slot->words()));
+  entry.shard->set_idle_from(*entry.slot, idle_us);
   entry.idle_from_us = entry.slot->idle_from_us();
 }
 

@@ -3,12 +3,15 @@
 // Everything that can fail (a place in the table, a longer tail) is done before anything is charged, so a call that
 // finds no room leaves every bucket as it was.
 //
+// A charge of a lease without a hold is only looked at. Leases are in transaction_holds.cc.
+//
 // Lives on the stack of one call, while the locks are held. Allocates only for new buckets and growing tails.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "algorithms/lease_bucket.h"
 #include "stores/memory/memory_budget.h"
 #include "stores/memory/shard.h"
 #include "weir/store.h"
@@ -40,9 +43,23 @@ class Transaction {
   void refund();
   void reset();
 
+  // Leases.
+  bool is_lease(std::size_t i) const { return call_.charges[i].kind != ChargeKind::bucket; }
+  algorithms::LeaseBucket leases(std::size_t i) const { return algorithms::LeaseBucket(entries_[i].slot->words()); }
+  void open_leases(std::size_t i);
+  ChargeOutcome evaluate_leases(std::size_t i, std::int64_t cost, bool takes) const;
+  bool take_hold();
+  bool answer_known();
+  void add_lease(std::size_t i);
+  std::uint64_t next_token() const;
+  bool renew_hold();
+  void settle_hold();
+  void list_holds();
+  void describe_all();
+
   bool evaluate_all();
-  bool ready(std::size_t i) const;
-  bool all_ready() const;
+  bool ready(std::size_t i);
+  bool all_ready();
   bool make_room();
   bool make_room_for(std::size_t i);
   bool grow_tail(std::size_t i);
@@ -58,6 +75,7 @@ class Transaction {
   ChargeOutcome evaluate(std::size_t i, std::int64_t cost) const;
   void locate(std::size_t i);
   void locate_all();
+  std::size_t tail_words_needed(std::size_t i);
   void refresh_idle(std::size_t i);
 
   StoreCall& call_;

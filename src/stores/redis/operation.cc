@@ -308,6 +308,10 @@ ScriptAction Operation::action() const {
       return ScriptAction::refund;
     case Action::reset:
       return ScriptAction::reset;
+    case Action::renew:
+    case Action::settle:
+    case Action::list:
+      break;
   }
   return ScriptAction::peek;
 }

@@ -1,0 +1,46 @@
+// HoldStep: the part of a StoreCall (store.h) that is about a lease or a reservation. The store takes, renews and ends
+// holds in the same atomic step as the call's charges.
+//
+// A lease is an entry in each lease charge's bucket: so many units until a time. A hold has one id in all its buckets.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "weir/bucket_key.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// What a call found or made of a hold.
+enum class HoldState : std::uint8_t {
+  none,   // no such hold, or the call was denied
+  taken,  // by this call
+  live,   // it was there: taken before, and renewed by this call if that was asked for
+  gone,   // released, lapsed, or lost with no room to take it again
+  ended,  // by this call
+};
+
+struct ListedHold {
+  std::uint32_t charge = 0;  // index of the call's charge whose bucket has it
+  BucketKey id;
+  std::int64_t units = 0;
+  std::uint64_t token = 0;
+  TimePoint expires;
+};
+
+struct HoldStep {
+  // Asked.
+  BucketKey id;     // random, or a keyed hash of the id that a client made
+  Duration ttl{0};  // take, renew: lives until now + ttl; also how long an id made by a client is known after its end
+  bool named = false;  // a client made the id: it is not taken again for one ttl after its end
+  TimePoint
+      expires{};  // renew: the last expiry that the caller knows. A hold that the store lost is taken again before
+  std::uint64_t token = 0;                    // renew: the hold's own; take: the next one is larger
+  std::vector<ListedHold>* listed = nullptr;  // list: where to
+
+  // Answered. `expires` and `token` as well, by the store's time.
+  HoldState state = HoldState::none;
+};
+
+}  // namespace weir

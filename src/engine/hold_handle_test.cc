@@ -1,0 +1,118 @@
+#include "engine/hold_handle.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "keys/sealer.h"
+#include "weir/hold.h"
+
+namespace weir::engine {
+namespace {
+
+constexpr HashKey kKey = {1, 2, 3, 4, 5};
+
+HoldHandle example() {
+  HoldHandle handle;
+  handle.id = {0x0123456789abcdef, 0xfedcba9876543210};
+  handle.named = true;
+  handle.token = 1'800'000'000'000'123;
+  handle.ttl = std::chrono::seconds(30);
+  handle.expires = from_micros(1'800'000'030'000'000);
+  HeldCharge lease;
+  lease.key = {1, 2};
+  lease.tag = {3, 0};
+  lease.rule = "exports-active";
+  lease.kind = ChargeKind::lease;
+  lease.allowance = make_concurrency({.algorithm = {}, .limit = 3, .window = Duration{0}}, handle.ttl).value();
+  handle.charges.push_back(lease);
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    HeldCharge bucket;
+    bucket.key = {10, static_cast<std::uint64_t>(i)};
+    bucket.tag = bucket.key;
+    bucket.rule = "r";
+    bucket.cost = i * 1'000;
+    bucket.binding = i % 2 == 0;
+    AllowanceSpec spec;
+    spec.algorithm = static_cast<Algorithm>(i);
+    spec.limit = i == 3 ? 0 : 100;
+    spec.window = std::chrono::seconds(60);
+    if (spec.algorithm == Algorithm::gcra) spec.burst = 7;
+    if (spec.algorithm == Algorithm::leaky_bucket) spec.queue = 0;
+    bucket.allowance = make_allowance(spec).value();
+    handle.charges.push_back(bucket);
+  }
+  return handle;
+}
+
+bool same(const Allowance& a, const Allowance& b) {
+  return a.algorithm == b.algorithm && a.limit == b.limit && a.window == b.window && a.burst == b.burst &&
+         a.queue == b.queue && a.buckets == b.buckets && a.rate_units == b.rate_units && a.rate_ticks == b.rate_ticks;
+}
+
+TEST(HoldHandle, SaysWhatItWasMadeOf) {
+  const HoldHandle made = example();
+  const std::string bytes = encode_handle(made);
+  const std::optional<HoldHandle> read = decode_handle(bytes);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->use, made.use);
+  EXPECT_EQ(read->id, made.id);
+  EXPECT_EQ(read->named, made.named);
+  EXPECT_EQ(read->token, made.token);
+  EXPECT_EQ(read->ttl, made.ttl);
+  EXPECT_EQ(read->expires, made.expires);
+  ASSERT_EQ(read->charges.size(), made.charges.size());
+  for (std::size_t i = 0; i < made.charges.size(); ++i) {
+    const HeldCharge& a = made.charges[i];
+    const HeldCharge& b = read->charges[i];
+    EXPECT_EQ(a.key, b.key);
+    EXPECT_EQ(a.tag.high, b.tag.high);
+    EXPECT_EQ(a.rule, b.rule);
+    EXPECT_EQ(a.cost, b.cost);
+    EXPECT_EQ(a.kind, b.kind);
+    EXPECT_EQ(a.binding, b.binding);
+    EXPECT_TRUE(same(a.allowance, b.allowance)) << i;
+  }
+}
+
+TEST(HoldHandle, OfOneRuleIsShort) {
+  HoldHandle handle = example();
+  handle.charges.resize(1);
+  EXPECT_LT(keys::Sealer(kKey).seal(encode_handle(handle)).size(), 160u);
+}
+
+TEST(HoldHandle, TheLongestFitsInAPath) {
+  HoldHandle handle = example();
+  const std::string rule(64, 'r');
+  handle.charges.clear();
+  for (std::size_t i = 0; i < kMaxHeldCharges; ++i) {
+    HeldCharge charge = example().charges[5];
+    charge.tag = {i, i};
+    charge.rule = rule;
+    charge.cost = kMaxUnits;
+    handle.charges.push_back(charge);
+  }
+  EXPECT_LE(keys::Sealer(kKey).seal(encode_handle(handle)).size(), kMaxHandle / 2) << "two of them during a rotation";
+}
+
+TEST(HoldHandle, BytesThatAreNoHandleAreRefused) {
+  const std::string good = encode_handle(example());
+  EXPECT_FALSE(decode_handle(""));
+  for (std::size_t i = 1; i < good.size(); ++i) static_cast<void>(decode_handle(good.substr(0, i)));
+  std::mt19937 random(1);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string changed = good;
+    for (int i = 0; i < 3; ++i) changed[random() % changed.size()] = static_cast<char>(random());
+    const std::optional<HoldHandle> read = decode_handle(changed);
+    if (!read) continue;
+    EXPECT_LE(read->ttl, kMaxHoldTtl);
+    for (const HeldCharge& charge : read->charges) {
+      EXPECT_GE(charge.cost, 0);
+      EXPECT_LE(charge.cost, kMaxUnits);
+      EXPECT_LE(charge.allowance.limit, kMaxUnits);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::engine

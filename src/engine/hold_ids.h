@@ -1,0 +1,46 @@
+// HoldIds: the ids and sealed handles of one engine's leases and reservations.
+//
+// An id is random, or a keyed hash of the id that a client made, its caller and the request's attributes, so that the
+// same words of another caller or about another subject are another id. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/hold_handle.h"
+#include "keys/key_encoder.h"
+#include "keys/sealer.h"
+#include "weir/request.h"
+
+namespace weir::engine {
+
+class HoldIds {
+ public:
+  explicit HoldIds(const HashKey& key);
+
+  BucketKey random();
+  // The order of the attributes makes no difference.
+  BucketKey named(HoldHandle::Use use, std::string_view caller, std::string_view id,
+                  std::span<const Attribute> attributes) const;
+
+  std::string seal(const HoldHandle& handle) const { return sealer_.seal(encode_handle(handle)); }
+  // Between the handles of two hash keys (rotating_limiter.h).
+  static constexpr char kSeparator = '.';
+
+  // What a handle says, or the half of it that was sealed under this key. `bytes` is where its texts are kept. None:
+  // not one of ours for this use, which is counted.
+  std::optional<HoldHandle> open(std::string_view text, HoldHandle::Use use, std::string& bytes);
+  std::uint64_t forged() const { return forged_.load(std::memory_order_relaxed); }
+
+ private:
+  const HashKey key_;
+  const keys::Sealer sealer_;
+  const keys::SipHash random_seed_;
+  std::atomic<std::uint64_t> made_{0};
+  std::atomic<std::uint64_t> forged_{0};
+};
+
+}  // namespace weir::engine

@@ -1,0 +1,159 @@
+// Leases: what a call with a hold (weir/hold_step.h) does to the buckets of its lease charges.
+#include <algorithm>
+
+#include "stores/memory/transaction.h"
+
+namespace weir::memory {
+
+using algorithms::LeaseBucket;
+using algorithms::LeaseEntry;
+
+// The lock is held, and what has lapsed counts for nothing: so it is forgotten at once, also by a call that only looks.
+void Transaction::open_leases(std::size_t i) {
+  if (fresh(i)) leases(i).clear();
+  leases(i).advance(entries_[i].now_us);
+}
+
+ChargeOutcome Transaction::evaluate_leases(std::size_t i, std::int64_t cost, bool takes) const {
+  const std::int64_t limit = call_.charges[i].allowance->limit;
+  if (entries_[i].slot != nullptr) return leases(i).evaluate(limit, cost, takes, entries_[i].now_us);
+  std::int64_t none[algorithms::kHeadWords] = {};
+  return LeaseBucket({algorithms::Head(none), {}}).evaluate(limit, cost, takes, entries_[i].now_us);
+}
+
+bool Transaction::take_hold() {
+  if (answer_known()) return true;
+  HoldStep& hold = *call_.hold;
+  hold.token = std::max(hold.token, next_token());
+  const bool room = take();
+  const bool admitted = room && std::none_of(call_.charges.begin(), call_.charges.end(), [&](const Charge& charge) {
+                          const ChargeOutcome& outcome =
+                              call_.outcomes[static_cast<std::size_t>(&charge - call_.charges.data())];
+                          return charge.binding && !outcome.admitted;
+                        });
+  hold.state = admitted ? HoldState::taken : HoldState::none;
+  hold.expires = call_.now + hold.ttl;
+  return room;
+}
+
+// True: the id has a lease already, or had one, so that nothing is charged.
+bool Transaction::answer_known() {
+  HoldStep& hold = *call_.hold;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (!is_lease(i) || entries_[i].slot == nullptr) continue;
+    const LeaseBucket bucket = leases(i);
+    const std::size_t at = bucket.find(hold.id);
+    if (at == bucket.size()) continue;
+    const LeaseEntry known = bucket.entry(at);
+    if (known.ended() && known.expires_us <= entries_[i].now_us) continue;
+    hold.state = known.ended() ? HoldState::gone : HoldState::live;
+    hold.token = known.token;
+    hold.expires = from_micros(known.expires_us);
+    describe_all();
+    return true;
+  }
+  return false;
+}
+
+// The outcomes: what is left, with nothing taken.
+void Transaction::describe_all() {
+  for (std::size_t i = 0; i < size_; ++i) call_.outcomes[i] = evaluate(i, 0);
+}
+
+std::uint64_t Transaction::next_token() const {
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (!is_lease(i)) continue;
+    next = std::max(next, static_cast<std::uint64_t>(std::max<std::int64_t>(0, entries_[i].now_us)));
+    if (entries_[i].slot != nullptr) next = std::max(next, leases(i).last_token() + 1);
+  }
+  return next;
+}
+
+// Preconditions: there is room, and the charge is admitted.
+void Transaction::add_lease(std::size_t i) {
+  const HoldStep& hold = *call_.hold;
+  const algorithms::BucketWords words = changing_words(i);
+  LeaseBucket(words).add({.id = hold.id,
+                          .expires_us = entries_[i].now_us + hold.ttl.count(),
+                          .token = hold.token,
+                          .units = call_.charges[i].cost,
+                          .ttl_us = hold.named ? hold.ttl.count() : 0},
+                         entries_[i].now_us);
+}
+
+// False: no room in memory for a lease that the store has lost, and nothing has changed.
+bool Transaction::renew_hold() {
+  HoldStep& hold = *call_.hold;
+  bool gone = false;
+  bool lost = false;
+  for (std::size_t i = 0; i < size_; ++i) {
+    entries_[i].charge = false;
+    if (!is_lease(i)) continue;
+    const bool known = entries_[i].slot != nullptr;
+    const std::size_t at = known ? leases(i).find(hold.id) : 0;
+    const bool ended = known && at < leases(i).size() && leases(i).entry(at).ended();
+    if (known && at < leases(i).size() && !ended) continue;
+    // It was released or lapsed, unless all that the bucket knows is younger than the lease.
+    const bool younger = !known || fresh(i) || leases(i).since_us() > static_cast<std::int64_t>(hold.token);
+    const bool again = !ended && younger && entries_[i].now_us < micros(hold.expires) &&
+                       evaluate_leases(i, call_.charges[i].cost, true).admitted;
+    gone = gone || (call_.charges[i].binding && !again);
+    lost = lost || again;
+    entries_[i].charge = again;
+  }
+  hold.state = gone ? HoldState::gone : HoldState::live;
+  if (gone) {
+    describe_all();
+    return true;
+  }
+  if (lost) {
+    hold.token = std::max(hold.token, next_token());
+    if (!all_ready() && !make_room()) return false;
+    charge_all();
+  }
+  hold.expires = call_.now + hold.ttl;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (!is_lease(i) || entries_[i].charge || entries_[i].slot == nullptr) continue;
+    const std::size_t at = leases(i).find(hold.id);
+    if (at == leases(i).size() || leases(i).entry(at).ended()) continue;  // of a rule in shadow mode
+    hold.token = std::max(hold.token, leases(i).entry(at).token);
+    leases(i).renew(at, entries_[i].now_us + hold.ttl.count(), hold.ttl.count());
+    refresh_idle(i);
+  }
+  describe_all();
+  return true;
+}
+
+void Transaction::settle_hold() {
+  HoldStep& hold = *call_.hold;
+  hold.state = HoldState::gone;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (!is_lease(i) || entries_[i].slot == nullptr) continue;
+    const std::size_t at = leases(i).find(hold.id);
+    if (at == leases(i).size() || leases(i).entry(at).ended()) continue;
+    leases(i).end(at, entries_[i].now_us);
+    refresh_idle(i);
+    hold.state = HoldState::ended;
+  }
+  describe_all();
+}
+
+void Transaction::list_holds() {
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (!is_lease(i) || entries_[i].slot == nullptr) continue;
+    const LeaseBucket bucket = leases(i);
+    for (std::size_t at = 0; at < bucket.size(); ++at) {
+      const LeaseEntry entry = bucket.entry(at);
+      if (entry.ended()) continue;
+      call_.hold->listed->push_back({.charge = static_cast<std::uint32_t>(i),
+                                     .id = entry.id,
+                                     .units = entry.units,
+                                     .token = entry.token,
+                                     .expires = from_micros(entry.expires_us)});
+    }
+  }
+  describe_all();
+}
+
+}  // namespace weir::memory
