@@ -16,6 +16,8 @@ void print(const char* who, const weir::Decision& decision) {
   }
   if (!decision.allowed) std::cout << ", retry in " << weir::ceil_ms(decision.retry_after) << " ms";
   std::cout << '\n';
+  // What the rule says to the client, if it has a `message`.
+  if (const std::string message = weir::denial_message(decision); !message.empty()) std::cout << message << '\n';
 }
 
 }  // namespace

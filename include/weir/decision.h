@@ -1,10 +1,11 @@
 // Decision: may the request proceed, which rule decided, and the state of every rule that was asked.
 //
-// A plain value. Rule ids are views into the limiter that made the decision and live as long as it does.
+// A plain value. Rule ids and messages are views into the limiter that made the decision and live as long as it does.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "weir/allowance.h"
@@ -73,10 +74,16 @@ struct Decision {
   Duration retry_after{0};
   Duration delay{0};
   std::string_view source;             // "memory", "redis", "local", …
+  std::string_view message;            // of a denial: what the rule says about it, see denial_message()
   InlineVector<RuleOutcome, 8> rules;  // in the order of the rules file
 
   // The most restrictive rule's outcome, or null when no rule applied.
   const RuleOutcome* decisive() const { return deciding < 0 ? nullptr : &rules[static_cast<std::size_t>(deciding)]; }
 };
+
+// The `message` of the rule that denied, with its placeholders filled in, for the client to read. Empty when the rule
+// has none, and when it does not fit: it asks for the {wait} and no wait can help, or the denial is not about the
+// limit.
+std::string denial_message(const Decision& decision);
 
 }  // namespace weir

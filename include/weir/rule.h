@@ -107,6 +107,23 @@ enum class FailurePolicy : std::uint8_t { allow, deny, local, degrade, static_li
 inline constexpr std::size_t kFailurePolicyCount = 5;
 std::string_view failure_policy_name(FailurePolicy policy);
 
+// With a term, `policy` answers for that long and `then` from then on, until the store has answered again.
+struct OnStoreFailure {
+  FailurePolicy policy = FailurePolicy::allow;
+  std::optional<Duration> term = {};
+  std::optional<FailurePolicy> then = {};  // given if and only if `term` is
+
+  OnStoreFailure() = default;
+  OnStoreFailure(FailurePolicy only) : policy(only) {}  // NOLINT: rule.on_store_failure = FailurePolicy::deny
+  OnStoreFailure(FailurePolicy first, Duration length, FailurePolicy afterwards)
+      : policy(first), term(length), then(afterwards) {}
+
+  // What answers when the store has not for `time`.
+  FailurePolicy after(Duration time) const { return term && then && time >= *term ? *then : policy; }
+
+  bool operator==(const OnStoreFailure&) const = default;
+};
+
 // A cap on this node in front of the store, for each subject of the rule: a token bucket in memory. Requests that it
 // denies do not reach the store.
 struct LocalLimit {
@@ -138,6 +155,13 @@ enum class Consistency : std::uint8_t { exact, leased, synced };
 // Which buckets share a slot of a Redis Cluster.
 enum class HashTag : std::uint8_t { tenant, tenant_action, subject };
 
+// Whether answers show a rule. Metrics and logs show every rule.
+enum class Hidden : std::uint8_t {
+  no,
+  rule,    // answers leave this rule out and show the others
+  answer,  // answers to requests that it applies to name no rule at all
+};
+
 struct Rule {
   std::string id;
   std::vector<Condition> match;  // all must be true; empty: every request
@@ -161,14 +185,17 @@ struct Rule {
   std::vector<Plan> plans;
   std::vector<Override> overrides;
   Mode mode = Mode::enforce;
-  int rollout = 100;  // percent of subjects, stable by subject
-  FailurePolicy on_store_failure = FailurePolicy::allow;
-  int local_share = 50;           // percent, for FailurePolicy::local
-  std::int64_t static_limit = 0;  // for FailurePolicy::static_limit
+  int rollout = 100;                               // percent of subjects, stable by subject
+  std::optional<OnStoreFailure> on_store_failure;  // none: allow, which `weir rules validate` warns about
+  int local_share = 50;                            // percent, for FailurePolicy::local
+  std::int64_t static_limit = 0;                   // for FailurePolicy::static_limit
   Consistency consistency = Consistency::exact;
   std::optional<HashTag> hash_tag;
   bool count_denied = false;
-  bool hidden = false;  // answers to requests that it applies to name no rule at all
+  Hidden hidden = Hidden::no;
+  // What a client whose request it denies is told; {limit}, {window} and {wait} are filled in. Empty: a sentence that
+  // names the rule. Not shown with Hidden::answer.
+  std::string message;
   std::optional<LocalLimit> local_limit;
   // Units that may be charged beyond a bucket's capacity for work that has been done: a commit of more than was
   // reserved, and cost that is known only afterwards. Default: one capacity.

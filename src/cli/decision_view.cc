@@ -103,6 +103,7 @@ Result<DecisionView> DecisionView::read(std::string_view json) {
   read_flag(root, "degraded", view.degraded);
   read_text(root, "reason", view.reason);
   read_text(root, "rule", view.rule);
+  read_text(root, "message", view.message);
   read_number(root, "retry_after_ms", view.retry_after_ms);
   read_number(root, "delay_ms", view.delay_ms);
   simdjson::dom::array rules;
@@ -122,6 +123,7 @@ void DecisionView::show(const Terminal& terminal) const {
   if (reason == "cost_too_large") out << ", it will never fit";
   if (delay_ms > 0) out << ", wait " << duration_for_people(delay_ms) << " first";
   out << '\n';
+  if (!message.empty()) out << "  message: " << shown(message) << '\n';
   show_rules(terminal, true);
 }
 

@@ -29,7 +29,8 @@ struct DecisionView {
   bool allowed = true;
   bool degraded = false;
   std::string reason;
-  std::string rule;  // empty: none decided
+  std::string rule;     // empty: none decided
+  std::string message;  // of the rule that denied; usually empty
   std::int64_t retry_after_ms = 0;
   std::int64_t delay_ms = 0;
   std::vector<RuleView> rules;

@@ -28,6 +28,7 @@ class ProgramTest : public testing::Test {
     fs::create_directories(folder_);
     rules_ = (folder_ / "rules.yaml").string();
     std::ofstream(rules_) << "version: 1\n"
+                             "defaults: {on_store_failure: allow}\n"
                              "rules:\n"
                              "  - {id: per-tenant, per: [tenant], algorithm: token-bucket, limit: 3, window: 1h}\n"
                              "  - {id: search, match: {action: search}, per: [tenant], algorithm: gcra, limit: 120,\n"
@@ -190,6 +191,22 @@ TEST_F(ProgramTest, ValidateCountsRulesOrListsFaults) {
   EXPECT_TRUE(out_.str().empty());
   EXPECT_EQ(run({"rules", "validate", rules_, "--json"}), kExitBadInput);
   EXPECT_THAT(out_.str(), StartsWith("{\"valid\":false,\"errors\":[\""));
+}
+
+TEST_F(ProgramTest, ValidateSaysOnceWhichRulesDoNotChooseAPolicy) {
+  std::ofstream(rules_) << "version: 1\nrules:\n  - {id: a, per: ip, limit: 1, window: 1s, on_store_failure: deny}\n"
+                           "  - {id: b, per: ip, limit: 1, window: 1s}\n  - {id: c, per: ip, limit: 1, window: 1s}\n";
+  EXPECT_EQ(run({"rules", "validate", rules_}), kExitAllowed);
+  EXPECT_THAT(out_.str(), HasSubstr(rules_ + ":4:5: rules[1].on_store_failure: is not set, nor for c: the default is "
+                                             "allow, so requests pass without being counted"));
+  EXPECT_THAT(out_.str(), HasSubstr("3 rules, 1 warning\n"));
+}
+
+TEST_F(ProgramTest, CheckShowsTheMessageOfTheRuleThatDenied) {
+  std::ofstream(rules_) << "version: 1\nrules:\n  - {id: a, match: {action: export}, limit: 0, window: 1s, message: "
+                           "Exports are switched off.}\n";
+  EXPECT_EQ(run({"check", "action=export", "--local", rules_}), kExitDenied);
+  EXPECT_THAT(out_.str(), HasSubstr("denied by a (limit_exceeded)\n  message: Exports are switched off.\n"));
 }
 
 TEST_F(ProgramTest, ExplainTellsWhichRulesApplyAndWhyNotTheOthers) {

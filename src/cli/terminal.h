@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/duration_text.h"
+
 namespace weir::cli {
 
 enum class Colour { green, red, yellow, faint, bold };
@@ -31,7 +33,6 @@ std::size_t columns_of(std::string_view text);
 // The text with spaces behind it, so that it takes at least `columns`.
 std::string padded(std::string text, std::size_t columns);
 
-// "250 ms", "1.5 s", "2 min 5 s", "16 days 19 h": rounded up to what is shown, so that no wait is too short.
-std::string duration_for_people(long long milliseconds);
+using base::duration_for_people;
 
 }  // namespace weir::cli

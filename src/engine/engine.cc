@@ -13,9 +13,9 @@
 namespace weir::engine {
 namespace {
 
-std::unique_ptr<Prefilter> make_prefilter(std::shared_ptr<BucketGenerations> generations) {
-  if (generations == nullptr) generations = std::make_shared<BucketGenerations>();
-  return std::make_unique<Prefilter>(std::move(generations));
+template <typename T>
+std::shared_ptr<T> given_or_made(std::shared_ptr<T> given) {
+  return given != nullptr ? std::move(given) : std::make_shared<T>();
 }
 
 bool has_several_allowances(const rules::Match& match) {
@@ -44,7 +44,7 @@ bool lacks_room(const Run& run) {
 }  // namespace
 
 Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback,
-               std::shared_ptr<BucketGenerations> generations)
+               SharedState shared)
     : store_(std::move(options.store)),
       immediate_(store_->immediate()),
       with_tags_(store_->uses_tags()),
@@ -53,10 +53,12 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       observers_(std::move(options.observers)),
       fallback_(std::move(fallback)),
       rules_(std::move(book), options.hash_key),
-      policies_(*fallback_, rules_.encoder()),
+      policies_(*fallback_, rules_.encoder(), given_or_made(std::move(shared.fallback_times))),
       local_limits_(*fallback_),
       hold_ids_(options.hash_key),
-      prefilter_(options.prefilter && !immediate_ ? make_prefilter(std::move(generations)) : nullptr) {
+      prefilter_(options.prefilter && !immediate_
+                     ? std::make_unique<Prefilter>(given_or_made(std::move(shared.generations)))
+                     : nullptr) {
   assert(store_ != nullptr && clock_ != nullptr && fallback_->immediate());
 }
 
@@ -205,6 +207,7 @@ void Engine::conclude_each_alone(Run& run) {
   bool answered = run.status == Code::ok;
   for (const ChargeOutcome& outcome : check.outcomes().first(check.deciding())) answered &= outcome.status == Code::ok;
   if (answered) [[likely]] {
+    policies_.store_answered(check, run.now);
     make_verdict(check, {}, decision);
     decision.atomic = run.atomic;
     return publish(check, decision, source_, action);

@@ -10,7 +10,7 @@
 //   publish         observers see it, hidden rules are hidden
 //
 // Several engines may share one RuleBook and one thread-safe store: a server has one engine per loop, each with its
-// own connections to the store. Engines whose stores are the same in the end must share their BucketGenerations.
+// own connections to the store, and all share what is in shared_state.h.
 #pragma once
 
 #include <memory>
@@ -20,6 +20,7 @@
 #include "engine/check.h"
 #include "engine/hold_ids.h"
 #include "engine/run.h"
+#include "engine/shared_state.h"
 #include "engine/stages/failure_policy.h"
 #include "engine/stages/local_limit.h"
 #include "engine/stages/prefilter.h"
@@ -36,9 +37,9 @@ class PendingCall;
 class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
  public:
   // options.store, options.clock and options.hash_key must be set; `fallback` counts while the store fails, and must
-  // answer at once. `generations`: null if no other engine counts in the same store.
+  // answer at once.
   Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, std::shared_ptr<Store> fallback,
-         std::shared_ptr<BucketGenerations> generations = nullptr);
+         SharedState shared = {});
 
   [[nodiscard]] bool begin(CheckCall& call) override;
   [[nodiscard]] bool begin_group(GroupCall& call) override;

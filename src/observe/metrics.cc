@@ -2,6 +2,7 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <limits>
@@ -292,6 +293,25 @@ void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
                 sum([](const DecisionCounters& c) { return c.degraded(); }));
 }
 
+// Of the rules without a label the one that has waited longest.
+void Metrics::collect_rule_fallbacks(const Facts& facts, std::vector<MetricFamily>& out) const {
+  FactWriter(out).gauge("weir_rules_on_fallback", "Rules that the store does not answer for at the moment.",
+                        static_cast<double>(facts.rule_fallbacks.size()));
+  const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
+  std::map<std::pair<std::string_view, std::string_view>, Duration> longest;  // by rule and policy
+  for (const RuleFallback& each : facts.rule_fallbacks) {
+    Duration& lasted = longest[{table->ids[table->row(each.ordinal)], each.policy}];
+    lasted = std::max(lasted, each.lasted);
+  }
+  MetricFamily seconds = family(MetricType::Gauge, "weir_rule_fallback_seconds",
+                                "How long the store has not answered for the rule, and which policy does.");
+  for (const auto& [labels, lasted] : longest) {
+    seconds.metric.push_back(sample(MetricType::Gauge, static_cast<double>(lasted.count()) / 1e6,
+                                    {{"rule", labels.first}, {"policy", labels.second}}));
+  }
+  if (!seconds.metric.empty()) out.push_back(std::move(seconds));
+}
+
 // A family of its own: a rule may have any id, that of a space too, and no two samples may have the same labels.
 void Metrics::collect_charges(std::vector<MetricFamily>& out) const {
   std::map<std::string_view, std::array<std::uint64_t, kChargeResultCount>> sums;
@@ -329,6 +349,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_rule_issues(facts, out);
   collect_store(facts, write);
   collect_fallbacks(facts.fallbacks, out);
+  collect_rule_fallbacks(facts, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);
   collect_http(facts.http_responses, out);
   collect_logins(facts.failed_logins, out);

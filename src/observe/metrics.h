@@ -53,6 +53,13 @@ struct PolicyCount {
   std::uint64_t count = 0;
 };
 
+// A rule that a failure policy answers for at the moment, and for how long that has been so.
+struct RuleFallback {
+  std::uint32_t ordinal = 0;
+  std::string_view policy;
+  Duration lasted{0};
+};
+
 // Requests with a mistake that the rules met, such as "unknown_plan".
 struct RuleIssueCount {
   std::string_view issue;
@@ -112,6 +119,7 @@ struct Facts {
   std::uint64_t local_denials = 0;  // by a rule's local_limit
   std::uint64_t forged_handles = 0;
   std::vector<PolicyCount> fallbacks;
+  std::vector<RuleFallback> rule_fallbacks;      // empty: the store answers for all rules
   std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
 
   std::vector<StatusCount> http_responses;
@@ -150,6 +158,7 @@ class Metrics final : public prometheus::Collectable {
  private:
   void collect_rule_counts(std::vector<prometheus::MetricFamily>& out) const;
   void collect_decisions(std::vector<prometheus::MetricFamily>& out) const;
+  void collect_rule_fallbacks(const Facts& facts, std::vector<prometheus::MetricFamily>& out) const;
   void collect_charges(std::vector<prometheus::MetricFamily>& out) const;
 
   const std::vector<const DecisionCounters*> loops_;

@@ -314,6 +314,18 @@ TEST_F(MetricsTest, AScrapeWhileTheLoopCountsSeesWholeNumbers) {
   EXPECT_EQ(first_.decisions(Reason::ok, true), 50'000u);
 }
 
+TEST_F(MetricsTest, RulesOnTheirFallbackShowForHowLong) {
+  EXPECT_THAT(text(), HasSubstr("weir_rules_on_fallback 0\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("weir_rule_fallback_seconds{")));
+  facts_.rule_fallbacks = {{3, "allow", std::chrono::milliseconds(1'500)},
+                           {1'500, "deny", std::chrono::seconds(7)},
+                           {1'600, "deny", std::chrono::seconds(9)}};
+  EXPECT_THAT(text(), HasSubstr("weir_rules_on_fallback 3\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_rule_fallback_seconds{rule=\"" + ids_.at(3) + "\",policy=\"allow\"} 1.5\n"));
+  EXPECT_THAT(text(), HasSubstr("weir_rule_fallback_seconds{rule=\"other\",policy=\"deny\"} 9\n"))
+      << "of those without a label the longest";
+}
+
 TEST_F(MetricsTest, AStoreOnTheNetworkShowsItsBreakerFailuresAndLatencies) {
   EXPECT_THAT(text(), Not(HasSubstr("weir_store_breaker_state")));
   RemoteStoreFacts remote;

@@ -244,7 +244,8 @@ TEST(RuleHistory, DropsTheTextsOfOldVersionsBeyondItsBound) {
 
 TEST(RuleBook, KeepsTheWarningsOfTheActiveRules) {
   const TemporaryFolder folder;
-  folder.write("rules.yaml", "version: 1\nrules: [{id: one, per: [tennant], limit: 1, window: 1s}]\n");
+  folder.write("rules.yaml",
+               "version: 1\nrules: [{id: one, per: [tennant], limit: 1, window: 1s, on_store_failure: deny}]\n");
   RuleBook book;
   ASSERT_TRUE(book.load(folder.path() / "rules.yaml").ok());
   ASSERT_EQ(book.warnings().size(), 1u);

@@ -4,6 +4,7 @@ namespace weir::server {
 
 std::string_view quickstart_rules() {
   return R"(version: 1
+defaults: {on_store_failure: allow}
 rules:
   - id: requests-per-key
     per: [api_key]

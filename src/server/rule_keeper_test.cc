@@ -269,14 +269,14 @@ TEST_F(RuleKeeperTest, WithoutAPathTheQuickstartRulesAreInForce) {
 
 TEST_F(RuleKeeperTest, LogsTheWarningsOfEachLoadOnce) {
   const fs::path file = folder_ / "rules.yaml";
-  write(file, "version: 1\nrules: [{id: a, per: [tennant], limit: 1, window: 1s}]\n");
+  write(file, "version: 1\nrules: [{id: a, per: [tennant], limit: 1, window: 1s, on_store_failure: deny}]\n");
   RuleKeeper keeper(file, clock_, log_.log());
   ASSERT_TRUE(keeper.load().ok());
   EXPECT_EQ(events("rules_warning"), 1);
   EXPECT_NE(log_.text().find("rules.yaml:2:23: rules[0].per[0]: the attribute"), std::string::npos);
   ASSERT_TRUE(keeper.reload().ok());
   EXPECT_EQ(events("rules_warning"), 1) << "the file is the same";
-  write(file, "version: 1\nrules: [{id: a, per: [tennant], limit: 2, window: 1s}]\n");
+  write(file, "version: 1\nrules: [{id: a, per: [tennant], limit: 2, window: 1s, on_store_failure: deny}]\n");
   ASSERT_TRUE(keeper.reload().ok());
   EXPECT_EQ(events("rules_warning"), 2);
 }

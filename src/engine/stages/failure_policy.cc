@@ -70,16 +70,18 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
   for (std::size_t i = 0; i < failed.size(); ++i) {
     if (!failed[i]) continue;
     const Rule& rule = check.match_of(i).rule->source;
+    const Duration lasted = times_->failed(check.match_of(i).rule->name.ordinal, at.now);
+    const FailurePolicy policy = rule.on_store_failure.value_or(FailurePolicy::allow).after(lasted);
     Charge charge = check.charges()[i];
     if (action == Action::take) {
-      answered_[static_cast<std::size_t>(rule.on_store_failure)].fetch_add(1, std::memory_order_relaxed);
+      answered_[static_cast<std::size_t>(policy)].fetch_add(1, std::memory_order_relaxed);
     }
     if (charge.allowance->limit == 0) {  // denies everything, with the store and without it
       check.outcomes()[i] = denied_always();
       denies = denies || charge.binding;
       continue;
     }
-    switch (rule.on_store_failure) {
+    switch (policy) {
       case FailurePolicy::allow:
       case FailurePolicy::degrade:
         check.outcomes()[i] = admitted();
@@ -110,6 +112,10 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
   for (std::size_t i = 0; i < local.size(); ++i) {
     check.outcomes()[local_index[i]] = outcomes[i].status == Code::ok ? outcomes[i] : denied();
   }
+}
+
+void FailurePolicies::end_spells(const Check& check, TimePoint now) {
+  for (std::size_t i = 0; i < check.deciding(); ++i) times_->answered(check.match_of(i).rule->name.ordinal, now);
 }
 
 FailurePolicies::Failed FailurePolicies::stand_in(Check& check, const StoreCall& call, Action action, Store* store) {

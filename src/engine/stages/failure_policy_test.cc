@@ -14,11 +14,13 @@ using namespace std::chrono_literals;
 class AwayStore final : public Store {
  public:
   bool begin(StoreCall& call) override {
-    call.status = Code::unavailable;
+    if (away) call.status = Code::unavailable;
     return true;
   }
   bool immediate() const override { return true; }
   std::string_view name() const override { return "away"; }
+
+  bool away = true;
 };
 
 Rule make_rule(std::string id, std::int64_t limit, FailurePolicy policy) {
@@ -39,8 +41,8 @@ class FailurePoliciesTest : public ::testing::Test {
     const auto book = std::make_shared<rules::RuleBook>();
     ASSERT_TRUE(book->replace({.rules = std::move(rules)}).ok());
     LimiterOptions options;
-    options.store = std::make_shared<AwayStore>();
-    options.clock = std::make_shared<ManualClock>();
+    options.store = store_;
+    options.clock = clock_;
     options.hash_key = {1};
     engine_ = std::make_unique<Engine>(book, options, fallback_);
   }
@@ -61,6 +63,8 @@ class FailurePoliciesTest : public ::testing::Test {
   }
 
   std::shared_ptr<Store> fallback_ = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
+  std::shared_ptr<AwayStore> store_ = std::make_shared<AwayStore>();
+  std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
   std::unique_ptr<Engine> engine_;
 };
 
@@ -102,6 +106,47 @@ TEST_F(FailurePoliciesTest, AllowAndDegradeCountNothingAndHoldBackNothing) {
         make_rule("counts", 3, FailurePolicy::local)});
   EXPECT_EQ(left("allows degrades counts"), 3);
   EXPECT_EQ(left("allows degrades"), 100);
+}
+
+TEST_F(FailurePoliciesTest, ARuleCanHaveAnotherPolicyForAnOutageThatLasts) {
+  Rule rule = make_rule("a", 5, FailurePolicy::allow);
+  rule.on_store_failure = OnStoreFailure(FailurePolicy::allow, 5min, FailurePolicy::static_limit);
+  load({rule, make_rule("b", 5, FailurePolicy::allow)});
+  EXPECT_EQ(left("a"), 100);
+  clock_->advance(5min - 1us);
+  EXPECT_EQ(left("a"), 100);
+  clock_->advance(1us);
+  EXPECT_EQ(left("a"), 5) << "five minutes without an answer";
+  EXPECT_EQ(left("b"), 100) << "each rule by itself";
+  EXPECT_EQ(engine_->fallbacks(FailurePolicy::static_limit), 6u);
+
+  store_->away = false;
+  check("a");
+  store_->away = true;
+  EXPECT_FALSE(check("a").allowed) << "one answer is not a store that is back";
+  store_->away = false;
+  clock_->advance(FallbackTimes::kSettled);
+  EXPECT_TRUE(check("a").allowed);
+  store_->away = true;
+  EXPECT_EQ(left("a"), 100) << "the next outage begins with the first policy";
+}
+
+TEST_F(FailurePoliciesTest, TheSecondPolicyCanDenyAndCanBeTheFirstOfAnotherRule) {
+  Rule careful = make_rule("careful", 5, FailurePolicy::allow);
+  careful.on_store_failure = OnStoreFailure(FailurePolicy::local, 1s, FailurePolicy::deny);
+  load({careful});
+  EXPECT_EQ(left("careful"), 5);
+  clock_->advance(1h);
+  const Decision denied = check("careful");
+  EXPECT_EQ(denied.reason, Reason::store_unavailable);
+}
+
+TEST_F(FailurePoliciesTest, ARuleWithoutAPolicyAllows) {
+  Rule rule = make_rule("a", 5, FailurePolicy::deny);
+  rule.on_store_failure.reset();
+  load({rule});
+  EXPECT_EQ(left("a"), 100);
+  EXPECT_EQ(engine_->fallbacks(FailurePolicy::allow), 100u);
 }
 
 TEST_F(FailurePoliciesTest, ARefundGivesBackLocallyAlsoBesideARuleThatDenies) {

@@ -33,7 +33,7 @@ class LoginStore final : public Store {
   memory::MemoryStore memory_;
 };
 
-Rule rule_of(std::string id, std::string per, std::int64_t limit, bool hidden = true) {
+Rule rule_of(std::string id, std::string per, std::int64_t limit, Hidden hidden = Hidden::answer) {
   Rule rule;
   rule.id = std::move(id);
   rule.per = {std::move(per)};
@@ -72,7 +72,7 @@ void expect_tells_no_rule(const Decision& decision) {
 
 TEST_P(HiddenRule, DenialsLookAlikeWhicheverRuleDenied) {
   Engine& engine =
-      engine_with({rule_of("account", "account", 1), rule_of("ip", "ip", 2), rule_of("open", "ip", 9, false)});
+      engine_with({rule_of("account", "account", 1), rule_of("ip", "ip", 2), rule_of("open", "ip", 9, Hidden::no)});
   const Decision allowed = engine.check({{"account", "alice"}, {"ip", "1"}});
   EXPECT_TRUE(allowed.allowed);
   EXPECT_EQ(allowed.reason, Reason::ok);
@@ -116,10 +116,81 @@ TEST_P(HiddenRule, NeitherDoRefundsAndFailures) {
 }
 
 TEST_P(HiddenRule, RequestsThatNoHiddenRuleAppliesToAreToldEverything) {
-  Engine& engine = engine_with({rule_of("account", "account", 1), rule_of("open", "ip", 9, false)});
+  Engine& engine = engine_with({rule_of("account", "account", 1), rule_of("open", "ip", 9, Hidden::no)});
   const Decision decision = engine.check({{"ip", "1"}});
   ASSERT_EQ(decision.rules.size(), 1u);
   EXPECT_EQ(decision.decisive()->rule, "open");
+}
+
+// A global capacity that is no client's business.
+TEST_P(HiddenRule, LeavesOutOneRuleAndShowsTheOthers) {
+  Engine& engine = engine_with({rule_of("capacity", "service", 2, Hidden::rule), rule_of("own", "ip", 9, Hidden::no)});
+  const Decision allowed = engine.check({{"service", "s"}, {"ip", "1"}});
+  EXPECT_EQ(watcher_->last.decisive()->rule, "capacity") << "the most restrictive";
+  ASSERT_EQ(allowed.rules.size(), 1u);
+  ASSERT_NE(allowed.decisive(), nullptr);
+  EXPECT_EQ(allowed.decisive()->rule, "own");
+  EXPECT_EQ(allowed.decisive()->remaining, 8);
+
+  EXPECT_TRUE(engine.check({{"service", "s"}, {"ip", "1"}}).allowed);
+  for (int i = 0; i < 3; ++i) {  // with a store that answers later, the second denial is the prefilter's
+    const Decision denied = engine.check({{"service", "s"}, {"ip", "1"}});
+    EXPECT_FALSE(denied.allowed);
+    EXPECT_EQ(denied.reason, Reason::limit_exceeded);
+    EXPECT_GT(denied.retry_after, 0us);
+    EXPECT_EQ(denied.decisive(), nullptr) << "the rule that is shown has not denied";
+    EXPECT_EQ(denied.source, "store");
+    EXPECT_EQ(denied.cost, 1);
+    for (const RuleOutcome& rule : denied.rules) EXPECT_EQ(rule.rule, "own");
+    EXPECT_EQ(watcher_->last.decisive()->rule, "capacity");
+  }
+}
+
+TEST_P(HiddenRule, ADenialByAnotherRuleNamesThatOne) {
+  Rule own = rule_of("own", "ip", 1, Hidden::no);
+  own.message = "One per {window}.";
+  Engine& engine = engine_with({rule_of("capacity", "service", 9, Hidden::rule), own});
+  EXPECT_TRUE(engine.check({{"service", "s"}, {"ip", "1"}}).allowed);
+  const Decision denied = engine.check({{"service", "s"}, {"ip", "1"}});
+  ASSERT_NE(denied.decisive(), nullptr);
+  EXPECT_EQ(denied.decisive()->rule, "own");
+  EXPECT_EQ(denial_message(denied), "One per 1 h.");
+}
+
+TEST_P(HiddenRule, IfBothDenyTheWaitIsTheLongerOneAndTheRuleTheOneThatIsShown) {
+  Rule own = rule_of("own", "ip", 1, Hidden::no);
+  own.allowance.window = 1min;
+  own.message = "Try again in {wait}.";
+  Rule capacity = rule_of("capacity", "service", 1, Hidden::rule);
+  capacity.message = "Busy for {wait}.";
+  Engine& engine = engine_with({capacity, own});
+  EXPECT_TRUE(engine.check({{"service", "s"}, {"ip", "1"}}).allowed);
+  const Decision denied = engine.check({{"service", "s"}, {"ip", "1"}});
+  EXPECT_GT(denied.retry_after, 1min);
+  if (!GetParam() && denied.rules.empty()) return;  // the prefilter knows of one rule only
+  ASSERT_NE(denied.decisive(), nullptr);
+  EXPECT_EQ(denied.decisive()->rule, "own");
+  EXPECT_EQ(denial_message(denied).substr(0, 13), "Try again in ");
+}
+
+TEST_P(HiddenRule, SaysWhatItsOwnMessageSays) {
+  Rule capacity = rule_of("capacity", "service", 1, Hidden::rule);
+  capacity.message = "The service is busy. Try again in {wait}.";
+  Engine& engine = engine_with({capacity});
+  EXPECT_TRUE(engine.check({{"service", "s"}}).allowed);
+  const Decision denied = engine.check({{"service", "s"}});
+  EXPECT_TRUE(denied.rules.empty());
+  EXPECT_TRUE(denial_message(denied).starts_with("The service is busy. Try again in ")) << denial_message(denied);
+}
+
+TEST_P(HiddenRule, AnAnswerWithoutRulesHasNoMessageEither) {
+  Rule open = rule_of("open", "ip", 1, Hidden::no);
+  open.message = "Only the address is limited.";
+  Engine& engine = engine_with({rule_of("account", "account", 9), open});
+  EXPECT_TRUE(engine.check({{"account", "alice"}, {"ip", "1"}}).allowed);
+  const Decision denied = engine.check({{"account", "alice"}, {"ip", "1"}});
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_EQ(denial_message(denied), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, HiddenRule, ::testing::Bool(),

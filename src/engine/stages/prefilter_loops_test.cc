@@ -62,7 +62,7 @@ class Loops {
       stores.push_back(std::make_shared<SlowStore>(shared_));
       options.store = stores.back();
       options.prefilter = i < count;
-      engines.push_back(std::make_unique<Engine>(book_, options, fallback_, generations));
+      engines.push_back(std::make_unique<Engine>(book_, options, fallback_, SharedState{.generations = generations}));
     }
   }
 

@@ -83,7 +83,7 @@ TEST_F(StrictRules, ALimitOfZeroDeniesAlsoWhileTheStoreIsAway) {
     Rule rule = rule_with(Algorithm::fixed_window, 0);
     rule.on_store_failure = static_cast<FailurePolicy>(i);
     rule.static_limit = 5;
-    SCOPED_TRACE(std::string(failure_policy_name(rule.on_store_failure)));
+    SCOPED_TRACE(std::string(failure_policy_name(rule.on_store_failure->policy)));
     EXPECT_FALSE(engine_with({.rules = {rule}}).check(Request({{"tenant", "a"}})).allowed);
   }
 }

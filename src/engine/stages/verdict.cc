@@ -1,6 +1,7 @@
 #include "engine/stages/verdict.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace weir::engine {
 namespace {
@@ -57,6 +58,48 @@ bool more_restrictive(const RuleOutcome& a, const RuleOutcome& b) {
   return a.reset_after > b.reset_after;
 }
 
+// A refusal by the prefilter or a local limit is a rule's own, too.
+void forget_decisive(const Check& check, std::string_view source, Decision& decision) {
+  decision.deciding = -1;
+  decision.cost = check.requested_cost();
+  if (!decision.degraded) decision.source = source;
+}
+
+const rules::CompiledRule& rule_of(const Check& check, const RuleOutcome& outcome) {
+  const auto* found = std::find_if(check.matches().begin(), check.matches().end(), [&](const rules::Match& match) {
+    return match.rule->name.ordinal == outcome.ordinal;
+  });
+  assert(found != check.matches().end());
+  return *found->rule;
+}
+
+// If the decisive rule is left out, the most restrictive of the others that decided the same is reported instead. The
+// wait stays, and so does the hidden rule's own message if no other rule denied: it was written for the client.
+void leave_out_hidden(const Check& check, std::string_view source, Decision& decision) {
+  const auto is_hidden = [&](const RuleOutcome& each) { return rule_of(check, each).source.hidden == Hidden::rule; };
+  const RuleOutcome* const decisive = decision.decisive();
+  const bool hides_decisive = decisive != nullptr && is_hidden(*decisive);
+  const std::uint32_t decisive_ordinal = decisive == nullptr ? 0 : decisive->ordinal;
+  auto* const end = std::remove_if(decision.rules.begin(), decision.rules.end(), is_hidden);
+  decision.rules.resize(static_cast<std::size_t>(end - decision.rules.begin()));
+  if (decisive == nullptr) return;
+
+  const auto may_be_reported = [&](const RuleOutcome& each) {
+    if (!hides_decisive) return each.ordinal == decisive_ordinal;
+    return each.mode == Mode::enforce && each.allowed == decision.allowed;
+  };
+  const RuleOutcome* reported = nullptr;
+  for (const RuleOutcome& each : decision.rules) {
+    if (!may_be_reported(each)) continue;
+    if (reported == nullptr || more_restrictive(each, *reported)) reported = &each;
+  }
+  if (hides_decisive) forget_decisive(check, source, decision);
+  if (reported == nullptr) return;
+  decision.deciding = static_cast<std::int32_t>(reported - decision.rules.data());
+  decision.cost = reported->cost;
+  if (!decision.allowed) decision.message = rule_of(check, *reported).message;
+}
+
 }  // namespace
 
 void describe_rules(const Check& check, Decision& decision) {
@@ -93,16 +136,21 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
   decision.reason = reason_of(*decisive);
   decision.retry_after = decisive->retry_after;
   decision.delay = Duration::zero();
+  decision.message = check.matches()[static_cast<std::size_t>(decision.deciding)].rule->message;
 }
 
 void hide_rules(const Check& check, std::string_view source, Decision& decision) {
-  const auto is_hidden = [](const rules::Match& match) { return match.rule->source.hidden; };
-  if (std::none_of(check.matches().begin(), check.matches().end(), is_hidden)) return;
-  decision.rules.clear();
-  decision.deciding = -1;
-  decision.cost = check.requested_cost();
-  // A refusal by the prefilter or a local limit is a rule's own, too.
-  if (!decision.degraded) decision.source = source;
+  const auto any = [&](Hidden kind) {
+    return std::any_of(check.matches().begin(), check.matches().end(),
+                       [kind](const rules::Match& match) { return match.rule->source.hidden == kind; });
+  };
+  if (any(Hidden::answer)) {
+    decision.rules.clear();
+    decision.message = {};
+    forget_decisive(check, source, decision);
+  } else if (any(Hidden::rule)) {
+    leave_out_hidden(check, source, decision);
+  }
 }
 
 void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome, Decision& decision) {
@@ -114,6 +162,7 @@ void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcom
   decision.reason = reason_of(rule);
   decision.cost = rule.cost;
   decision.retry_after = rule.retry_after;
+  decision.message = check.match_of(charge).rule->message;
 }
 
 void refuse_too_many_rules(const Check& check, Decision& decision) {

@@ -16,8 +16,8 @@ void describe_rules(const Check& check, Decision& decision);
 // none) marks outcomes that a failure policy gave in the store's place. Precondition: describe_rules().
 void make_verdict(const Check& check, std::span<const bool> store_failed, Decision& decision);
 
-// Takes from the answer whatever tells one rule from another, if a hidden rule applies: what is left is the same
-// whichever of them denied, except for how long to wait.
+// If a rule with Hidden::answer applies, takes from the answer whatever tells one rule from another: what is left is
+// the same whichever of them denied, except for how long to wait. Else leaves out the rules with Hidden::rule.
 void hide_rules(const Check& check, std::string_view source, Decision& decision);
 
 // The answer when one charge is known to be denied and nothing else was asked.

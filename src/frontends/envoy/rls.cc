@@ -98,6 +98,7 @@ void RlsAnswer::clear() {
   legacy_limit.clear();
   legacy_remaining.clear();
   legacy_reset.clear();
+  body.clear();
 }
 
 }  // namespace weir::envoy

@@ -78,6 +78,8 @@ struct RlsAnswer {
   std::string legacy_limit;
   std::string legacy_remaining;
   std::string legacy_reset;
+  // The body that Envoy answers with; empty: its own.
+  std::string body;
 
   void clear();
 };

@@ -217,8 +217,10 @@ void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) c
     answer.statuses.push_back(make_status(decision));
     answer.over_limit = answer.over_limit || !decision.allowed;
   }
-  const Decision* const shown = options_.headers ? most_restrictive(decisions) : nullptr;
+  const Decision* const shown = options_.headers || answer.over_limit ? most_restrictive(decisions) : nullptr;
   if (shown == nullptr) return;
+  answer.body = denial_message(*shown);
+  if (!options_.headers) return;
   render::append_rate_limit_policy(answer.rate_limit_policy, *shown);
   render::append_rate_limit(answer.rate_limit, *shown);
   if (const std::int64_t seconds = render::retry_after_seconds(*shown); seconds > 0) {

@@ -136,17 +136,32 @@ TEST_F(Rls, ACollectedAnswerIsEmptyWhenItIsCleared) {
   limiter.answer = toy_decision("per-user", 10, 0, minutes(1));
   limiter.answer.allowed = limiter.answer.rules[0].allowed = false;
   limiter.answer.retry_after = seconds(9);
+  limiter.answer.reason = Reason::limit_exceeded;
+  limiter.answer.message = "{limit} per {window}, try again in {wait}";
   RlsAnswer answer = decide();
   const auto texts = [&answer] {
-    return std::vector{answer.rate_limit,   answer.rate_limit_policy, answer.retry_after,
-                       answer.legacy_limit, answer.legacy_remaining,  answer.legacy_reset};
+    return std::vector{answer.rate_limit,       answer.rate_limit_policy, answer.retry_after, answer.legacy_limit,
+                       answer.legacy_remaining, answer.legacy_reset,      answer.body};
   };
+  EXPECT_EQ(answer.body, "10 per 60 s, try again in 9 s");
   EXPECT_TRUE(answer.over_limit);
   EXPECT_THAT(texts(), testing::Each(testing::Not(testing::IsEmpty())));
   answer.clear();
   EXPECT_FALSE(answer.over_limit);
   EXPECT_TRUE(answer.statuses.empty());
   EXPECT_THAT(texts(), testing::Each(testing::IsEmpty()));
+}
+
+TEST_F(Rls, TheBodyIsTheMessageOfTheDenialThatIsToldAndNeedsNoHeaders) {
+  add("a", "1");
+  add("b", "2");
+  limiter.answers = {toy_decision("hour", 5, 0, hours(1), false), toy_decision("day", 5, 0, hours(24), false)};
+  limiter.answers[0].message = "hour";
+  limiter.answers[1].message = "day";
+  options.headers = false;
+  EXPECT_EQ(decide().body, "day");
+  limiter.answers = {toy_decision("hour", 5, 4, hours(1)), toy_decision("day", 5, 4, hours(24))};
+  EXPECT_EQ(decide().body, "");
 }
 
 // The same decision gives the same headers as over HTTP.

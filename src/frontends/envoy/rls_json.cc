@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ascii.h"
+#include "base/base64.h"
 #include "base/json_text.h"
 
 namespace weir::envoy {
@@ -250,6 +251,11 @@ void render_rls_json(std::string& out, const RlsAnswer& answer) {
   append_header(out, "X-RateLimit-Remaining", answer.legacy_remaining, first);
   append_header(out, "X-RateLimit-Reset", answer.legacy_reset, first);
   if (!first) out += ']';
+  if (!answer.body.empty()) {
+    out += ",\"rawBody\":\"";
+    base::append_base64(out, answer.body);
+    out += '"';
+  }
   out += '}';
 }
 

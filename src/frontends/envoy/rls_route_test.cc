@@ -69,6 +69,13 @@ TEST_F(RlsRouteTest, AnswersOverLimitAs429) {
   EXPECT_THAT(response, StartsWith("HTTP/1.1 429 Too Many Requests\r\n"));
   EXPECT_THAT(response, HasSubstr(R"({"overallCode":"OVER_LIMIT",)"));
   EXPECT_THAT(response, HasSubstr(R"({"key":"Retry-After","value":"2"})"));
+  EXPECT_THAT(response, Not(HasSubstr("rawBody")));
+  limiter_.decide_by([](const Request& request) {
+    Decision decision = ToyLimiter::denied(request);
+    decision.message = "Wait {wait}.";
+    return decision;
+  });
+  EXPECT_THAT(ask(kBody), HasSubstr(R"(],"rawBody":"V2FpdCAxLjIgcy4="})")) << "Wait 1.2 s.";
 }
 
 TEST_F(RlsRouteTest, AnswersABadBodyAs400AndSaysWhy) {

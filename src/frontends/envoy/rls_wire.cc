@@ -154,6 +154,7 @@ void write_rls_answer(std::string& out, const RlsAnswer& answer) {
   write_header(writer, "X-RateLimit-Limit", answer.legacy_limit);
   write_header(writer, "X-RateLimit-Remaining", answer.legacy_remaining);
   write_header(writer, "X-RateLimit-Reset", answer.legacy_reset);
+  writer.text(5, answer.body);
 }
 
 }  // namespace weir::envoy

@@ -127,6 +127,8 @@ void write_decision(std::string& out, const Decision& decision) {
     if (asked.mode == Mode::shadow && !asked.allowed) writer.put_bytes(14, asked.rule);
   }
   for (const RuleOutcome& asked : decision.rules) write_rule(writer, asked);
+  if (!decision.message.empty()) [[unlikely]]
+    writer.text(20, denial_message(decision));
 }
 
 }  // namespace weir::grpc

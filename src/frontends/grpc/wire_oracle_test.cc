@@ -175,6 +175,7 @@ envoy::RlsAnswer some_answer() {
   answer.legacy_limit = *rc::gen::elementOf(std::vector<std::string>{"", "10"});
   answer.legacy_remaining = answer.legacy_limit.empty() ? "" : "0";
   answer.legacy_reset = answer.legacy_limit.empty() ? "" : "60";
+  answer.body = some_text();
   return answer;
 }
 
@@ -206,6 +207,7 @@ pb::RateLimitResponse to_oracle(const envoy::RlsAnswer& answer) {
   add("X-RateLimit-Limit", answer.legacy_limit);
   add("X-RateLimit-Remaining", answer.legacy_remaining);
   add("X-RateLimit-Reset", answer.legacy_reset);
+  made.set_raw_body(answer.body);
   return made;
 }
 
@@ -287,6 +289,7 @@ TEST(WeirDecisionOnTheWire, SaysWhatTheDecisionSays) {
   decision.rules.push_back(shadow);
   decision.degraded = true;
   decision.atomic = false;
+  decision.message = "{limit} per {window}";
   std::string bytes;
   write_decision(bytes, decision);
   ::weir::v1::Decision read;
@@ -302,6 +305,7 @@ TEST(WeirDecisionOnTheWire, SaysWhatTheDecisionSays) {
   EXPECT_THAT(read.shadow_denied(), testing::ElementsAre("trial"));
   ASSERT_EQ(read.rules_size(), 2);
   EXPECT_EQ(read.rules(1).mode(), "shadow");
+  EXPECT_EQ(read.message(), "120 per 60 s");
   EXPECT_EQ(read.SerializeAsString(), bytes);
 }
 

@@ -119,6 +119,13 @@ std::size_t members_room(const Decision& decision) {
   return room;
 }
 
+void write_message(RoomWriter& out, const Decision& decision) {
+  const std::string message = denial_message(decision);
+  if (message.empty()) return;
+  out.literal(R"(,"message":)");
+  out.json_string(message);
+}
+
 // Everything between the braces.
 void write_members(RoomWriter& out, const Decision& decision) {
   const RuleOutcome* rule = decision.decisive();
@@ -141,6 +148,8 @@ void write_members(RoomWriter& out, const Decision& decision) {
   out.literal(R"(,"source":)");
   out.json_string(decision.source);
   if (!decision.atomic) out.literal(R"(,"atomic":false)");
+  if (!decision.message.empty()) [[unlikely]]
+    write_message(out, decision);
   out.literal(R"(,"shadow_denied":)");
   write_ids(out, decision, [](const RuleOutcome& r) { return r.mode == Mode::shadow && !r.allowed; });
   out.literal(R"(,"rules":[)");
@@ -227,7 +236,8 @@ void append_denial(std::string& out, const Decision& decision, int status) {
   out += R"(","status":)";
   base::append_number(out, status);
   out += R"(,"detail":)";
-  base::append_json_string(out, denial_sentence(decision));
+  const std::string message = denial_message(decision);
+  base::append_json_string(out, message.empty() ? denial_sentence(decision) : message);
   out += R"(,"code":")";
   out += reason_name(decision.reason);
   out += R"(","violated-policies":)";

@@ -69,13 +69,12 @@ bool is_structured_list(std::string_view rest) {
 }
 
 TEST(DecisionJson, HasTheMembersOfTheContractInTheirOrder) {
-  EXPECT_EQ(
-      json(allowed()),
-      R"({"allowed":true,"reason":"ok","rule":"search-per-key","algorithm":"token-bucket","limit":120,)"
-      R"("remaining":119,"retry_after_ms":0,"reset_after_ms":500,"cost":1,"delay_ms":0,"degraded":false,)"
-      R"("source":"memory","shadow_denied":[],"rules":[{"rule":"search-per-key","algorithm":"token-bucket",)"
-      R"("mode":"enforce","allowed":true,"limit":120,"remaining":119,"capacity":120,"window_ms":60000,)"
-      R"("retry_after_ms":0,"reset_after_ms":500}]})");
+  EXPECT_EQ(json(allowed()),
+            R"({"allowed":true,"reason":"ok","rule":"search-per-key","algorithm":"token-bucket","limit":120,)"
+            R"("remaining":119,"retry_after_ms":0,"reset_after_ms":500,"cost":1,"delay_ms":0,"degraded":false,)"
+            R"("source":"memory","shadow_denied":[],"rules":[{"rule":"search-per-key","algorithm":"token-bucket",)"
+            R"("mode":"enforce","allowed":true,"limit":120,"remaining":119,"capacity":120,"window_ms":60000,)"
+            R"("retry_after_ms":0,"reset_after_ms":500}]})");
 }
 
 TEST(DecisionJson, ANoRuleDecisionHasNoRule) {
@@ -114,6 +113,18 @@ TEST(DecisionJson, ADenialIsAProblem) {
           R"("status":429,"detail":"The request is over its limit: rule search-per-key allows 120 per 60 s; )"
           R"(try again in 1200 ms.","code":"limit_exceeded","violated-policies":["search-per-key"],)"
           R"("allowed":false,"reason":"limit_exceeded","rule":"search-per-key",)"));
+}
+
+TEST(DecisionJson, TheMessageOfTheRuleIsTheDetailAndAMember) {
+  Decision decision = denied();
+  decision.message = "\"{limit}\" per {window}. Try again in {wait}.";
+  EXPECT_THAT(denial(decision),
+              HasSubstr(R"("status":429,"detail":"\"120\" per 60 s. Try again in 1.2 s.","code":"limit_exceeded")"));
+  EXPECT_THAT(json(decision),
+              HasSubstr(R"("source":"memory","message":"\"120\" per 60 s. Try again in 1.2 s.","shadow_denied":[])"));
+  decision.reason = Reason::store_unavailable;
+  EXPECT_THAT(denial(decision), HasSubstr("The limits cannot be looked up at the moment")) << "not about the limit";
+  EXPECT_THAT(denial(decision), Not(HasSubstr("\"message\"")));
 }
 
 TEST(DecisionJson, TheTypeOfAProblemFollowsTheReason) {

@@ -10,7 +10,7 @@
 namespace weir::resp {
 namespace {
 
-constexpr std::size_t kAnswerFields = 9;
+constexpr std::size_t kAnswerFields = 9;  // and `message`, if the rule that denied has one
 
 Failure refuse(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
@@ -63,7 +63,8 @@ Result<Request> CheckCommand::read(std::span<const std::string_view> words, bool
 void CheckCommand::write(ReplyWriter& reply, const Decision& decision) {
   const RuleOutcome* const rule = decision.decisive();
   const bool counted = rule != nullptr && !rule->unlimited;
-  reply.map(kAnswerFields);
+  const std::string message = denial_message(decision);
+  reply.map(kAnswerFields + (message.empty() ? 0 : 1));
   put(reply, "allowed", decision.allowed ? 1 : 0);
   reply.bulk("reason");
   reply.bulk(reason_name(decision.reason));
@@ -77,6 +78,9 @@ void CheckCommand::write(ReplyWriter& reply, const Decision& decision) {
   put(reply, "reset_after_ms", counted ? ceil_ms(rule->reset_after) : 0);
   put(reply, "delay_ms", ceil_ms(decision.delay));
   put(reply, "degraded", decision.degraded ? 1 : 0);
+  if (message.empty()) return;
+  reply.bulk("message");
+  reply.bulk(message);
 }
 
 }  // namespace weir::resp

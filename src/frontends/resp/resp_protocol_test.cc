@@ -99,6 +99,16 @@ TEST_F(RespProtocolTest, ChecksByTheRules) {
   EXPECT_NE(denied.find("retry_after_ms\r\n:5000\r\n"), std::string::npos) << denied;
 }
 
+TEST_F(RespProtocolTest, AddsTheMessageOfTheRuleThatDenied) {
+  Rules rules = one_rule();
+  rules.rules[0].message = "Wait {wait}.";
+  ASSERT_TRUE(limiter_->replace(rules).ok());
+  EXPECT_TRUE(ask("WEIR.CHECK COST 2 tenant acme").starts_with("*18\r\n"));
+  const std::string denied = ask("WEIR.CHECK tenant acme");
+  EXPECT_TRUE(denied.starts_with("*20\r\n")) << denied;
+  EXPECT_TRUE(denied.ends_with("$7\r\nmessage\r\n$9\r\nWait 5 s.\r\n")) << denied;
+}
+
 TEST_F(RespProtocolTest, AnswersChecksAsAMapInVersionThree) {
   ask("HELLO 3");
   const std::string none = ask("WEIR.CHECK color red");

@@ -57,14 +57,15 @@ void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::u
   if (const std::int64_t seconds = render::retry_after_seconds(decision); seconds > 0) set(out, "retry_after", seconds);
   if (decision.delay.count() > 0) set(out, "delay_ms", ceil_ms(decision.delay));
 
-  const auto set_header = [&](std::string_view name, auto append) {
+  const auto set_text = [&](std::string_view name, auto append) {
     text_.clear();
     append(text_, decision);
     const std::size_t size = out.size() - begun - kLengthBytes + name.size() + text_.size() + kTextOverhead;
     if (!text_.empty() && size <= max_frame_bytes) set(out, name, text_);
   };
-  set_header("ratelimit", render::append_rate_limit);
-  set_header("ratelimit_policy", render::append_rate_limit_policy);
+  set_text("message", [](std::string& text, const Decision& denied) { text = denial_message(denied); });
+  set_text("ratelimit", render::append_rate_limit);
+  set_text("ratelimit_policy", render::append_rate_limit_policy);
   end_frame(out, begun);
 }
 

@@ -131,6 +131,16 @@ TEST_F(SpopTest, AllowsThenDenies) {
   EXPECT_THAT(denied.values, Contains(Pair("remaining", "0")));
 }
 
+TEST_F(SpopTest, PassesOnTheMessageOfTheRuleThatDenied) {
+  Rules rules = two_per_ip();
+  rules.rules[0].message = "Two per {window}, please. Try again in {wait}.";
+  ASSERT_TRUE(limiter_->replace(rules).ok());
+  const std::string request = notify({text("ip", "192.0.2.7")});
+  EXPECT_THAT(ask(request).values, Not(Contains(Key("message"))));
+  ask(request);
+  EXPECT_THAT(ask(request).values, Contains(Pair("message", "Two per 10 s, please. Try again in 5 s.")));
+}
+
 // One client is one subject, however its address arrives.
 TEST_F(SpopTest, WritesAddressesInOneWay) {
   ask(notify({raw("ip", std::string("\x06\xc0\x00\x02\x07", 5))}));

@@ -1,8 +1,10 @@
 #include "rules/compile/field_checks.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
+#include "base/text_template.h"
 #include "base/utf8.h"
 #include "rules/compile/conditions.h"
 #include "rules/compile/fault_list.h"
@@ -17,6 +19,16 @@ constexpr TimePoint kFirstTime = std::chrono::sys_days(std::chrono::year(1) / 1 
 constexpr TimePoint kTimesEnd = std::chrono::sys_days(std::chrono::year(10'000) / 1 / 1);
 
 bool is_text(std::string_view text) { return base::valid_text_prefix(text) == text.size(); }
+
+// C0, DEL and, in UTF-8, C1. Precondition: is_text(text).
+bool has_control(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 || byte == 0x7f) return true;
+    if (byte == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
+  }
+  return false;
+}
 
 FieldPath inside(FieldPath field, std::string name) {
   field.emplace_back(std::move(name));
@@ -172,14 +184,6 @@ void check_count_denied(const Rule& rule, RuleFaults& faults) {
   }
 }
 
-void check_on_store_failure(const Rule& rule, RuleFaults& faults) {
-  const bool counts =
-      rule.on_store_failure == FailurePolicy::local || rule.on_store_failure == FailurePolicy::static_limit;
-  if (!counts || rule.kind != ChargeKind::lease) return;
-  faults.add({"on_store_failure"}, "is " + std::string(failure_policy_name(rule.on_store_failure)) +
-                                       ", expected allow, deny or degrade for concurrency");
-}
-
 void check_cost(const Rule& rule, RuleFaults& faults) {
   const CostModel& cost = rule.cost;
   switch (cost.kind) {
@@ -237,8 +241,48 @@ void check_overrides(const Rule& rule, RuleFaults& faults) {
   for (std::size_t i = 0; i < rule.overrides.size(); ++i) check_override(rule, i, faults);
 }
 
+void check_message(const Rule& rule, RuleFaults& faults) {
+  constexpr std::string_view kPlaceholders[] = {"limit", "window", "wait"};
+  if (rule.message.size() > kMaxMessage) {
+    return faults.add({"message"}, "has " + std::to_string(rule.message.size()) + " bytes, expected at most " +
+                                       std::to_string(kMaxMessage));
+  }
+  if (!is_text(rule.message) || has_control(rule.message)) {
+    return faults.add({"message"}, "has a control character or is not valid UTF-8, expected one line of text");
+  }
+  if (const std::optional<std::string> fault = base::template_fault(rule.message, kPlaceholders)) {
+    return faults.add({"message"}, *fault);
+  }
+  for (const std::string_view name : {"limit", "window"}) {
+    if (rule.hidden == Hidden::rule && base::has_placeholder(rule.message, name)) {
+      faults.add({"message"}, "tells the " + std::string(name) + " of a rule with hidden: rule, expected only {wait}");
+    }
+  }
+}
+
+void check_on_store_failure(const Rule& rule, RuleFaults& faults) {
+  if (!rule.on_store_failure) return;
+  const OnStoreFailure& failure = *rule.on_store_failure;
+  if (failure.term.has_value() != failure.then.has_value()) {
+    faults.add({"on_store_failure"}, failure.term ? "has for without then, expected the policy that follows"
+                                                  : "has then without for, expected how long the first policy answers");
+  }
+  if (failure.term && (*failure.term < kMinPolicyTerm || *failure.term > kMaxPolicyTerm)) {
+    faults.add({"on_store_failure", "for"}, "is not in the range from 1s to 365d");
+  }
+  if (failure.then == failure.policy) {
+    faults.add({"on_store_failure", "then"}, "is the first policy itself, expected another");
+  }
+  if (rule.kind != ChargeKind::lease) return;
+  for (const FailurePolicy policy : {FailurePolicy::local, FailurePolicy::static_limit}) {
+    if (!may_answer(rule, policy)) continue;
+    faults.add({"on_store_failure"}, "is " + std::string(failure_policy_name(policy)) +
+                                         ", expected allow, deny or degrade for concurrency");
+  }
+}
+
 void check_static_limit(const Rule& rule, RuleFaults& faults) {
-  if (rule.on_store_failure != FailurePolicy::static_limit) return;
+  if (!may_answer(rule, FailurePolicy::static_limit)) return;
   faults.check_number({"static_limit"}, rule.static_limit, 1, kMaxUnits);
 }
 

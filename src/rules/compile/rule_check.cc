@@ -100,6 +100,10 @@ bool is_unlimited(const Rule& rule, const AllowanceChange& change) {
   return change.unlimited || (rule.unlimited && !change.limit);
 }
 
+bool may_answer(const Rule& rule, FailurePolicy policy) {
+  return rule.on_store_failure && (rule.on_store_failure->policy == policy || rule.on_store_failure->then == policy);
+}
+
 std::vector<RuleFault> check_rule(const Rule& rule) {
   RuleFaults faults;
   for (const Field<Rule>& field : rule_fields()) {

@@ -9,6 +9,7 @@
 #include "weir/allowance.h"
 #include "weir/result.h"
 #include "weir/rule.h"
+#include "weir/time.h"
 
 namespace weir::rules {
 
@@ -19,7 +20,10 @@ inline constexpr std::size_t kMaxPlans = 1'000;        // per rule
 inline constexpr std::size_t kMaxOverrides = 100'000;  // per rule set
 inline constexpr std::size_t kMaxCostEntries = 1'000;  // per rule
 inline constexpr std::size_t kMaxReason = 256;         // bytes
+inline constexpr std::size_t kMaxMessage = 512;        // bytes
 inline constexpr std::size_t kMaxReplaces = 1'000;     // per rule
+inline constexpr Duration kMinPolicyTerm = std::chrono::seconds(1);
+inline constexpr Duration kMaxPolicyTerm = std::chrono::hours(24 * 365);
 
 // One step of the path to a field: a name, or a position in a list.
 struct FieldStep {
@@ -72,6 +76,9 @@ AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change);
 Result<Allowance> changed_allowance(const Rule& rule, const AllowanceChange& change);
 AllowanceSpec local_limit_spec(const LocalLimit& limit);
 bool is_unlimited(const Rule& rule, const AllowanceChange& change);
+
+// The policy answers for the store at some time. Precondition: it is not the default.
+bool may_answer(const Rule& rule, FailurePolicy policy);
 
 // Too many rules, overrides, regular expressions or attributes, as "rules: has …".
 std::vector<std::string> check_totals(const Rules& rules);

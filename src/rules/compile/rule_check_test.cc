@@ -141,6 +141,51 @@ TEST(RuleWarnings, NameARuleAboutRequestsWithoutWhatItNeeds) {
       }));
 }
 
+TEST(RuleWarnings, NameOnceWhichRulesLeaveTheFailurePolicyToTheDefault) {
+  const auto what = [](const std::string& list) {
+    const std::optional<RuleWarning> warning = default_policy_warning(rules_of(list));
+    return warning ? std::to_string(warning->rule) + ": " + warning->what : "none";
+  };
+  const std::string meaning =
+      ": the default is allow, so requests pass without being counted while the store does not answer; to choose, set "
+      "it in the rule, or in defaults for all";
+  EXPECT_EQ(what("  - {id: a, limit: 1, window: 1s, on_store_failure: allow}\n"
+                 "  - {id: b, limit: 1, window: 1s, mode: off}\n"),
+            "none");
+  EXPECT_EQ(what("  - {id: a, limit: 1, window: 1s, on_store_failure: deny}\n"
+                 "  - {id: b, limit: 1, window: 1s}\n"),
+            "1: is not set" + meaning);
+  std::string many;
+  for (int i = 0; i < 7; ++i) many += "  - {id: r" + std::to_string(i) + ", limit: 1, window: 1s}\n";
+  EXPECT_EQ(what(many), "0: is not set, nor for r1, r2, r3, r4, r5 and 1 other rule" + meaning);
+}
+
+TEST(RuleWarnings, NameAMessageThatIsNeverShown) {
+  EXPECT_EQ(
+      warnings_of(rules_of("  - {id: a, per: ip, limit: 1, window: 1s, hidden: true, message: no}\n"
+                           "  - {id: b, per: ip, limit: 1, window: 1s, hidden: rule, message: no}\n")),
+      (std::vector<std::string>{"rule a: message: is not shown: hidden: true leaves nothing in an answer that tells "
+                                "one rule from another"}));
+}
+
+TEST(RuleNames, KeepAMessageOnceAndForGood) {
+  RuleNames names;
+  const std::string_view first = names.intern_message("wait a little").value();
+  for (int i = 0; i < 1'000; ++i) names.intern_message("message " + std::to_string(i)).value();
+  EXPECT_EQ(names.intern_message(std::string("wait a little")).value().data(), first.data());
+  EXPECT_EQ(first, "wait a little");
+  EXPECT_EQ(names.intern_message("").value(), "");
+  const std::string megabyte(1 << 20, 'x');
+  Status status = success();
+  for (int i = 0; i < 200 && status.ok(); ++i) {
+    const Result<std::string_view> kept = names.intern_message(megabyte + std::to_string(i));
+    if (!kept.ok()) status = kept.failure();
+  }
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.failure().code, Code::resource_exhausted);
+  EXPECT_TRUE(names.intern_message("wait a little").ok()) << "what is known needs no more room";
+}
+
 TEST(RuleWarnings, SuggestAnAttributeThatMoreRulesUse) {
   const std::vector<std::string> lines =
       warnings_of(rules_of("  - {id: a, per: [warehouse], limit: 1, window: 1s}\n"

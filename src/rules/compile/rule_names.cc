@@ -21,6 +21,19 @@ std::optional<RuleName> RuleNames::find(std::string_view id) const {
   return known == ordinals_.end() ? std::nullopt : std::optional(RuleName{known->first, known->second});
 }
 
+Result<std::string_view> RuleNames::intern_message(std::string_view message) {
+  if (message.empty()) return std::string_view();
+  std::string text(message);
+  const std::lock_guard lock(mutex_);
+  if (const auto known = messages_.find(text); known != messages_.end()) return std::string_view(*known);
+  if (message_bytes_ + text.size() > kMaxMessageBytes) {
+    return Failure{Code::resource_exhausted, "this process has already seen " + std::to_string(kMaxMessageBytes >> 20) +
+                                                 " MB of different messages; restart it to forget the old ones"};
+  }
+  message_bytes_ += text.size();
+  return std::string_view(*messages_.insert(std::move(text)).first);
+}
+
 std::string_view RuleNames::id_of(std::uint32_t ordinal) const {
   const std::lock_guard lock(mutex_);
   return ordinal < ids_.size() ? std::string_view(ids_[ordinal]) : std::string_view();

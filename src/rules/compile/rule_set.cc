@@ -28,15 +28,18 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
   for (Rule& rule : rules.rules) {
     const Result<RuleName> name = names.intern(rule.id);
     if (!name.ok()) return name.failure();
+    const Result<std::string_view> message = names.intern_message(rule.message);
+    if (!message.ok()) return message.failure();
     CompiledRule compiled;
     compiled.name = name.value();
+    compiled.message = message.value();
     compiled.mode = rules.global_shadow && rule.mode == Mode::enforce ? Mode::shadow : rule.mode;
     if (rule.local_limit && compiled.mode == Mode::enforce) {
       compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
       set->has_local_limits_ = true;
     }
     set->has_leases_ = set->has_leases_ || (rule.kind == ChargeKind::lease && rule.mode != Mode::off);
-    set->has_hidden_ = set->has_hidden_ || (rule.hidden && rule.mode != Mode::off);
+    set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && rule.mode != Mode::off);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }

@@ -39,6 +39,7 @@ struct CompiledRule {
   Rule source;                                    // as written
   std::vector<NameId> per;                        // the subject's attributes, in the order written
   std::vector<std::vector<NameId>> alternatives;  // instead of `per`, if an entry has several names (subject_names.h)
+  std::string_view message;                       // interned: outlives the rule set
   Mode mode = Mode::enforce;                      // global shadow applied
   std::optional<Allowance> local_limit;           // of an enforced rule: a shadow rule denies nothing
   WindowLengths windows;  // several() only if plans or overrides have other windows than the rule

@@ -26,7 +26,10 @@ class RuleChecks {
     if (rule_.rollout == 0) add({"rollout"}, "is 0: the rule applies to no request; mode: off says so more clearly");
     for (std::size_t i = 0; i < rule_.overrides.size(); ++i) check_override(i, now);
     check_window_lengths();
-    const bool is_static = rule_.on_store_failure == FailurePolicy::static_limit;
+    if (!rule_.message.empty() && rule_.hidden == Hidden::answer) {
+      add({"message"}, "is not shown: hidden: true leaves nothing in an answer that tells one rule from another");
+    }
+    const bool is_static = may_answer(rule_, FailurePolicy::static_limit);
     if (rule_.static_limit > 0 && !is_static) add({"static_limit"}, "is not used: on_store_failure is not static");
     if (rule_.on_bad_cost == BadCostPolicy::deny && rule_.cost.kind != CostModel::Kind::attribute) {
       add({"on_bad_cost"}, "is not used: the cost is not taken from an attribute");
@@ -105,6 +108,29 @@ RuleWarnings rule_warnings(const Rules& rules, TimePoint now) {
   std::stable_sort(warnings.kept.begin(), warnings.kept.end(),
                    [](const RuleWarning& a, const RuleWarning& b) { return a.rule < b.rule; });
   return warnings;
+}
+
+// One warning, however many rules: it is the same for each, and a file may have 100,000.
+std::optional<RuleWarning> default_policy_warning(const Rules& rules) {
+  constexpr std::size_t kMostNamed = 5;
+  std::optional<RuleWarning> warning;
+  std::string others;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < rules.rules.size(); ++i) {
+    const Rule& rule = rules.rules[i];
+    if (rule.on_store_failure || rule.mode == Mode::off) continue;
+    if (!warning) warning = RuleWarning{i, {"on_store_failure"}, ""};
+    if (++count > 1 && count <= kMostNamed + 1) others += (others.empty() ? "" : ", ") + rule.id;
+  }
+  if (!warning) return warning;
+  const std::size_t unnamed = count > kMostNamed + 1 ? count - kMostNamed - 1 : 0;
+  warning->what = "is not set";
+  if (count > 1) warning->what += ", nor for " + others;
+  if (unnamed > 0) warning->what += " and " + std::to_string(unnamed) + (unnamed == 1 ? " other rule" : " other rules");
+  warning->what +=
+      ": the default is allow, so requests pass without being counted while the store does not answer; to choose, set "
+      "it in the rule, or in defaults for all";
+  return warning;
 }
 
 std::string to_line(const Rules& rules, const RuleWarning& warning) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct RuleWarnings {
 };
 
 RuleWarnings rule_warnings(const Rules& rules, TimePoint now);
+
+// That rules do not say what happens when the store does not answer: at the first of them, for all. None: all do.
+std::optional<RuleWarning> default_policy_warning(const Rules& rules);
 
 // "rule ID: field: what", for rules that come from no file.
 std::string to_line(const Rules& rules, const RuleWarning& warning);

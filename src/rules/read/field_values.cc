@@ -298,6 +298,24 @@ YamlText write_overrides(const std::vector<Override>& overrides) {
   return list;
 }
 
+void read_store_failure(const FieldAt& at, std::optional<OnStoreFailure>& into) {
+  static const std::vector<std::string_view> kNames = field_names(store_failure_fields());
+  OnStoreFailure& failure = into.emplace();
+  if (!at.node().is_map()) return read_choice(at, kFailurePolicies, failure.policy);
+  if (!at.has_known_fields(kNames)) return;
+  if (at.node().find("policy") == nullptr) {
+    at.part(at.node(), "policy").fault("is missing, expected on_store_failure: {policy: allow, for: 5m, then: deny}");
+  }
+  read_map(at, store_failure_fields(), failure);
+}
+
+YamlText write_store_failure(const OnStoreFailure& failure) {
+  if (!failure.term && !failure.then) return write_choice(kFailurePolicies, failure.policy);
+  YamlText map = YamlText::map();
+  write_fields(store_failure_fields(), failure, map);
+  return map;
+}
+
 // Left out unless all of it can be read, so that one mistake is one line.
 void read_local_limit(const FieldAt& at, std::optional<LocalLimit>& limit) {
   static const std::vector<std::string_view> kNames = field_names(local_limit_fields());

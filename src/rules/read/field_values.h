@@ -66,6 +66,15 @@ YamlText write_plans(const std::vector<Plan>& plans);
 void read_overrides(const FieldAt& at, std::vector<Override>& overrides);
 YamlText write_overrides(const std::vector<Override>& overrides);
 
+// One of the policies alone, or a map.
+inline constexpr Choice<FailurePolicy> kFailurePolicies[] = {{"allow", FailurePolicy::allow},
+                                                             {"deny", FailurePolicy::deny},
+                                                             {"local", FailurePolicy::local},
+                                                             {"degrade", FailurePolicy::degrade},
+                                                             {"static", FailurePolicy::static_limit}};
+void read_store_failure(const FieldAt& at, std::optional<OnStoreFailure>& failure);
+YamlText write_store_failure(const OnStoreFailure& failure);
+
 void read_local_limit(const FieldAt& at, std::optional<LocalLimit>& limit);
 YamlText write_local_limit(const LocalLimit& limit);
 

@@ -14,11 +14,7 @@ constexpr Choice<bool> kGlobalModes[] = {{"shadow", true}, {"enforce", false}};
 constexpr Choice<NoRulePolicy> kNoRulePolicies[] = {{"allow", NoRulePolicy::allow}, {"deny", NoRulePolicy::deny}};
 constexpr Choice<BadCostPolicy> kBadCostPolicies[] = {{"default", BadCostPolicy::use_default},
                                                       {"deny", BadCostPolicy::deny}};
-constexpr Choice<FailurePolicy> kPolicies[] = {{"allow", FailurePolicy::allow},
-                                               {"deny", FailurePolicy::deny},
-                                               {"local", FailurePolicy::local},
-                                               {"degrade", FailurePolicy::degrade},
-                                               {"static", FailurePolicy::static_limit}};
+constexpr Choice<Hidden> kHidden[] = {{"true", Hidden::answer}, {"false", Hidden::no}, {"rule", Hidden::rule}};
 constexpr Choice<Consistency> kConsistencies[] = {
     {"exact", Consistency::exact}, {"leased", Consistency::leased}, {"synced", Consistency::synced}};
 constexpr Choice<HashTag> kHashTags[] = {
@@ -207,14 +203,22 @@ constexpr Field<Rule> kRuleFields[] = {
        if (!is_for_others(at, rule)) at.take(rule.count_denied, read_bool(at.node()));
      },
      [](const Rule& rule) { return write_true(rule.count_denied); }, check_count_denied},
-    {"hidden", "`true`: answers to requests that the rule applies to name no rule at all; see [log-ins](#log-ins)",
-     "`false`", [](const FieldAt& at, Rule& rule) { at.take(rule.hidden, read_bool(at.node())); },
-     [](const Rule& rule) { return write_true(rule.hidden); }},
+    {"hidden",
+     "`true`: answers to requests that the rule applies to name no rule at all; `rule`: they leave out this rule only; "
+     "see [what clients are told](#what-clients-are-told)",
+     "`false`", [](const FieldAt& at, Rule& rule) { read_choice(at, kHidden, rule.hidden); },
+     [](const Rule& rule) { return write_choice_unless(kHidden, rule.hidden, Hidden::no); }},
+    {"message",
+     "what a client is told whose request the rule denies, up to 512 bytes; `{limit}`, `{window}` and `{wait}` are "
+     "filled in; see [what clients are told](#what-clients-are-told)",
+     "a sentence that names the rule",
+     [](const FieldAt& at, Rule& rule) { at.take(rule.message, read_text(at.node())); },
+     [](const Rule& rule) { return rule.message.empty() ? Written() : YamlText::text(rule.message); }, check_message},
     {"on_store_failure",
-     "`allow`, `deny`, `local`, `degrade` or `static`; see [below](#when-the-store-does-not-answer); concurrency: not "
-     "`local` and `static`",
-     "`allow`", [](const FieldAt& at, Rule& rule) { read_choice(at, kPolicies, rule.on_store_failure); },
-     [](const Rule& rule) { return write_choice_unless(kPolicies, rule.on_store_failure, FailurePolicy::allow); },
+     "`allow`, `deny`, `local`, `degrade` or `static`, or a map with a time; see "
+     "[below](#when-the-store-does-not-answer); concurrency: not `local` and `static`",
+     "`allow`, with a warning", [](const FieldAt& at, Rule& rule) { read_store_failure(at, rule.on_store_failure); },
+     [](const Rule& rule) { return rule.on_store_failure ? write_store_failure(*rule.on_store_failure) : Written(); },
      check_on_store_failure},
     {"local_share", "percent of the allowance for `local`", "50",
      [](const FieldAt& at, Rule& rule) { at.take(rule.local_share, read_whole_number(at.node(), 1, 100)); },
@@ -293,6 +297,28 @@ constexpr Field<LocalLimit> kLocalLimitFields[] = {
      [](const LocalLimit& limit) { return write_number(limit.burst); }},
 };
 
+constexpr Field<OnStoreFailure> kStoreFailureFields[] = {
+    {"policy", "what answers at first", "required",
+     [](const FieldAt& at, OnStoreFailure& failure) { read_choice(at, kFailurePolicies, failure.policy); },
+     [](const OnStoreFailure& failure) -> Written { return write_choice(kFailurePolicies, failure.policy); }},
+    {"for", "how long, without a break, from 1 s to 365 days", "no end",
+     [](const FieldAt& at, OnStoreFailure& failure) {
+       if (!at.take(failure.term, read_duration(at.node()))) failure.term = kMinPolicyTerm;
+     },
+     [](const OnStoreFailure& failure) {
+       return failure.term ? Written(YamlText::duration(*failure.term)) : std::nullopt;
+     }},
+    {"then", "what answers from then on", "required with `for`",
+     [](const FieldAt& at, OnStoreFailure& failure) {
+       FailurePolicy then = failure.policy == FailurePolicy::deny ? FailurePolicy::allow : FailurePolicy::deny;
+       read_choice(at, kFailurePolicies, then);
+       failure.then = then;
+     },
+     [](const OnStoreFailure& failure) {
+       return failure.then ? Written(write_choice(kFailurePolicies, *failure.then)) : std::nullopt;
+     }},
+};
+
 }  // namespace
 
 std::span<const Field<Rules>> top_fields() { return kTopFields; }
@@ -300,5 +326,6 @@ std::span<const Field<Rule>> rule_fields() { return kRuleFields; }
 std::span<const Field<AllowanceChange>> change_fields() { return kChangeFields; }
 std::span<const Field<Override>> override_fields() { return kOverrideFields; }
 std::span<const Field<LocalLimit>> local_limit_fields() { return kLocalLimitFields; }
+std::span<const Field<OnStoreFailure>> store_failure_fields() { return kStoreFailureFields; }
 
 }  // namespace weir::rules

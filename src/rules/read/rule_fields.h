@@ -31,12 +31,14 @@ struct Field {
   void (*check)(const T& value, RuleFaults& faults) = nullptr;
 };
 
-// The top level of a file; a rule; a plan or what an override changes; an override, apart from that; a local limit.
+// The top level of a file; a rule; a plan or what an override changes; an override, apart from that; a local limit;
+// what happens when the store does not answer.
 std::span<const Field<Rules>> top_fields();
 std::span<const Field<Rule>> rule_fields();
 std::span<const Field<AllowanceChange>> change_fields();
 std::span<const Field<Override>> override_fields();
 std::span<const Field<LocalLimit>> local_limit_fields();
+std::span<const Field<OnStoreFailure>> store_failure_fields();
 
 template <typename T>
 std::vector<std::string_view> field_names(std::span<const Field<T>> fields) {

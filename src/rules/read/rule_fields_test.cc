@@ -32,6 +32,7 @@ TEST(RuleFields, TheReferenceDocumentsEveryFieldAndNoOther) {
   expect_documented("change", change_fields());
   expect_documented("override", override_fields());
   expect_documented("local_limit", local_limit_fields());
+  expect_documented("on_store_failure", store_failure_fields());
 }
 
 template <typename T>
@@ -47,6 +48,7 @@ TEST(RuleFields, EveryFieldOfARuleIsReadAndWritten) {
   expect_complete(change_fields());
   expect_complete(override_fields());
   expect_complete(local_limit_fields());
+  expect_complete(store_failure_fields());
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Rule RuleReader::read() {
   require("limit", "how much passes in one window, or unlimited");
   if (!rule.unlimited && rule.kind == ChargeKind::bucket) require("window", "a duration such as 60s");
   if (!rule.unlimited && rule.kind == ChargeKind::lease) require("lease", "a duration such as 30s");
-  if (rule.on_store_failure == FailurePolicy::static_limit) require("static_limit", "a number, for static");
+  if (may_answer(rule, FailurePolicy::static_limit)) require("static_limit", "a number, for static");
   check(rule);
   return rule;
 }

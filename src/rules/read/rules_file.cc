@@ -50,6 +50,7 @@ class RulesReader {
     const RuleWarnings warnings = rule_warnings(rules_, now);
     for (const RuleWarning& each : warnings.kept) lines.push_back(line_of(each));
     if (warnings.left_out > 0) lines.push_back(left_out_line(warnings.left_out));
+    if (const std::optional<RuleWarning> warning = default_policy_warning(rules_)) lines.push_back(line_of(*warning));
   }
 
   Result<Rules> finish(const std::string& name) && {

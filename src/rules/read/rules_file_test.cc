@@ -171,9 +171,9 @@ const BadFile kBadFiles[] = {
      "f.yaml:2:35: rules[0].window: is 9999999d, expected 1ms to 3660d"},
     {"version: 1\nrules:\n- %\n  brust: 2",
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, descriptor, "
-     "replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
-     "rollout, "
-     "count_denied, hidden, on_store_failure, local_share, static_limit, local_limit, consistency or hash_tag"},
+     "replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, rollout, "
+     "count_denied, hidden, message, on_store_failure, local_share, static_limit, local_limit, consistency or "
+     "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
     {"version: 1\nrules:\n- %\n  algorithm: quota",
@@ -229,6 +229,38 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules:\n- %\n  count_denied: yes",
      "f.yaml:6:17: rules[0].count_denied: is \"yes\", expected true or false"},
     {"version: 1\nrules:\n- %\n  per: [a, b, a]", "f.yaml:6:15: rules[0].per[2]: names \"a\" a second time"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: alow",
+     "f.yaml:6:21: rules[0].on_store_failure: is \"alow\", expected allow, deny, local, degrade or static (did you "
+     "mean "
+     "allow?)"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: {for: 5m, then: deny}",
+     "f.yaml:6:21: rules[0].on_store_failure.policy: is missing, expected on_store_failure: {policy: allow, for: 5m, "
+     "then: deny}"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: {policy: allow, for: 5m}",
+     "f.yaml:6:21: rules[0].on_store_failure: has for without then, expected the policy that follows"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: {policy: allow, then: deny}",
+     "f.yaml:6:21: rules[0].on_store_failure: has then without for, expected how long the first policy answers"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: {policy: allow, for: 5, then: deny}",
+     "f.yaml:6:42: rules[0].on_store_failure.for: is \"5\", expected a whole number and ms, s, m, h or d, as in 60s"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: {policy: allow, for: 10ms, then: deny}",
+     "f.yaml:6:42: rules[0].on_store_failure.for: is not in the range from 1s to 365d"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: {policy: deny, for: 5m, then: deny}",
+     "f.yaml:6:51: rules[0].on_store_failure.then: is the first policy itself, expected another"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: {policy: allow, for: 5m, then: static}",
+     "f.yaml:3:3: rules[0].static_limit: is missing, expected a number, for static"},
+    {"version: 1\nrules:\n- %\n  on_store_failure: {policy: allow, until: 5m}",
+     "f.yaml:6:37: rules[0].on_store_failure.until: unknown field, expected one of policy, for or then"},
+    {"version: 1\nrules:\n- %\n  hidden: yes",
+     "f.yaml:6:11: rules[0].hidden: is \"yes\", expected true, false or rule"},
+    {"version: 1\nrules:\n- %\n  message: [a]", "f.yaml:6:12: rules[0].message: is a list, expected a text"},
+    {"version: 1\nrules:\n- %\n  message: Hello {user}",
+     "f.yaml:6:12: rules[0].message: has the unknown placeholder {user}, expected {limit}, {window} or {wait}"},
+    {"version: 1\nrules:\n- %\n  message: \"a\\nb\"",
+     "f.yaml:6:12: rules[0].message: has a control character or is not valid UTF-8, expected one line of text"},
+    {"version: 1\nrules:\n- %\n  message: \"a\\x85b\"",
+     "f.yaml:6:12: rules[0].message: has a control character or is not valid UTF-8, expected one line of text"},
+    {"version: 1\nrules:\n- %\n  hidden: rule\n  message: \"{limit} in {wait}\"",
+     "f.yaml:7:12: rules[0].message: tells the limit of a rule with hidden: rule, expected only {wait}"},
     {"version: 1\nrules:\n- %\n  per: [a, b||c]",
      "f.yaml:6:12: rules[0].per[1]: is \"b||c\", expected a name on each side of |, as in api_key|ip"},
     {"version: 1\nrules:\n- %\n  per: [a|b, c|a]", "f.yaml:6:14: rules[0].per[1]: names \"a\" a second time"},
@@ -304,7 +336,8 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "f.yaml:5:44: rules[1].rollout: is 200, expected 0 to 100\n"
             "f.yaml:6:35: rules[2].burts: unknown field (did you mean burst?), expected one of id, match, per, "
             "descriptor, replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, "
-            "overrides, mode, rollout, count_denied, hidden, on_store_failure, local_share, static_limit, local_limit, "
+            "overrides, mode, rollout, count_denied, hidden, message, on_store_failure, local_share, static_limit, "
+            "local_limit, "
             "consistency or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }
@@ -315,9 +348,11 @@ TEST(RulesFile, WarningsHaveAPosition) {
       {"a.yaml", "version: 1\ndefaults: {per: [tennant]}\nrules: [{id: a, limit: 1, window: 1s}]\n"},
       {"b.yaml", "version: 1\nrules:\n  - id: b\n    limit: 1\n    window: 1s\n"}};
   ASSERT_TRUE(parse_rules(texts, "folder", from_micros(0), warnings).ok());
-  ASSERT_EQ(warnings.size(), 2u);
+  ASSERT_EQ(warnings.size(), 3u);
   EXPECT_TRUE(warnings[0].starts_with("a.yaml:2:18: defaults.per[0]: the attribute \"tennant\"")) << warnings[0];
   EXPECT_EQ(warnings[1], "b.yaml:3:5: rules[0].per: is empty: one bucket for all requests");
+  EXPECT_TRUE(warnings[2].starts_with("a.yaml:3:9: rules[0].on_store_failure: is not set, nor for b: the default is "))
+      << warnings[2];
 }
 
 TEST(RulesFile, ATabOrAWrongIndentationIsNamedWithItsPosition) {

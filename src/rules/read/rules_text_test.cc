@@ -224,12 +224,17 @@ class RandomRules {
     for (std::size_t i = pick(4); i > 0; --i) made.overrides.push_back(override(made));
     made.mode = static_cast<Mode>(pick(3));
     made.rollout = static_cast<int>(pick(101));
-    made.on_store_failure = static_cast<FailurePolicy>(pick(kFailurePolicyCount));
+    if (chance(2)) made.on_store_failure = static_cast<FailurePolicy>(pick(kFailurePolicyCount));
+    if (made.on_store_failure && chance(2)) {
+      made.on_store_failure->term = std::chrono::seconds(number(1'000));
+      made.on_store_failure->then = static_cast<FailurePolicy>(pick(kFailurePolicyCount));
+    }
     made.local_share = 1 + static_cast<int>(pick(100));
-    if (made.on_store_failure == FailurePolicy::static_limit || chance(3)) made.static_limit = number(100);
+    if (may_answer(made, FailurePolicy::static_limit) || chance(3)) made.static_limit = number(100);
     if (chance(2)) made.hash_tag = static_cast<HashTag>(pick(3));
     made.count_denied = chance(2);
-    made.hidden = chance(2);
+    made.hidden = static_cast<Hidden>(pick(3));
+    if (chance(2)) made.message = any<std::string>({"{wait}", "a: #b {{x}}", "é '\"' \\", "- {limit} per {window}"});
     if (chance(5)) make_concurrency_rule(made);
     if (chance(2)) made.local_limit = LocalLimit{number(100), std::chrono::seconds(number(9)), {}};
     if (made.local_limit && chance(2)) made.local_limit->burst = number(100);

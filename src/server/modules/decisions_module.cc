@@ -6,6 +6,11 @@
 #include "observe/decision_log.h"
 
 namespace weir::server {
+namespace {
+
+constexpr Duration kFallbackPeriod = std::chrono::seconds(1);
+
+}  // namespace
 
 Status DecisionsModule::open() {
   for (std::size_t i = 0; i < context_.loops->size(); ++i) {
@@ -20,7 +25,7 @@ Status DecisionsModule::open() {
     options.observers = make_observers(counters_.back());
     options.hash_key = context_.keys.previous.value_or(context_.keys.current);
     options.prefilter = context_.config.prefilter;
-    engines_.push_back(std::make_unique<engine::Engine>(rules_.book(), options, memory_.fallback(), generations_));
+    engines_.push_back(std::make_unique<engine::Engine>(rules_.book(), options, memory_.fallback(), shared_));
     if (context_.keys.previous) add_rotating(options);
   }
   return success();
@@ -28,6 +33,8 @@ Status DecisionsModule::open() {
 
 Status DecisionsModule::start() {
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
+  context_.add_health([this](HealthDetails& details) { fallbacks_.add_health(context_.clock->now(), details); });
+  context_.add_task(kFallbackPeriod, [this] { fallbacks_.poll(context_.clock->now()); });
   if (context_.keys.previous) {
     context_.log.info("hash_key_rotation",
                       "subjects are counted under two hash keys: remove the second one when the longest window has "
@@ -59,8 +66,7 @@ void DecisionsModule::add_rotating(const LimiterOptions& deciding) {
   LimiterOptions options = deciding;
   options.observers.clear();
   options.hash_key = context_.keys.current;
-  incoming_.push_back(
-      std::make_unique<engine::Engine>(rules_.book(), std::move(options), memory_.fallback(), generations_));
+  incoming_.push_back(std::make_unique<engine::Engine>(rules_.book(), std::move(options), memory_.fallback(), shared_));
   rotating_.push_back(std::make_unique<engine::RotatingLimiter>(*engines_.back(), *incoming_.back()));
 }
 
@@ -85,6 +91,7 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
     observe::PolicyCount& count = facts.fallbacks.emplace_back(observe::PolicyCount{failure_policy_name(policy), 0});
     for (const auto& engine : engines_) count.count += engine->fallbacks(policy);
   }
+  fallbacks_.add_facts(context_.clock->now(), facts);
   if (redis_.stores() != nullptr) {
     facts.remote_store = redis_.stores()->facts();
     for (const auto& engine : engines_) facts.remote_store->prefilter_hits += engine->prefilter_hits();

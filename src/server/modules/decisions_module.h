@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/rotating_limiter.h"
 #include "observe/decision_counters.h"
+#include "server/fallback_watch.h"
 #include "server/module.h"
 #include "server/modules/memory_module.h"
 #include "server/modules/redis_module.h"
@@ -20,7 +21,11 @@ class DecisionsModule final : public Module {
  public:
   DecisionsModule(ServerContext& context, const RulesModule& rules, const MemoryModule& memory,
                   const RedisModule& redis)
-      : context_(context), rules_(rules), memory_(memory), redis_(redis) {}
+      : context_(context),
+        rules_(rules),
+        memory_(memory),
+        redis_(redis),
+        fallbacks_(*shared_.fallback_times, rules.book(), context.log) {}
 
   Status open() override;
   Status start() override;
@@ -39,8 +44,9 @@ class DecisionsModule final : public Module {
   const MemoryModule& memory_;
   const RedisModule& redis_;
   std::unique_ptr<observe::Log> decision_lines_;  // null: no decision is logged
-  const std::shared_ptr<engine::BucketGenerations> generations_ =
-      std::make_shared<engine::BucketGenerations>();  // shared by all engines
+  const engine::SharedState shared_{.generations = std::make_shared<engine::BucketGenerations>(),
+                                    .fallback_times = std::make_shared<engine::FallbackTimes>()};
+  FallbackWatch fallbacks_;
 
   // One for each loop.
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters_;

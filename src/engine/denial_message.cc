@@ -1,0 +1,22 @@
+// What a denied client is told in the rule's own words.
+#include "base/duration_text.h"
+#include "base/text_template.h"
+#include "weir/decision.h"
+
+namespace weir {
+
+std::string denial_message(const Decision& decision) {
+  std::string text;
+  if (decision.allowed || decision.message.empty() || decision.reason != Reason::limit_exceeded) return text;
+  const bool waits = decision.retry_after > Duration::zero();
+  if (!waits && base::has_placeholder(decision.message, "wait")) return text;
+  const RuleOutcome* const rule = decision.decisive();
+  const std::string limit = rule == nullptr ? "" : std::to_string(rule->limit);
+  const std::string window = rule == nullptr ? "" : base::duration_for_people(ceil_ms(rule->window));
+  const std::string wait = base::duration_for_people(ceil_ms(decision.retry_after));
+  const base::TemplateValue values[] = {{"limit", limit}, {"window", window}, {"wait", wait}};
+  base::append_filled(text, decision.message, values);
+  return text;
+}
+
+}  // namespace weir

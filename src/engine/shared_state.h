@@ -1,0 +1,17 @@
+// SharedState: what the engines of one process share, if it has several. What is null is made by the engine.
+#pragma once
+
+#include <memory>
+
+#include "engine/bucket_generations.h"
+#include "engine/stages/fallback_times.h"
+
+namespace weir::engine {
+
+struct SharedState {
+  // Engines whose stores are the same in the end must share these.
+  std::shared_ptr<BucketGenerations> generations = nullptr;
+  std::shared_ptr<FallbackTimes> fallback_times = nullptr;
+};
+
+}  // namespace weir::engine

@@ -1,0 +1,77 @@
+#include "engine/stages/fallback_times.h"
+
+#include <algorithm>
+#include <cassert>
+#include <memory>
+
+namespace weir::engine {
+
+FallbackTimes::~FallbackTimes() {
+  for (const auto& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
+}
+
+FallbackTimes::Slot& FallbackTimes::slot(std::uint32_t ordinal) {
+  assert(ordinal / kSlots < kChunks);
+  std::atomic<Chunk*>& place = chunks_[ordinal / kSlots];
+  Chunk* chunk = place.load(std::memory_order_acquire);
+  if (chunk == nullptr) {
+    auto made = std::make_unique<Chunk>();
+    if (place.compare_exchange_strong(chunk, made.get(), std::memory_order_acq_rel)) chunk = made.release();
+  }
+  return (*chunk)[ordinal % kSlots];
+}
+
+FallbackTimes::Slot* FallbackTimes::slot_if_used(std::uint32_t ordinal) const {
+  if (ordinal / kSlots >= kChunks) return nullptr;
+  Chunk* const chunk = chunks_[ordinal / kSlots].load(std::memory_order_acquire);
+  return chunk == nullptr ? nullptr : &(*chunk)[ordinal % kSlots];
+}
+
+Duration FallbackTimes::failed(std::uint32_t ordinal, TimePoint now) {
+  Slot& at = slot(ordinal);
+  at.last_failure_us.store(micros(now), std::memory_order_relaxed);
+  std::int64_t since_us = at.since_us.load(std::memory_order_relaxed);
+  if (since_us == kNone && at.since_us.compare_exchange_strong(since_us, micros(now), std::memory_order_relaxed)) {
+    spells_.fetch_add(1, std::memory_order_relaxed);
+    return Duration::zero();
+  }
+  return Duration(std::max<std::int64_t>(0, micros(now) - since_us));
+}
+
+void FallbackTimes::answered(std::uint32_t ordinal, TimePoint now) {
+  Slot* const at = slot_if_used(ordinal);
+  if (at == nullptr) return;
+  const std::int64_t since_us = at->since_us.load(std::memory_order_relaxed);
+  if (since_us == kNone) return;
+  if (micros(now) - at->last_failure_us.load(std::memory_order_relaxed) >= kSettled.count()) end(*at, since_us);
+}
+
+void FallbackTimes::forget(std::uint32_t ordinal) {
+  Slot* const at = slot_if_used(ordinal);
+  if (at == nullptr) return;
+  const std::int64_t since_us = at->since_us.load(std::memory_order_relaxed);
+  if (since_us != kNone) end(*at, since_us);
+}
+
+// Once for each spell, whichever thread is first.
+void FallbackTimes::end(Slot& slot, std::int64_t since_us) {
+  if (slot.since_us.compare_exchange_strong(since_us, kNone, std::memory_order_relaxed)) {
+    spells_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+std::vector<FallbackTimes::Spell> FallbackTimes::spells() const {
+  std::vector<Spell> found;
+  if (!any()) return found;
+  for (std::uint32_t i = 0; i < kChunks; ++i) {
+    const Chunk* const chunk = chunks_[i].load(std::memory_order_acquire);
+    if (chunk == nullptr) continue;
+    for (std::uint32_t k = 0; k < kSlots; ++k) {
+      const std::int64_t since_us = (*chunk)[k].since_us.load(std::memory_order_relaxed);
+      if (since_us != kNone) found.push_back({i * kSlots + k, from_micros(since_us)});
+    }
+  }
+  return found;
+}
+
+}  // namespace weir::engine

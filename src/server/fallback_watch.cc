@@ -1,0 +1,90 @@
+#include "server/fallback_watch.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace weir::server {
+namespace {
+
+std::int64_t whole_seconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
+
+}  // namespace
+
+std::vector<FallbackWatch::Fallback> FallbackWatch::current(TimePoint now) const {
+  std::vector<Fallback> found;
+  if (!times_.any()) return found;
+  std::unordered_map<std::uint32_t, TimePoint> since;
+  for (const engine::FallbackTimes::Spell& spell : times_.spells()) since.emplace(spell.ordinal, spell.since);
+  const std::shared_ptr<const rules::RuleSet> set = book_->current();
+  for (const rules::CompiledRule& rule : set->rules()) {
+    const auto spell = since.find(rule.name.ordinal);
+    if (spell == since.end()) continue;
+    const Duration lasted = std::max(Duration::zero(), now - spell->second);
+    const OnStoreFailure failure = rule.source.on_store_failure.value_or(FailurePolicy::allow);
+    found.push_back({rule.name.ordinal, rule.name.id, failure.after(lasted), lasted});
+  }
+  return found;
+}
+
+void FallbackWatch::poll(TimePoint now) {
+  if (!times_.any() && known_.empty()) return;
+  for (auto& [ordinal, each] : known_) each.still = false;
+  for (const Fallback& each : current(now)) {
+    const auto [known, begun] = known_.try_emplace(each.ordinal);
+    const bool changed = !begun && known->second.policy != each.policy;
+    known->second = {each.policy, now - each.lasted, each.rule, true};
+    if (begun) {
+      log_.warn("rule_fallback", "the store does not answer for a rule: its failure policy does",
+                {{"rule", each.rule}, {"policy", failure_policy_name(each.policy)}});
+    } else if (changed) {
+      log_.warn(
+          "rule_fallback_policy", "the store has not answered for a rule for long: the next policy answers",
+          {{"rule", each.rule}, {"policy", failure_policy_name(each.policy)}, {"after_s", whole_seconds(each.lasted)}});
+    }
+  }
+  log_ended(now);
+  forget_unloaded();
+}
+
+// Rules that are no longer loaded get no more answers that could end their spells.
+void FallbackWatch::forget_unloaded() {
+  std::vector<engine::FallbackTimes::Spell> spells = times_.spells();
+  std::erase_if(spells, [&](const auto& spell) { return known_.contains(spell.ordinal); });
+  if (spells.empty()) return;
+  std::unordered_set<std::uint32_t> loaded;
+  const std::shared_ptr<const rules::RuleSet> set = book_->current();
+  for (const rules::CompiledRule& rule : set->rules()) loaded.insert(rule.name.ordinal);
+  for (const engine::FallbackTimes::Spell& spell : spells) {
+    if (!loaded.contains(spell.ordinal)) times_.forget(spell.ordinal);
+  }
+}
+
+void FallbackWatch::log_ended(TimePoint now) {
+  std::erase_if(known_, [&](const auto& entry) {
+    const Known& each = entry.second;
+    if (each.still) return false;
+    log_.info("rule_fallback_ended", "the store answers for a rule again",
+              {{"rule", each.rule}, {"after_s", whole_seconds(now - each.since)}});
+    return true;
+  });
+}
+
+void FallbackWatch::add_facts(TimePoint now, observe::Facts& facts) const {
+  for (const Fallback& each : current(now)) {
+    facts.rule_fallbacks.push_back({each.ordinal, failure_policy_name(each.policy), each.lasted});
+  }
+}
+
+void FallbackWatch::add_health(TimePoint now, HealthDetails& details) const {
+  const std::vector<Fallback> all = current(now);
+  if (all.empty()) return;
+  const auto longest = std::max_element(all.begin(), all.end(),
+                                        [](const Fallback& a, const Fallback& b) { return a.lasted < b.lasted; });
+  details.add_section("fallback", "\"rules\":" + std::to_string(all.size()) +
+                                      ",\"longest_ms\":" + std::to_string(ceil_ms(longest->lasted)));
+}
+
+}  // namespace weir::server

@@ -1,0 +1,86 @@
+#include "server/fallback_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/log_file.h"
+
+namespace weir::server {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class FallbackWatchTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    Rule rule;
+    rule.id = "search";
+    rule.per = {"ip"};
+    rule.allowance = {.algorithm = Algorithm::gcra, .limit = 10, .window = 1s};
+    rule.on_store_failure = OnStoreFailure(FailurePolicy::allow, 5min, FailurePolicy::deny);
+    ASSERT_TRUE(book_->replace({.rules = {rule}}).ok());
+    ordinal_ = book_->current()->rules()[0].name.ordinal;
+  }
+  std::string health() {
+    HealthDetails details(true);
+    watch_.add_health(now_, details);
+    return details.sections();
+  }
+  void advance(Duration by) {
+    now_ += by;
+    watch_.poll(now_);
+  }
+
+  TimePoint now_ = from_micros(1'800'000'000'000'000);
+  engine::FallbackTimes times_;
+  std::shared_ptr<rules::RuleBook> book_ = std::make_shared<rules::RuleBook>();
+  ManualClock clock_;
+  LogFile log_{clock_};
+  FallbackWatch watch_{times_, book_, log_.log()};
+  std::uint32_t ordinal_ = 0;
+};
+
+TEST_F(FallbackWatchTest, LogsTheBeginningTheNextPolicyAndTheEndOnce) {
+  advance(1s);
+  EXPECT_EQ(log_.text(), "");
+  EXPECT_EQ(health(), "");
+  times_.failed(ordinal_, now_);
+  advance(1s);
+  advance(1s);
+  EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback","msg":)"));
+  EXPECT_THAT(log_.text(), HasSubstr(R"("rule":"search","policy":"allow"})"));
+  EXPECT_EQ(health(), R"(,"fallback":{"rules":1,"longest_ms":2000})");
+
+  advance(5min);
+  EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback_policy")"));
+  EXPECT_THAT(log_.text(), HasSubstr(R"("policy":"deny","after_s":302})"));
+  observe::Facts facts;
+  watch_.add_facts(now_, facts);
+  ASSERT_EQ(facts.rule_fallbacks.size(), 1u);
+  EXPECT_EQ(facts.rule_fallbacks[0].policy, "deny");
+  EXPECT_EQ(facts.rule_fallbacks[0].lasted, 302s);
+
+  times_.answered(ordinal_, now_);
+  advance(1s);
+  advance(1s);
+  EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback_ended")"));
+  EXPECT_THAT(log_.text(), HasSubstr(R"("after_s":303})"));
+  const std::string text = log_.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+  EXPECT_EQ(health(), "");
+}
+
+TEST_F(FallbackWatchTest, ARuleThatIsNoLongerLoadedIsForgotten) {
+  times_.failed(ordinal_, now_);
+  ASSERT_TRUE(book_->replace({}).ok());
+  EXPECT_EQ(health(), "");
+  advance(1s);
+  EXPECT_FALSE(times_.any());
+  EXPECT_EQ(log_.text(), "");
+}
+
+}  // namespace
+}  // namespace weir::server
