@@ -73,12 +73,28 @@ struct Decision {
   std::int64_t cost = 0;
   Duration retry_after{0};
   Duration delay{0};
+  TimePoint at{};                      // when it was made, on the wall clock: `at` plus a duration is when that ends
   std::string_view source;             // "memory", "redis", "local", …
   std::string_view message;            // of a denial: what the rule says about it, see denial_message()
   InlineVector<RuleOutcome, 8> rules;  // in the order of the rules file
 
   // The most restrictive rule's outcome, or null when no rule applied.
   const RuleOutcome* decisive() const { return deciding < 0 ? nullptr : &rules[static_cast<std::size_t>(deciding)]; }
+
+  // When the waits are over, on the wall clock. Nothing: there is no wait, or none that helps; nothing was counted.
+  std::optional<TimePoint> retry_at() const { return after(retry_after, retry_after.count() > 0); }
+  std::optional<TimePoint> retry_at(const RuleOutcome& rule) const {
+    return after(rule.retry_after, rule.retry_after.count() > 0);
+  }
+  std::optional<TimePoint> reset_at(const RuleOutcome& rule) const { return after(rule.reset_after, !rule.unlimited); }
+  // Of the most restrictive rule.
+  std::optional<TimePoint> reset_at() const { return deciding < 0 ? std::nullopt : reset_at(*decisive()); }
+
+ private:
+  std::optional<TimePoint> after(Duration wait, bool known) const {
+    if (!known || at == TimePoint{}) return std::nullopt;
+    return at + wait;
+  }
 };
 
 // The `message` of the rule that denied, with its placeholders filled in, for the client to read. Empty when the rule

@@ -24,6 +24,9 @@ inline TimePoint from_micros(std::int64_t value) { return TimePoint{Duration{val
 // Rounded up, so that waiting this long is always long enough. Precondition: duration is not negative.
 inline std::int64_t ceil_ms(Duration duration) { return (duration.count() + 999) / 1000; }
 inline std::int64_t ceil_seconds(Duration duration) { return (duration.count() + 999'999) / 1'000'000; }
+// The same for moments, in the units of Unix time. Precondition: not before the epoch.
+inline std::int64_t ceil_unix_ms(TimePoint time) { return ceil_ms(time.time_since_epoch()); }
+inline std::int64_t ceil_unix_seconds(TimePoint time) { return ceil_seconds(time.time_since_epoch()); }
 
 // What a clock shows.
 struct Reading {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <ostream>
 
+#include "observe/log.h"
+#include "weir/time.h"
+
 namespace weir::cli {
 namespace {
 
@@ -35,6 +38,7 @@ RuleView read_rule(const element& object) {
   read_number(object, "window_ms", rule.window_ms);
   read_number(object, "retry_after_ms", rule.retry_after_ms);
   read_number(object, "reset_after_ms", rule.reset_after_ms);
+  read_text(object, "subject", rule.subject);
   return rule;
 }
 
@@ -105,6 +109,7 @@ Result<DecisionView> DecisionView::read(std::string_view json) {
   read_text(root, "rule", view.rule);
   read_text(root, "message", view.message);
   read_number(root, "retry_after_ms", view.retry_after_ms);
+  read_number(root, "retry_at_ms", view.retry_at_ms);
   read_number(root, "delay_ms", view.delay_ms);
   simdjson::dom::array rules;
   if (root["rules"].get_array().get(rules) == simdjson::SUCCESS) {
@@ -119,7 +124,10 @@ void DecisionView::show(const Terminal& terminal) const {
   if (!rule.empty()) out << " by " << terminal.paint(Colour::bold, shown(rule));
   if (reason != "ok") out << " (" << shown(reason) << ")";
   if (degraded) out << ", " << terminal.paint(Colour::yellow, "decided without the store");
-  if (!allowed && retry_after_ms > 0) out << ", retry after " << duration_for_people(retry_after_ms);
+  if (!allowed && retry_after_ms > 0) {
+    out << ", retry after " << duration_for_people(retry_after_ms);
+    if (retry_at_ms > 0) out << " (" << observe::rfc3339(from_micros(retry_at_ms * 1000)) << ")";
+  }
   if (reason == "cost_too_large") out << ", it will never fit";
   if (delay_ms > 0) out << ", wait " << duration_for_people(delay_ms) << " first";
   out << '\n';
@@ -131,6 +139,7 @@ void DecisionView::show_rules(const Terminal& terminal, bool verdicts) const {
   const std::size_t id_width = width_of(rules, [](const RuleView& each) { return shown(each.rule); });
   const std::size_t kind_width = width_of(rules, kind_of);
   const std::size_t usage_width = width_of(rules, usage_of);
+  const std::size_t waits_width = width_of(rules, waits_of);
   std::size_t verdict_width = 0;
   for (const RuleView& each : rules) {
     verdict_width = std::max(verdict_width, verdict_word(each.allowed, each.mode == "shadow").size());
@@ -140,7 +149,11 @@ void DecisionView::show_rules(const Terminal& terminal, bool verdicts) const {
     if (verdicts) out << verdict_of(terminal, each.allowed, each.mode == "shadow", verdict_width) << "  ";
     out << padded(shown(each.rule), id_width) << "  " << padded(kind_of(each), kind_width) << "  ";
     const std::string waits = waits_of(each);
-    out << (waits.empty() ? usage_of(each) : padded(usage_of(each), usage_width) + "  " + waits) << '\n';
+    const std::string subject = each.subject.empty() ? "" : "subject " + shown(each.subject);
+    out << (waits.empty() && subject.empty() ? usage_of(each) : padded(usage_of(each), usage_width));
+    if (!waits.empty() || !subject.empty())
+      out << "  " << (subject.empty() ? waits : padded(waits, waits_width) + "  ");
+    out << subject << '\n';
   }
 }
 

@@ -23,6 +23,7 @@ struct RuleView {
   std::int64_t window_ms = 0;  // the same
   std::int64_t retry_after_ms = 0;
   std::int64_t reset_after_ms = 0;
+  std::string subject;  // empty: nothing was counted
 };
 
 struct DecisionView {
@@ -32,6 +33,7 @@ struct DecisionView {
   std::string rule;     // empty: none decided
   std::string message;  // of the rule that denied; usually empty
   std::int64_t retry_after_ms = 0;
+  std::int64_t retry_at_ms = 0;  // Unix time; 0: no wait, or the server does not send it
   std::int64_t delay_ms = 0;
   std::vector<RuleView> rules;
 

@@ -183,7 +183,7 @@ TEST(DecisionView, AlignsColumnsWhateverTheIdsAndTheColours) {
   const Result<DecisionView> view = DecisionView::read(
       R"({"allowed":true,"reason":"ok","rules":[)"
       R"({"rule":"検索","algorithm":"gcra","mode":"enforce","allowed":true,"limit":120,"remaining":199,"capacity":200,)"
-      R"("window_ms":60000,"retry_after_ms":0,"reset_after_ms":1000},)"
+      R"("window_ms":60000,"retry_after_ms":0,"reset_after_ms":1000,"subject":"9c41d2e07b5a"},)"
       R"({"rule":"größe","algorithm":"leaky-bucket","mode":"shadow","allowed":false,"limit":5,"remaining":0,"capacity":4,)"
       R"("window_ms":1000,"retry_after_ms":500,"reset_after_ms":1448340000},)"
       R"({"rule":"all","algorithm":"gcra","mode":"enforce","allowed":true,"limit":null,"remaining":null}]})");
@@ -191,13 +191,14 @@ TEST(DecisionView, AlignsColumnsWhateverTheIdsAndTheColours) {
   std::ostringstream out;
   std::ostringstream err;
   view.value().show(Terminal{out, err});
-  EXPECT_EQ(
-      out.str(),
-      "allowed\n"
-      "  allowed     検索   gcra                  199 of 200 left (limit 120 per 60 s, burst 200)  full again in 1 s\n"
-      "  would deny  größe  leaky-bucket, shadow  0 of 4 left (limit 5 per 1 s, queue 3)           "
-      "retry after 500 ms, full again in 16 days 19 h\n"
-      "  allowed     all    gcra                  unlimited\n");
+  EXPECT_EQ(out.str(),
+            "allowed\n"
+            "  allowed     検索   gcra                  199 of 200 left (limit 120 per 60 s, burst 200)  full again in "
+            "1 s           "
+            "                    subject 9c41d2e07b5a\n"
+            "  would deny  größe  leaky-bucket, shadow  0 of 4 left (limit 5 per 1 s, queue 3)           "
+            "retry after 500 ms, full again in 16 days 19 h\n"
+            "  allowed     all    gcra                  unlimited\n");
   std::ostringstream coloured;
   view.value().show(Terminal{coloured, err, true});
   EXPECT_THAT(coloured.str(), HasSubstr("\x1b[33mwould deny\x1b[0m  größe  leaky-bucket"));

@@ -65,10 +65,10 @@ TEST_F(ProgramTest, ABurstIsNotMistakenForTheLimit) {
   EXPECT_EQ(run({"check", "tenant=acme", "action=search", "--local", rules_}), kExitAllowed);
   EXPECT_THAT(out_.str(),
               HasSubstr("\n  allowed  per-tenant  token-bucket  2 of 3 left (limit 3 per 1 h)                  "
-                        "  full again in 20 min\n"));
+                        "  full again in 20 min  subject "));
   EXPECT_THAT(out_.str(),
               HasSubstr("\n  allowed  search      gcra          199 of 200 left (limit 120 per 60 s, burst 200)"
-                        "  full again in 500 ms\n"));
+                        "  full again in 500 ms  subject "));
 }
 
 TEST_F(ProgramTest, AnUnknownVerbIsNamedWithTheNearestOne) {

@@ -101,7 +101,7 @@ void Engine::refuse_too_many(Run& run) {
   for (std::size_t i = 0; i < run.decisions.size(); ++i) {
     if (!run.checks[i].planned()) continue;
     refuse_too_many_rules(run.checks[i], run.decisions[i]);
-    publish(run.checks[i], run.decisions[i], source_, run.action);
+    publish(run.checks[i], run.decisions[i], source_, run.action, run.reading().wall());
   }
   for (ChargeOutcome& outcome : run.ad_hoc) outcome.admitted = false;
 }
@@ -113,7 +113,7 @@ bool Engine::refuse_by_prefilter(Run& run) {
   if (run.combined == nullptr) {
     if (const auto hit = prefilter_->find(run.charges, run.now, run.skew())) {
       refuse_exhausted(run.checks.front(), hit->charge, hit->outcome, run.decisions.front());
-      publish(run.checks.front(), run.decisions.front(), "prefilter", Action::take);
+      publish(run.checks.front(), run.decisions.front(), "prefilter", Action::take, run.reading().wall());
       return true;
     }
   }
@@ -129,7 +129,7 @@ bool Engine::refuse_by_local_limits(Run& run) {
     if (local.denied) {
       for (Check& earlier : run.checks.first(run.local_takes)) local_limits_.give_back(earlier, run.reading());
       refuse_exhausted(run.checks[i], *local.denied, local.outcome, run.decisions[i]);
-      publish(run.checks[i], run.decisions[i], "local", run.action);
+      publish(run.checks[i], run.decisions[i], "local", run.action, run.reading().wall());
       return true;
     }
     if (local.taken) run.local_takes = i + 1;
@@ -201,6 +201,9 @@ void Engine::conclude_each_alone(Run& run) {
   }
 }
 
+// Waits that came from a store that answers later count from its answer on, so that none of them ends too early.
+inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? run.reading().wall() : clock_->wall(); }
+
 // Precondition: describe_rules(check, decision).
 [[gnu::always_inline]] inline void Engine::conclude_check(Check& check, const Run& run, Action action,
                                                           Decision& decision) {
@@ -210,14 +213,14 @@ void Engine::conclude_each_alone(Run& run) {
     policies_.store_answered(check, run.now);
     make_verdict(check, {}, decision);
     decision.atomic = run.atomic;
-    return publish(check, decision, source_, action);
+    return publish(check, decision, source_, action, decided_at(run));
   }
   Store* const again = immediate_ && run.combined == nullptr ? store_.get() : nullptr;
   const FailurePolicies::Failed failed = policies_.stand_in(check, run, action, again);
   make_verdict(check, {failed.data(), failed.size()}, decision);
   decision.degraded = true;
   decision.atomic = false;
-  publish(check, decision, "fallback", action);
+  publish(check, decision, "fallback", action, decided_at(run));
 }
 
 void Engine::conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome) {
@@ -255,8 +258,10 @@ void Engine::learn(const Run& run) {
 
 // Every decision passes here once. Peeks, refunds and resets decide nothing, so the observers do not see them.
 // Hidden rules are hidden from callers, not from the observers.
-inline void Engine::publish(const Check& check, Decision& decision, std::string_view source, Action action) {
+inline void Engine::publish(const Check& check, Decision& decision, std::string_view source, Action action,
+                            TimePoint wall) {
   decision.source = source;
+  decision.at = wall;
   if (action == Action::take) {
     for (const auto& observer : observers_) observer->on_decision(decision);
   }

@@ -68,6 +68,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   bool plan(const Request& request, const Reading& at, const ActiveRules& rules, Check& check, Decision& decision) {
     if (!Check::within_bounds(request)) [[unlikely]] {
       refuse_out_of_bounds(request, decision);
+      decision.at = at.wall();
       return false;
     }
     check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
@@ -90,7 +91,8 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   void conclude_check(Check& check, const Run& run, Action action, Decision& decision);
   void conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome);
   void learn(const Run& run);
-  void publish(const Check& check, Decision& decision, std::string_view source, Action action);
+  TimePoint decided_at(const Run& run) const;
+  void publish(const Check& check, Decision& decision, std::string_view source, Action action, TimePoint wall);
 
   // Stores that answer at once.
   template <std::size_t N>

@@ -1,19 +1,9 @@
 #include "observe/decision_log.h"
 
-#include <array>
 #include <vector>
 
 namespace weir::observe {
 namespace {
-
-constexpr std::size_t kSubjectDigits = 12;
-using SubjectText = std::array<char, kSubjectDigits>;
-
-SubjectText subject_text(const BucketKey& key) {
-  SubjectText text{};
-  for (std::size_t i = 0; i < kSubjectDigits; ++i) text[i] = "0123456789abcdef"[key.high >> (60 - 4 * i) & 0xf];
-  return text;
-}
 
 std::string_view shadow_denied(const Decision& decision) {
   for (const RuleOutcome& rule : decision.rules) {
@@ -46,7 +36,7 @@ void DecisionLog::write(const Decision& decision) {
   fields.reserve(14);
   fields.emplace_back("outcome", decision.allowed ? "allowed" : "denied");
   fields.emplace_back("reason", reason_name(decision.reason));
-  SubjectText subject{};
+  SubjectDigits subject{};
   if (const RuleOutcome* rule = decision.decisive()) {
     fields.emplace_back("rule", rule->rule);
     if (const auto name = algorithm_name(*rule); !name.empty()) fields.emplace_back("algorithm", name);
@@ -54,7 +44,7 @@ void DecisionLog::write(const Decision& decision) {
       fields.emplace_back("limit", rule->limit);
       fields.emplace_back("remaining", rule->remaining);
     }
-    subject = subject_text(rule->subject);
+    subject = subject_digits(rule->subject);
   }
   fields.emplace_back("cost", decision.cost);
   fields.emplace_back("retry_after_ms", ceil_ms(decision.retry_after));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontends/render/decision_headers.h"
 #include "frontends/transport/endpoint.h"
 #include "rules/compile/fault_list.h"
 #include "server/config_file.h"
@@ -18,6 +19,11 @@ constexpr std::size_t kMaxTokenBytes = 4096;
 
 // Sections of later versions, which this one does not have.
 constexpr std::string_view kLater[] = {"ledger"};
+
+// Settings that others have replaced, and how to write what they said.
+constexpr std::pair<std::string_view, std::string_view> kReplaced[] = {
+    {"http.legacy_headers", "http.headers: [ietf, x-ratelimit]"},
+};
 
 Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
@@ -179,6 +185,9 @@ Status apply_entry(Config& config, const FileEntry& entry, const std::filesystem
   if (std::find(std::begin(kLater), std::end(kLater), top) != std::end(kLater)) {
     return bad(entry.place + ": " + top + ": is not supported by this version yet");
   }
+  for (const auto& [name, by] : kReplaced) {
+    if (entry.name == name) return bad(entry.place + ": " + entry.name + ": is now written " + std::string(by));
+  }
   const ConfigField* field = field_named(entry.name);
   if (field == nullptr && !entry.texts.empty() && !entry.list) field = field_named(entry.name + ".path");
   if (field == nullptr) {
@@ -276,6 +285,12 @@ Status check_namespace(const Config& config) {
   return success();
 }
 
+Status check_headers(const Config& config) {
+  const Result<render::HeaderOptions> read = render::parse_header_names(config.http_headers);
+  if (read.ok()) return success();
+  return at(place_of(config, "http.headers"), bad("http.headers: " + read.failure().message));
+}
+
 // A message that could never get its memory would always be refused.
 Status check_connection_memory(const Config& config) {
   const std::size_t least = least_connection_memory(config);
@@ -334,6 +349,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   if (Status status = check_rules(config); !status.ok()) return status.failure();
   if (Status status = check_time(config); !status.ok()) return status.failure();
   if (Status status = check_namespace(config); !status.ok()) return status.failure();
+  if (Status status = check_headers(config); !status.ok()) return status.failure();
   if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
   if (Status status = check_tls_settings(config); !status.ok()) return status.failure();
   if (Status status = check_connection_memory(config); !status.ok()) return status.failure();

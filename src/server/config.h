@@ -74,7 +74,8 @@ struct Config {
   std::int64_t http_body_bytes = 0;
   Duration http_idle_timeout{0};
   Duration http_message_timeout{0};
-  bool http_legacy_headers = false;
+  std::vector<std::string> http_headers;  // empty: none
+  std::string http_reset;
   std::filesystem::path http_tokens_file;  // empty: no token is needed
   bool http_require_idempotency_key = false;
   Duration drain_timeout{0};

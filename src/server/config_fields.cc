@@ -110,8 +110,14 @@ constexpr ConfigField kFields[] = {
      "Connections without a request for this long are closed.", kSecond / 10, kDay},
     {"http.message_timeout", FieldKind::duration, &Config::http_message_timeout, "10s",
      "Time limit for a request to arrive, and for its answer to be read by the client.", kSecond / 10, kDay},
-    {"http.legacy_headers", FieldKind::toggle, &Config::http_legacy_headers, "false",
-     "Also send X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset."},
+    {"http.headers", FieldKind::list, &Config::http_headers, "ietf",
+     "Headers that tell clients about their limits: ietf (RateLimit and RateLimit-Policy), x-ratelimit "
+     "(X-RateLimit-Limit, -Remaining, -Reset), ratelimit-legacy (RateLimit-Limit, -Remaining, -Reset). off, or an "
+     "empty "
+     "list: none; Retry-After is always sent. Also for Envoy, and the variables for HAProxy."},
+    {"http.reset", FieldKind::choice, &Config::http_reset, "seconds",
+     "What X-RateLimit-Reset and RateLimit-Reset contain: the seconds until then, or the Unix time.", 0, 0,
+     "seconds|unix-time"},
     {"http.tokens_file", FieldKind::path, &Config::http_tokens_file, "",
      "File with the SHA-256 hashes of the tokens that /v1/* and /json accept (docs/http.md), reloaded when it changes. "
      "Empty: no token is needed."},

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "server/config_value.h"
+#include "server/listener_settings.h"
 #include "server/redis_settings.h"
 
 namespace weir::server {
@@ -161,7 +162,7 @@ TEST_F(ConfigTest, FaultsNameFileLineColumnAndField) {
   EXPECT_THAT(fault("memory: {max_bytes: 99999999999GiB}\n"), HasSubstr("expected a size")) << "64-bit overflow";
   EXPECT_THAT(fault("drain_timeout: 10\n"), HasSubstr("is '10', expected a time such as"));
   EXPECT_THAT(fault("log: {format: xml}\n"), HasSubstr("log.format: is 'xml', expected text or json"));
-  EXPECT_THAT(fault("http: {legacy_headers: 1}\n"), HasSubstr("expected true or false"));
+  EXPECT_THAT(fault("prefilter: 1\n"), HasSubstr("expected true or false"));
   EXPECT_THAT(fault("listen: {http: nowhere}\n"), StartsWith("weir.yaml:1:16: listen.http: "));
   EXPECT_THAT(fault("admin: {tokens: ['']}\n"), HasSubstr("admin.tokens: has an entry that is empty"));
   EXPECT_THAT(fault("- a\n"), HasSubstr("expected settings"));
@@ -175,6 +176,27 @@ TEST_F(ConfigTest, FaultsOfFlagsAndVariablesNameThem) {
   variables_.clear();
   sources_.flags = {{"drain_timeout", "soon"}};
   EXPECT_THAT(fault(""), StartsWith("--drain-timeout: is 'soon'"));
+}
+
+TEST_F(ConfigTest, HeadersAreAListThatMayBeEmpty) {
+  EXPECT_EQ(header_options(load("").value()), render::HeaderOptions{});
+  EXPECT_EQ(header_options(load("http: {headers: []}\n").value()), (render::HeaderOptions{.ietf = false}));
+  EXPECT_EQ(header_options(load("http: {headers: off}\n").value()), (render::HeaderOptions{.ietf = false}));
+  EXPECT_EQ(header_options(load("http: {headers: [x-ratelimit, ratelimit-legacy], reset: unix-time}\n").value()),
+            (render::HeaderOptions{
+                .ietf = false, .x_ratelimit = true, .ratelimit_legacy = true, .reset_as_unix_time = true}));
+  EXPECT_EQ(fault("http: {headers: [ietf, legacy]}\n"),
+            "weir.yaml:1:17: http.headers: has the entry 'legacy', expected ietf, x-ratelimit or ratelimit-legacy, or "
+            "off alone");
+  EXPECT_THAT(fault("http: {headers: [ietf, ietf]}\n"), HasSubstr("http.headers: has 'ietf' twice"));
+  EXPECT_THAT(fault("http: {reset: minutes}\n"), HasSubstr("http.reset: is 'minutes', expected seconds or unix-time"));
+  variables_ = {{"WEIR_HTTP_HEADERS", "off"}};
+  EXPECT_EQ(header_options(load("").value()), (render::HeaderOptions{.ietf = false}));
+}
+
+TEST_F(ConfigTest, ASettingThatWasReplacedNamesItsSuccessor) {
+  EXPECT_EQ(fault("http: {legacy_headers: true}\n"),
+            "weir.yaml:1:24: http.legacy_headers: is now written http.headers: [ietf, x-ratelimit]");
 }
 
 TEST_F(ConfigTest, WhatComesLaterIsRefusedAndSaysSo) {

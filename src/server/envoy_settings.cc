@@ -1,10 +1,15 @@
 #include "server/envoy_settings.h"
 
+#include <utility>
+
+#include "server/listener_settings.h"
+
 namespace weir::server {
 
-envoy::RlsOptions rls_options(const Config& config) {
+envoy::RlsOptions rls_options(const Config& config, std::shared_ptr<Clock> clock) {
   envoy::RlsOptions options;
-  options.legacy_headers = config.http_legacy_headers;
+  options.fields = header_options(config);
+  options.clock = std::move(clock);
   options.all_or_none = config.grpc_envoy_charging == "all_or_none";
   return options;
 }

@@ -1,6 +1,7 @@
 #include "server/listener_settings.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,14 @@ std::size_t least_connection_memory(const Config& config) {
 // A frame carries a client's headers, so what these may have it must have room for.
 std::uint32_t spop_frame_bytes(const Config& config) {
   return std::max(spop::kMaxFrameBytes, static_cast<std::uint32_t>(config.http_header_bytes));
+}
+
+render::HeaderOptions header_options(const Config& config) {
+  const Result<render::HeaderOptions> read = render::parse_header_names(config.http_headers);
+  assert(read.ok());
+  render::HeaderOptions options = read.value();
+  options.reset_as_unix_time = config.http_reset == "unix-time";
+  return options;
 }
 
 bool is_beyond_loopback(const std::string& address) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontends/http/http_message.h"
+#include "frontends/render/decision_headers.h"
 #include "frontends/transport/limits.h"
 #include "frontends/transport/login_guard.h"
 #include "observe/log.h"
@@ -20,6 +21,9 @@ http::HttpLimits message_limits(const Config& config);
 std::size_t least_connection_memory(const Config& config);
 // The largest frame of HAProxy's protocol.
 std::uint32_t spop_frame_bytes(const Config& config);
+
+// Which header fields tell clients about their limits. Precondition: the configuration was checked.
+render::HeaderOptions header_options(const Config& config);
 
 // Whether other machines can reach an address: TCP, and not 127.0.0.0/8 or ::1.
 bool is_beyond_loopback(const std::string& address);

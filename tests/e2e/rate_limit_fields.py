@@ -9,6 +9,7 @@ import urllib.request
 import grpc
 
 NAMES = ("RateLimit", "RateLimit-Policy", "Retry-After")
+OLDER_NAMES = tuple(f"{prefix}RateLimit-{number}" for prefix in ("X-", "") for number in ("Limit", "Remaining", "Reset"))
 
 
 def from_http(server, tenant):
@@ -18,13 +19,13 @@ def from_http(server, tenant):
             headers = answer.headers
     except urllib.error.HTTPError as error:
         headers = error.headers
-    return {name: headers[name] for name in NAMES if name in headers}
+    return {name: headers[name] for name in NAMES + OLDER_NAMES if name in headers}
 
 
 def from_json(server, tenant):
     entries = [{"key": "tenant", "value": tenant}]
     body = server.call("/json", {"domain": "d", "descriptors": [{"entries": entries, "hitsAddend": "0"}]})[1]
-    return {each["key"]: each["value"] for each in json.loads(body)["responseHeadersToAdd"]}
+    return {each["key"]: each["value"] for each in json.loads(body).get("responseHeadersToAdd", [])}
 
 
 def framed(number, value):
@@ -133,10 +134,15 @@ def texts_in(ack):
     return found
 
 
-def from_spop(server, tenant):
+def spop_variables(server, tenant):
     spop = Spop(server.await_event("listening")["spop"])
     told = spop.ask({"tenant": tenant})
     spop.socket.close()
+    return told
+
+
+def from_spop(server, tenant):
+    told = spop_variables(server, tenant)
     fields = {"RateLimit": told["ratelimit"], "RateLimit-Policy": told["ratelimit_policy"]}
     if told.get("retry_after"):
         fields["Retry-After"] = str(told["retry_after"])

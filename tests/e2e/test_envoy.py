@@ -89,7 +89,7 @@ def test_unlimited_and_the_answers_members(server):
 
 
 def test_the_older_headers_are_those_of_the_http_api(start, folder):  # noqa: F811
-    server = start("--rules", str(folder), "--rules-format", "envoy", "--http-legacy-headers", "true")
+    server = start("--rules", str(folder), "--rules-format", "envoy", "--http-headers", "ietf,x-ratelimit")
     _, body = ask(server, "edge", [("remote_address", "198.51.100.3")])
     headers = {each["key"]: each["value"] for each in body["responseHeadersToAdd"]}
     assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("2", "1")

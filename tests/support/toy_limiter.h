@@ -19,15 +19,20 @@ class ToyLimiter final : public Limiter, public AdHocLimiter {
  public:
   using Decide = std::function<Decision(const Request&)>;
 
+  // When its decisions are made: 2026-07-01T12:00:00.123456Z.
+  static constexpr std::int64_t kMadeAt = 1'782'907'200'123'456;
+
   // One enforced rule, "search-per-key", with 119 of 120 left.
   static Decision allowed(const Request& request) {
     Decision decision;
     decision.reason = Reason::ok;
     decision.deciding = 0;
     decision.cost = request.cost.units;
+    decision.at = from_micros(kMadeAt);
     decision.source = "memory";
     RuleOutcome rule;
     rule.rule = "search-per-key";
+    rule.subject = {0x9c41d2e07b5a1234, 0x5678};
     rule.algorithm = Algorithm::token_bucket;
     rule.limit = 120;
     rule.remaining = 119;

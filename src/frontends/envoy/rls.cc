@@ -92,12 +92,7 @@ Status RlsRequest::check() const {
 void RlsAnswer::clear() {
   over_limit = false;
   statuses.clear();
-  rate_limit.clear();
-  rate_limit_policy.clear();
-  retry_after.clear();
-  legacy_limit.clear();
-  legacy_remaining.clear();
-  legacy_reset.clear();
+  for (std::string& header : headers) header.clear();
   body.clear();
 }
 

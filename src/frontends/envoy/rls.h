@@ -5,6 +5,7 @@
 // memory.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -68,19 +69,31 @@ struct RlsStatus {
   std::chrono::seconds reset_after{0};  // rounded up: Envoy tells its clients the whole seconds of it
 };
 
+// The response headers that Envoy may be told to add, in the order in which they are written.
+enum class RlsHeader : std::uint8_t {
+  rate_limit_policy,
+  rate_limit,
+  retry_after,
+  x_limit,
+  x_remaining,
+  x_reset,
+  legacy_limit,
+  legacy_remaining,
+  legacy_reset,
+};
+inline constexpr std::array<std::string_view, 9> kRlsHeaderNames = {
+    "RateLimit-Policy",  "RateLimit",       "Retry-After",         "X-RateLimit-Limit", "X-RateLimit-Remaining",
+    "X-RateLimit-Reset", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
+};
+
 struct RlsAnswer {
   bool over_limit = false;
-  std::vector<RlsStatus> statuses;  // one for each descriptor, in order
-  // Response headers to add; an empty one is left out.
-  std::string rate_limit;
-  std::string rate_limit_policy;
-  std::string retry_after;
-  std::string legacy_limit;
-  std::string legacy_remaining;
-  std::string legacy_reset;
-  // The body that Envoy answers with; empty: its own.
-  std::string body;
+  std::vector<RlsStatus> statuses;                          // one for each descriptor, in order
+  std::array<std::string, kRlsHeaderNames.size()> headers;  // by RlsHeader; an empty one is left out
+  std::string body;                                         // that Envoy answers with; empty: its own
 
+  std::string& header(RlsHeader which) { return headers[static_cast<std::size_t>(which)]; }
+  const std::string& header(RlsHeader which) const { return headers[static_cast<std::size_t>(which)]; }
   void clear();
 };
 

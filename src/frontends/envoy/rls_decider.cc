@@ -111,14 +111,14 @@ AdHocCharge Override::charge(Action action, Cost cost) const {
           .ingress = ingress_};
 }
 
-Decision Override::denial() const {
+Decision Override::denial(TimePoint at) const {
   ChargeOutcome outcome;
   outcome.admitted = false;
   outcome.too_large = true;
-  return decision(outcome);
+  return decision(outcome, at);
 }
 
-Decision Override::decision(const ChargeOutcome& outcome) const {
+Decision Override::decision(const ChargeOutcome& outcome, TimePoint at) const {
   RuleOutcome rule;
   rule.rule = kOverrideName;
   rule.algorithm = Algorithm::fixed_window;
@@ -134,6 +134,7 @@ Decision Override::decision(const ChargeOutcome& outcome) const {
   made.allowed = outcome.admitted;
   made.reason = outcome.admitted ? Reason::ok : outcome.too_large ? Reason::cost_too_large : Reason::limit_exceeded;
   made.deciding = 0;
+  made.at = at;
   made.retry_after = outcome.retry_after;
   made.rules.push_back(rule);
   return made;
@@ -197,15 +198,16 @@ Status RlsDecider::answer(const Plan& plan, std::span<const Decision> decisions,
     write(decisions, answer);
     return success();
   }
+  const TimePoint at = options_.clock == nullptr ? TimePoint{} : options_.clock->wall();
   ordered.assign(plan.descriptors, Decision());
   for (std::size_t i = 0; i < decisions.size(); ++i) ordered[plan.request_index[i]] = decisions[i];
   for (std::size_t i = 0; i < plan.overrides.size(); ++i) {
-    if (!plan.overrides[i].has_bucket()) ordered[plan.override_index[i]] = plan.overrides[i].denial();
+    if (!plan.overrides[i].has_bucket()) ordered[plan.override_index[i]] = plan.overrides[i].denial(at);
   }
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].status != Code::ok) return store_failure();
     const Override& limit = plan.overrides[plan.charge_override[i]];
-    if (limit.has_bucket()) ordered[plan.override_index[plan.charge_override[i]]] = limit.decision(outcomes[i]);
+    if (limit.has_bucket()) ordered[plan.override_index[plan.charge_override[i]]] = limit.decision(outcomes[i], at);
   }
   write(ordered, answer);
   return success();
@@ -221,16 +223,25 @@ void RlsDecider::write(std::span<const Decision> decisions, RlsAnswer& answer) c
   if (shown == nullptr) return;
   answer.body = denial_message(*shown);
   if (!options_.headers) return;
-  render::append_rate_limit_policy(answer.rate_limit_policy, *shown);
-  render::append_rate_limit(answer.rate_limit, *shown);
-  if (const std::int64_t seconds = render::retry_after_seconds(*shown); seconds > 0) {
-    answer.retry_after = std::to_string(seconds);
+  const render::HeaderOptions& fields = options_.fields;
+  if (fields.ietf) {
+    render::append_rate_limit_policy(answer.header(RlsHeader::rate_limit_policy), *shown);
+    render::append_rate_limit(answer.header(RlsHeader::rate_limit), *shown);
   }
-  if (!options_.legacy_headers) return;
-  if (const std::optional<render::LegacyFields> legacy = render::legacy_fields(*shown)) {
-    answer.legacy_limit = std::to_string(legacy->limit);
-    answer.legacy_remaining = std::to_string(legacy->remaining);
-    answer.legacy_reset = std::to_string(legacy->reset_seconds);
+  if (const std::int64_t seconds = render::retry_after_seconds(*shown); seconds > 0) {
+    answer.header(RlsHeader::retry_after) = std::to_string(seconds);
+  }
+  if (!fields.x_ratelimit && !fields.ratelimit_legacy) return;
+  const std::optional<render::LimitNumbers> numbers = render::limit_numbers(*shown, fields);
+  if (!numbers) return;
+  const auto fill_in = [&](RlsHeader limit, RlsHeader remaining, RlsHeader reset) {
+    answer.header(limit) = std::to_string(numbers->limit);
+    answer.header(remaining) = std::to_string(numbers->remaining);
+    answer.header(reset) = std::to_string(numbers->reset);
+  };
+  if (fields.x_ratelimit) fill_in(RlsHeader::x_limit, RlsHeader::x_remaining, RlsHeader::x_reset);
+  if (fields.ratelimit_legacy) {
+    fill_in(RlsHeader::legacy_limit, RlsHeader::legacy_remaining, RlsHeader::legacy_reset);
   }
 }
 

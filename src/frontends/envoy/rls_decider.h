@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "frontends/envoy/rls.h"
+#include "frontends/render/decision_headers.h"
 #include "weir/ad_hoc.h"
 #include "weir/ask.h"
 #include "weir/decision.h"
@@ -31,9 +32,10 @@
 namespace weir::envoy {
 
 struct RlsOptions {
-  bool headers = true;          // fill in RateLimit, RateLimit-Policy and Retry-After
-  bool legacy_headers = false;  // X-RateLimit-Limit, -Remaining and -Reset too
-  bool all_or_none = false;     // false: each descriptor is decided and charged on its own
+  bool headers = true;  // false: none at all
+  render::HeaderOptions fields{};
+  std::shared_ptr<Clock> clock{};  // for resets of overrides as Unix time
+  bool all_or_none = false;        // false: each descriptor is decided and charged on its own
 };
 
 // A limit that came with the descriptor: its bucket and its answer.
@@ -46,9 +48,9 @@ class Override {
   bool has_bucket() const { return limit_ > 0; }
   // Without a bucket: a charge that never fits and leaves nothing behind.
   AdHocCharge charge(Action action, Cost cost) const;
-  Decision decision(const ChargeOutcome& outcome) const;
+  Decision decision(const ChargeOutcome& outcome, TimePoint at) const;
   // Of a limit without a bucket.
-  Decision denial() const;
+  Decision denial(TimePoint at) const;
 
  private:
   std::int64_t limit_;

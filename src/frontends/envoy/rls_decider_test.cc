@@ -125,31 +125,28 @@ TEST_F(Rls, OneDescriptorOverItsLimitMakesTheAnswerOverLimitAndStatusesKeepTheir
   EXPECT_EQ(answer.statuses[1].unit, RlsUnit::hour);
   EXPECT_EQ(answer.statuses[1].reset_after, minutes(30));
   EXPECT_EQ(answer.statuses[2].remaining, 1U);
-  EXPECT_EQ(answer.rate_limit_policy, R"("two";q=5;w=3600)");
-  EXPECT_EQ(answer.retry_after, "1800");
+  EXPECT_EQ(answer.header(RlsHeader::rate_limit_policy), R"("two";q=5;w=3600)");
+  EXPECT_EQ(answer.header(RlsHeader::retry_after), "1800");
 }
 
 // A caller keeps one answer for many calls, so nothing of one call may reach the next.
 TEST_F(Rls, ACollectedAnswerIsEmptyWhenItIsCleared) {
   add("a", "1");
-  options.legacy_headers = true;
+  options.fields = {.x_ratelimit = true, .ratelimit_legacy = true};
   limiter.answer = toy_decision("per-user", 10, 0, minutes(1));
   limiter.answer.allowed = limiter.answer.rules[0].allowed = false;
   limiter.answer.retry_after = seconds(9);
   limiter.answer.reason = Reason::limit_exceeded;
   limiter.answer.message = "{limit} per {window}, try again in {wait}";
   RlsAnswer answer = decide();
-  const auto texts = [&answer] {
-    return std::vector{answer.rate_limit,       answer.rate_limit_policy, answer.retry_after, answer.legacy_limit,
-                       answer.legacy_remaining, answer.legacy_reset,      answer.body};
-  };
   EXPECT_EQ(answer.body, "10 per 60 s, try again in 9 s");
   EXPECT_TRUE(answer.over_limit);
-  EXPECT_THAT(texts(), testing::Each(testing::Not(testing::IsEmpty())));
+  EXPECT_THAT(answer.headers, testing::Each(testing::Not(testing::IsEmpty())));
   answer.clear();
   EXPECT_FALSE(answer.over_limit);
   EXPECT_TRUE(answer.statuses.empty());
-  EXPECT_THAT(texts(), testing::Each(testing::IsEmpty()));
+  EXPECT_THAT(answer.headers, testing::Each(testing::IsEmpty()));
+  EXPECT_EQ(answer.body, "");
 }
 
 TEST_F(Rls, TheBodyIsTheMessageOfTheDenialThatIsToldAndNeedsNoHeaders) {
@@ -165,24 +162,48 @@ TEST_F(Rls, TheBodyIsTheMessageOfTheDenialThatIsToldAndNeedsNoHeaders) {
 }
 
 // The same decision gives the same headers as over HTTP.
-TEST_F(Rls, TheOlderHeadersAreToldByOption) {
+TEST_F(Rls, EachFamilyOfHeadersIsToldByChoice) {
   add("a", "1");
-  EXPECT_EQ(decide().legacy_limit, "");
-  options.legacy_headers = true;
   RlsAnswer answer = decide();
-  EXPECT_EQ(answer.legacy_limit, "10");
-  EXPECT_EQ(answer.legacy_remaining, "9");
-  EXPECT_EQ(answer.legacy_reset, "30");
+  EXPECT_NE(answer.header(RlsHeader::rate_limit), "");
+  EXPECT_EQ(answer.header(RlsHeader::x_limit), "");
+  EXPECT_EQ(answer.header(RlsHeader::legacy_limit), "");
+  options.fields = {.ietf = false, .x_ratelimit = true, .ratelimit_legacy = true};
+  answer = decide();
+  EXPECT_EQ(answer.header(RlsHeader::rate_limit), "");
+  EXPECT_EQ(answer.header(RlsHeader::rate_limit_policy), "");
+  EXPECT_EQ(answer.header(RlsHeader::x_limit), "10");
+  EXPECT_EQ(answer.header(RlsHeader::x_remaining), "9");
+  EXPECT_EQ(answer.header(RlsHeader::x_reset), "30");
+  EXPECT_EQ(answer.header(RlsHeader::legacy_limit), "10");
+  EXPECT_EQ(answer.header(RlsHeader::legacy_remaining), "9");
+  EXPECT_EQ(answer.header(RlsHeader::legacy_reset), "30");
   limiter.answer = Decision{};
   answer = decide();
-  EXPECT_EQ(answer.legacy_limit, "") << "no rule applies";
+  EXPECT_THAT(answer.headers, testing::Each(testing::IsEmpty())) << "no rule applies";
+}
+
+TEST_F(Rls, ResetsAreUnixTimeByOptionAlsoThoseOfOverrides) {
+  const auto clock = std::make_shared<ManualClock>(from_micros(1'782'907'200'000'000));
+  options.fields = {.ietf = false, .x_ratelimit = true, .reset_as_unix_time = true};
+  options.clock = clock;
+  add("a", "1");
+  limiter.answer.at = clock->now();
+  EXPECT_EQ(decide().header(RlsHeader::x_reset), "1782907230");
+  request.clear();
+  request.domain = "edge";
+  RlsDescriptor& overridden = add("b", "1");
+  overridden.has_override = true;
+  overridden.override_limit = 5;
+  overridden.override_unit = 2;
+  EXPECT_EQ(decide().header(RlsHeader::x_reset), "1782907200") << "the toy limiter's charges are full at once";
 }
 
 TEST_F(Rls, OfSeveralDenialsTheLongestWaitIsTold) {
   add("a", "1");
   add("b", "2");
   limiter.answers = {toy_decision("day", 5, 0, hours(24), false), toy_decision("hour", 5, 0, hours(1), false)};
-  EXPECT_EQ(decide().retry_after, "43200");
+  EXPECT_EQ(decide().header(RlsHeader::retry_after), "43200");
 }
 
 // A wait that another descriptor makes useless is not told.
@@ -197,8 +218,8 @@ TEST_F(Rls, ADenialThatNoWaitCanHelpIsToldBeforeThoseThatOneCan) {
   never.rules[0].retry_after = Duration{0};
   limiter.answers = {toy_decision("hour", 5, 0, hours(1), false), never, toy_decision("day", 5, 0, hours(24), false)};
   const RlsAnswer answer = decide();
-  EXPECT_EQ(answer.rate_limit_policy, R"("small";q=1;w=3600)");
-  EXPECT_EQ(answer.retry_after, "");
+  EXPECT_EQ(answer.header(RlsHeader::rate_limit_policy), R"("small";q=1;w=3600)");
+  EXPECT_EQ(answer.header(RlsHeader::retry_after), "");
 }
 
 // Envoy shows its clients the seconds alone: a part of one must not become "now".
@@ -244,7 +265,7 @@ TEST_F(Rls, UnlimitedAndUncountedRequestsAreOkWithoutALimit) {
   EXPECT_EQ(answer.statuses[0].remaining, 4294967295U);
   EXPECT_FALSE(answer.statuses[0].has_limit);
   EXPECT_EQ(answer.statuses[1].remaining, 0U);
-  EXPECT_EQ(answer.rate_limit, "");
+  EXPECT_EQ(answer.header(RlsHeader::rate_limit), "");
 }
 
 TEST_F(Rls, AStoreFailureThatDeniesIsOverLimit) {

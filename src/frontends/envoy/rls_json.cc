@@ -244,12 +244,9 @@ void render_rls_json(std::string& out, const RlsAnswer& answer) {
     out += ']';
   }
   bool first = true;
-  append_header(out, "RateLimit-Policy", answer.rate_limit_policy, first);
-  append_header(out, "RateLimit", answer.rate_limit, first);
-  append_header(out, "Retry-After", answer.retry_after, first);
-  append_header(out, "X-RateLimit-Limit", answer.legacy_limit, first);
-  append_header(out, "X-RateLimit-Remaining", answer.legacy_remaining, first);
-  append_header(out, "X-RateLimit-Reset", answer.legacy_reset, first);
+  for (std::size_t i = 0; i < answer.headers.size(); ++i) {
+    append_header(out, kRlsHeaderNames[i], answer.headers[i], first);
+  }
   if (!first) out += ']';
   if (!answer.body.empty()) {
     out += ",\"rawBody\":\"";

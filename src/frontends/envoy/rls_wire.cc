@@ -148,12 +148,7 @@ void write_rls_answer(std::string& out, const RlsAnswer& answer) {
   base::WireWriter writer(out);
   writer.number(1, answer.over_limit ? kCodeOverLimit : kCodeOk);
   for (const RlsStatus& status : answer.statuses) write_status(writer, status);
-  write_header(writer, "RateLimit-Policy", answer.rate_limit_policy);
-  write_header(writer, "RateLimit", answer.rate_limit);
-  write_header(writer, "Retry-After", answer.retry_after);
-  write_header(writer, "X-RateLimit-Limit", answer.legacy_limit);
-  write_header(writer, "X-RateLimit-Remaining", answer.legacy_remaining);
-  write_header(writer, "X-RateLimit-Reset", answer.legacy_reset);
+  for (std::size_t i = 0; i < answer.headers.size(); ++i) write_header(writer, kRlsHeaderNames[i], answer.headers[i]);
   writer.text(5, answer.body);
 }
 

@@ -1,5 +1,7 @@
 #include "frontends/grpc/limiter_wire.h"
 
+#include <optional>
+
 #include "base/attributes.h"
 #include "base/protobuf_wire.h"
 #include "base/utf8.h"
@@ -29,7 +31,9 @@ Status read_attribute(std::string_view bytes, Attribute& attribute) {
 
 std::uint64_t number(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-void write_rule(base::WireWriter& writer, const RuleOutcome& rule) {
+std::uint64_t unix_ms(std::optional<TimePoint> moment) { return moment ? number(ceil_unix_ms(*moment)) : 0; }
+
+void write_rule(base::WireWriter& writer, const Decision& decision, const RuleOutcome& rule) {
   const std::size_t message = writer.begin(15);
   writer.text(1, rule.rule);
   writer.text(2, algorithm_name(rule));
@@ -40,6 +44,12 @@ void write_rule(base::WireWriter& writer, const RuleOutcome& rule) {
   writer.number(7, number(rule.remaining));
   writer.number(8, number(ceil_ms(rule.retry_after)));
   writer.number(9, number(ceil_ms(rule.reset_after)));
+  writer.number(10, unix_ms(decision.retry_at(rule)));
+  writer.number(11, unix_ms(decision.reset_at(rule)));
+  if (!rule.unlimited) {
+    const SubjectDigits subject = subject_digits(rule.subject);
+    writer.text(12, {subject.data(), subject.size()});
+  }
   writer.end(message);
 }
 
@@ -126,7 +136,9 @@ void write_decision(std::string& out, const Decision& decision) {
   for (const RuleOutcome& asked : decision.rules) {
     if (asked.mode == Mode::shadow && !asked.allowed) writer.put_bytes(14, asked.rule);
   }
-  for (const RuleOutcome& asked : decision.rules) write_rule(writer, asked);
+  for (const RuleOutcome& asked : decision.rules) write_rule(writer, decision, asked);
+  writer.number(16, unix_ms(decision.retry_at()));
+  writer.number(17, unix_ms(decision.reset_at()));
   if (!decision.message.empty()) [[unlikely]]
     writer.text(20, denial_message(decision));
 }

@@ -169,12 +169,10 @@ envoy::RlsAnswer some_answer() {
   answer.over_limit = *rc::gen::arbitrary<bool>();
   const int statuses = *rc::gen::inRange(0, 6);
   for (int i = 0; i < statuses; ++i) answer.statuses.push_back(some_status());
-  answer.rate_limit = std::string(static_cast<std::size_t>(*rc::gen::inRange(0, 20'000)), 'r');
-  answer.rate_limit_policy = some_text();
-  answer.retry_after = *rc::gen::elementOf(std::vector<std::string>{"", "1", "3600"});
-  answer.legacy_limit = *rc::gen::elementOf(std::vector<std::string>{"", "10"});
-  answer.legacy_remaining = answer.legacy_limit.empty() ? "" : "0";
-  answer.legacy_reset = answer.legacy_limit.empty() ? "" : "60";
+  for (std::string& header : answer.headers) header = *rc::gen::elementOf(std::vector<std::string>{"", "1", "3600"});
+  answer.header(envoy::RlsHeader::rate_limit) =
+      std::string(static_cast<std::size_t>(*rc::gen::inRange(0, 20'000)), 'r');
+  answer.header(envoy::RlsHeader::rate_limit_policy) = some_text();
   answer.body = some_text();
   return answer;
 }
@@ -201,12 +199,16 @@ pb::RateLimitResponse to_oracle(const envoy::RlsAnswer& answer) {
     header.set_key(key);
     header.set_value(value);
   };
-  add("RateLimit-Policy", answer.rate_limit_policy);
-  add("RateLimit", answer.rate_limit);
-  add("Retry-After", answer.retry_after);
-  add("X-RateLimit-Limit", answer.legacy_limit);
-  add("X-RateLimit-Remaining", answer.legacy_remaining);
-  add("X-RateLimit-Reset", answer.legacy_reset);
+  using Header = envoy::RlsHeader;
+  add("RateLimit-Policy", answer.header(Header::rate_limit_policy));
+  add("RateLimit", answer.header(Header::rate_limit));
+  add("Retry-After", answer.header(Header::retry_after));
+  add("X-RateLimit-Limit", answer.header(Header::x_limit));
+  add("X-RateLimit-Remaining", answer.header(Header::x_remaining));
+  add("X-RateLimit-Reset", answer.header(Header::x_reset));
+  add("RateLimit-Limit", answer.header(Header::legacy_limit));
+  add("RateLimit-Remaining", answer.header(Header::legacy_remaining));
+  add("RateLimit-Reset", answer.header(Header::legacy_reset));
   made.set_raw_body(answer.body);
   return made;
 }
@@ -287,6 +289,12 @@ TEST(WeirDecisionOnTheWire, SaysWhatTheDecisionSays) {
   shadow.rule = "trial";
   shadow.mode = Mode::shadow;
   decision.rules.push_back(shadow);
+  RuleOutcome open;
+  open.rule = "open";
+  open.unlimited = true;
+  decision.rules.push_back(open);
+  decision.rules[0].subject = {0x9c41d2e07b5a1234, 0x5678};
+  decision.at = from_micros(1'782'907'200'123'456);
   decision.degraded = true;
   decision.atomic = false;
   decision.message = "{limit} per {window}";
@@ -303,9 +311,17 @@ TEST(WeirDecisionOnTheWire, SaysWhatTheDecisionSays) {
   EXPECT_TRUE(read.degraded());
   EXPECT_TRUE(read.non_atomic());
   EXPECT_THAT(read.shadow_denied(), testing::ElementsAre("trial"));
-  ASSERT_EQ(read.rules_size(), 2);
+  EXPECT_EQ(read.retry_at_ms(), 1'782'907'230'124);
+  EXPECT_EQ(read.reset_at_ms(), 1'782'907'230'124);
+  ASSERT_EQ(read.rules_size(), 3);
+  EXPECT_EQ(read.rules(0).subject(), "9c41d2e07b5a");
+  EXPECT_EQ(read.rules(0).retry_at_ms(), 1'782'907'230'124);
+  EXPECT_EQ(read.rules(0).reset_at_ms(), 1'782'907'230'124);
   EXPECT_EQ(read.rules(1).mode(), "shadow");
   EXPECT_EQ(read.message(), "120 per 60 s");
+  EXPECT_EQ(read.rules(2).subject(), "");
+  EXPECT_EQ(read.rules(2).retry_at_ms(), 0);
+  EXPECT_EQ(read.rules(2).reset_at_ms(), 0);
   EXPECT_EQ(read.SerializeAsString(), bytes);
 }
 

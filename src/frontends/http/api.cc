@@ -30,7 +30,7 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
 }
 
 void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options) {
-  auto checks = std::make_shared<CheckHandler>(limiter, options.legacy_headers, options.times);
+  auto checks = std::make_shared<CheckHandler>(limiter, options.headers, options.times);
   router.add({.method = "POST",
               .path = "/v1/check",
               .body_bytes = options.check_body_bytes,
@@ -56,14 +56,14 @@ void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options)
                    .require_idempotency_key = options.require_idempotency_key,
                    .caller_of = options.caller_of,
                    .append_fields =
-                       [legacy = options.legacy_headers](std::string& out, const Decision& decision) {
-                         render::append_decision_fields(out, decision, legacy);
+                       [headers = options.headers](std::string& out, const Decision& decision) {
+                         render::append_decision_fields(out, decision, headers);
                        },
                    .times = options.times});
   router.add({.method = "GET", .path = "/openapi.json", .handler = send_openapi, .open = true});
   add_health_routes(router, options.health);
   if (options.callers == nullptr) return;
-  auto forwards = std::make_shared<ForwardAuthHandler>(limiter, options.callers, options.legacy_headers);
+  auto forwards = std::make_shared<ForwardAuthHandler>(limiter, options.callers, options.headers);
   router.add(
       {.method = {},
        .path = "/v1/forward-auth",

@@ -13,6 +13,7 @@
 
 #include "frontends/http/forward_auth.h"
 #include "frontends/http/router.h"
+#include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
 #include "weir/limiter.h"
 
@@ -28,7 +29,7 @@ struct HealthReport {
 };
 
 struct ApiOptions {
-  bool legacy_headers = false;  // X-RateLimit-* too
+  render::HeaderOptions headers{};
   std::size_t check_body_bytes = std::size_t{64} << 10;
   std::size_t batch_body_bytes = std::size_t{1} << 20;
   std::function<HealthReport()> health{};           // called from every loop; none: always ready

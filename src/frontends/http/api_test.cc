@@ -96,7 +96,7 @@ TEST_F(ApiTest, AllowsWithADecisionAndItsFields) {
 
 TEST_F(ApiTest, DeniesWithAProblemAndTheStatusThatTheCallerWants) {
   limiter_.decide_by(ToyLimiter::denied);
-  start({}, {.legacy_headers = true});
+  start({}, {.headers = {.x_ratelimit = true}});
   const std::string response = ask(check("acme"));
   EXPECT_THAT(response, StartsWith("HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/problem+json\r\n"));
   EXPECT_THAT(response, HasSubstr("\r\nRetry-After: 2\r\n"));

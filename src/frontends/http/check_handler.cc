@@ -76,7 +76,7 @@ void CheckHandler::note_ingress(const HttpRequest& request, const ResponseWriter
 Response CheckHandler::render(const Decision& decision, const ResponseOptions& options) {
   json_.clear();
   fields_.clear();
-  render::append_decision_fields(fields_, decision, legacy_headers_);
+  render::append_decision_fields(fields_, decision, headers_);
   if (decision.allowed) {
     render::append_decision(json_, decision);
     return {.status = 200, .content_type = kJson, .fields = fields_, .body = json_};

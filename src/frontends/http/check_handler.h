@@ -12,6 +12,7 @@
 
 #include "frontends/http/check_body.h"
 #include "frontends/http/router.h"
+#include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
 #include "weir/limiter.h"
 
@@ -20,8 +21,9 @@ namespace weir::http {
 class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
  public:
   // `times` may be null.
-  CheckHandler(Limiter& limiter, bool legacy_headers, std::shared_ptr<transport::IngressTime> times = {})
-      : limiter_(limiter), legacy_headers_(legacy_headers), times_(std::move(times)) {}
+  CheckHandler(Limiter& limiter, const render::HeaderOptions& headers,
+               std::shared_ptr<transport::IngressTime> times = {})
+      : limiter_(limiter), headers_(headers), times_(std::move(times)) {}
 
   void check(const HttpRequest& request, ResponseWriter& writer);
   void check_batch(const HttpRequest& request, ResponseWriter& writer);
@@ -44,7 +46,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   void answer_later(const Decision& decision, const ResponseOptions& options, const LaterResponse& later);
 
   Limiter& limiter_;
-  const bool legacy_headers_;
+  const render::HeaderOptions headers_;
   const std::shared_ptr<transport::IngressTime> times_;
   CheckBody body_;
   std::vector<Decision> decisions_;

@@ -58,7 +58,7 @@ void ForwardAuthHandler::refuse(const CallerRefusal& refusal, int deny_status, R
 Response ForwardAuthHandler::render(const Decision& decision, int deny_status) {
   json_.clear();
   fields_.clear();
-  render::append_decision_fields(fields_, decision, legacy_headers_);
+  render::append_decision_fields(fields_, decision, headers_);
   if (decision.allowed) return {.status = 200, .content_type = {}, .fields = fields_, .body = {}};
   const int status = render::default_status(decision);
   if (deny_status != 0) append_weir_status(fields_, status);

@@ -11,6 +11,7 @@
 
 #include "frontends/http/caller.h"
 #include "frontends/http/router.h"
+#include "frontends/render/decision_headers.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
@@ -26,8 +27,8 @@ class CallerReader {
 class ForwardAuthHandler : public std::enable_shared_from_this<ForwardAuthHandler> {
  public:
   // The limiter outlives the handler.
-  ForwardAuthHandler(Limiter& limiter, std::shared_ptr<CallerReader> callers, bool legacy_headers)
-      : limiter_(limiter), callers_(std::move(callers)), legacy_headers_(legacy_headers) {}
+  ForwardAuthHandler(Limiter& limiter, std::shared_ptr<CallerReader> callers, const render::HeaderOptions& headers)
+      : limiter_(limiter), callers_(std::move(callers)), headers_(headers) {}
 
   void answer(const HttpRequest& request, ResponseWriter& writer);
 
@@ -37,7 +38,7 @@ class ForwardAuthHandler : public std::enable_shared_from_this<ForwardAuthHandle
 
   Limiter& limiter_;
   const std::shared_ptr<CallerReader> callers_;
-  const bool legacy_headers_;
+  const render::HeaderOptions headers_;
   std::string json_;
   std::string fields_;
 };

@@ -27,9 +27,15 @@ void append_sf_string(std::string& out, std::string_view text) {
 
 std::int64_t seconds_to_more(const RuleOutcome& rule) { return ceil_seconds(time_to_more_quota(rule)); }
 
-std::int64_t seconds_to_reset(const RuleOutcome& rule) {
+Duration time_to_reset(const RuleOutcome& rule) {
   const bool wait_helps = !rule.allowed && rule.retry_after.count() > 0;
-  return ceil_seconds(wait_helps ? rule.retry_after : rule.reset_after);
+  return wait_helps ? rule.retry_after : rule.reset_after;
+}
+
+void append_number_line(std::string& out, std::string_view name, std::int64_t value) {
+  out += name;
+  base::append_number(out, value);
+  out += "\r\n";
 }
 
 // Appends a field's line if there is any rule to tell about.
@@ -90,30 +96,54 @@ std::int64_t retry_after_seconds(const Decision& decision) {
   return seconds;
 }
 
-std::optional<LegacyFields> legacy_fields(const Decision& decision) {
+std::optional<LimitNumbers> limit_numbers(const Decision& decision, const HeaderOptions& options) {
   const RuleOutcome* const rule = decision.decisive();
   if (rule == nullptr || rule->unlimited) return std::nullopt;
-  return LegacyFields{rule->limit, std::max<std::int64_t>(rule->remaining, 0), seconds_to_reset(*rule)};
+  const Duration wait = time_to_reset(*rule);
+  const std::int64_t reset = options.reset_as_unix_time ? ceil_unix_seconds(decision.at + wait) : ceil_seconds(wait);
+  return LimitNumbers{rule->limit, std::max<std::int64_t>(rule->remaining, 0), reset};
 }
 
-void append_decision_fields(std::string& out, const Decision& decision, bool legacy) {
-  append_line(out, "RateLimit-Policy: ", [&] { append_rate_limit_policy(out, decision); });
-  append_line(out, "RateLimit: ", [&] { append_rate_limit(out, decision); });
-  if (const std::int64_t seconds = retry_after_seconds(decision); seconds > 0) {
-    out += "Retry-After: ";
-    base::append_number(out, seconds);
-    out += "\r\n";
+void append_decision_fields(std::string& out, const Decision& decision, const HeaderOptions& options) {
+  if (options.ietf) {
+    append_line(out, "RateLimit-Policy: ", [&] { append_rate_limit_policy(out, decision); });
+    append_line(out, "RateLimit: ", [&] { append_rate_limit(out, decision); });
   }
-  if (!legacy) return;
-  const std::optional<LegacyFields> fields = legacy_fields(decision);
-  if (!fields) return;
-  out += "X-RateLimit-Limit: ";
-  base::append_number(out, fields->limit);
-  out += "\r\nX-RateLimit-Remaining: ";
-  base::append_number(out, fields->remaining);
-  out += "\r\nX-RateLimit-Reset: ";
-  base::append_number(out, fields->reset_seconds);
-  out += "\r\n";
+  if (const std::int64_t seconds = retry_after_seconds(decision); seconds > 0) {
+    append_number_line(out, "Retry-After: ", seconds);
+  }
+  if (!options.x_ratelimit && !options.ratelimit_legacy) return;
+  const std::optional<LimitNumbers> numbers = limit_numbers(decision, options);
+  if (!numbers) return;
+  if (options.x_ratelimit) {
+    append_number_line(out, "X-RateLimit-Limit: ", numbers->limit);
+    append_number_line(out, "X-RateLimit-Remaining: ", numbers->remaining);
+    append_number_line(out, "X-RateLimit-Reset: ", numbers->reset);
+  }
+  if (options.ratelimit_legacy) {
+    append_number_line(out, "RateLimit-Limit: ", numbers->limit);
+    append_number_line(out, "RateLimit-Remaining: ", numbers->remaining);
+    append_number_line(out, "RateLimit-Reset: ", numbers->reset);
+  }
+}
+
+Result<HeaderOptions> parse_header_names(std::span<const std::string> names) {
+  HeaderOptions options;
+  options.ietf = false;
+  if (names.size() == 1 && names.front() == "off") return options;
+  for (const std::string& name : names) {
+    bool* const flag = name == "ietf"               ? &options.ietf
+                       : name == "x-ratelimit"      ? &options.x_ratelimit
+                       : name == "ratelimit-legacy" ? &options.ratelimit_legacy
+                                                    : nullptr;
+    if (flag == nullptr) {
+      return Failure{Code::invalid_argument,
+                     "has the entry '" + name + "', expected ietf, x-ratelimit or ratelimit-legacy, or off alone"};
+    }
+    if (*flag) return Failure{Code::invalid_argument, "has '" + name + "' twice"};
+    *flag = true;
+  }
+  return options;
 }
 
 }  // namespace weir::render

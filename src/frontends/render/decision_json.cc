@@ -1,5 +1,6 @@
 #include "frontends/render/decision_json.h"
 
+#include <optional>
 #include <string_view>
 
 #include "base/ascii.h"
@@ -71,13 +72,32 @@ void write_algorithm(RoomWriter& out, const RuleOutcome& rule) {
   out.literal("\"");
 }
 
-void write_rule(RoomWriter& out, const RuleOutcome& rule) {
+void write_moments(RoomWriter& out, std::optional<TimePoint> retry_at, std::optional<TimePoint> reset_at) {
+  const auto write = [&out](std::optional<TimePoint> moment) {
+    moment ? out.number(ceil_unix_ms(*moment)) : out.literal("null");
+  };
+  out.literal(R"(,"retry_at_ms":)");
+  write(retry_at);
+  out.literal(R"(,"reset_at_ms":)");
+  write(reset_at);
+}
+
+void write_rule(RoomWriter& out, const Decision& decision, const RuleOutcome& rule) {
   out.literal(R"({"rule":)");
   out.json_string(rule.rule);
   write_algorithm(out, rule);
   out.literal(R"(,"mode":")");
   out.text(mode_name(rule.mode));
-  out.literal(R"(","allowed":)");
+  out.literal(R"(","subject":)");
+  if (rule.unlimited) {
+    out.literal("null");
+  } else {
+    const SubjectDigits digits = subject_digits(rule.subject);
+    out.literal("\"");
+    out.text({digits.data(), digits.size()});
+    out.literal("\"");
+  }
+  out.literal(R"(,"allowed":)");
   write_bool(out, rule.allowed);
   write_limit(out, rule);
   if (!rule.unlimited) {
@@ -90,6 +110,7 @@ void write_rule(RoomWriter& out, const RuleOutcome& rule) {
   out.number(ceil_ms(rule.retry_after));
   out.literal(R"(,"reset_after_ms":)");
   out.number(ceil_ms(rule.reset_after));
+  write_moments(out, decision.retry_at(rule), decision.reset_at(rule));
   out.literal("}");
 }
 
@@ -108,13 +129,13 @@ void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
 // An estimate that is enough for write_members() in practice: the literals and names, then the numbers, then what users
 // named.
 std::size_t members_room(const Decision& decision) {
-  constexpr std::size_t kWords = 512;
-  constexpr std::size_t kRuleWords = 224;
-  std::size_t room = kWords + 8 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
+  constexpr std::size_t kWords = 576;
+  constexpr std::size_t kRuleWords = 304;
+  std::size_t room = kWords + 10 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
   if (const RuleOutcome* rule = decision.decisive()) room += RoomWriter::json_string_room(rule->rule.size());
   for (const RuleOutcome& rule : decision.rules) {
     // Once as a rule, once among those that denied in shadow.
-    room += kRuleWords + 6 * RoomWriter::kNumber + 2 * RoomWriter::json_string_room(rule.rule.size());
+    room += kRuleWords + 8 * RoomWriter::kNumber + 2 * RoomWriter::json_string_room(rule.rule.size());
   }
   return room;
 }
@@ -139,6 +160,7 @@ void write_members(RoomWriter& out, const Decision& decision) {
   out.number(ceil_ms(decision.retry_after));
   out.literal(R"(,"reset_after_ms":)");
   out.number(rule != nullptr ? ceil_ms(rule->reset_after) : 0);
+  write_moments(out, decision.retry_at(), decision.reset_at());
   out.literal(R"(,"cost":)");
   out.number(decision.cost);
   out.literal(R"(,"delay_ms":)");
@@ -157,7 +179,7 @@ void write_members(RoomWriter& out, const Decision& decision) {
   for (const RuleOutcome& each : decision.rules) {
     if (!first) out.literal(",");
     first = false;
-    write_rule(out, each);
+    write_rule(out, decision, each);
   }
   out.literal("]");
 }

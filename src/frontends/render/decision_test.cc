@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontends/render/decision_headers.h"
 #include "frontends/render/decision_json.h"
@@ -13,6 +15,7 @@ namespace weir::render {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -26,9 +29,9 @@ std::string denial(const Decision& decision, int status = 429) {
   append_denial(out, decision, status);
   return out;
 }
-std::string fields(const Decision& decision, bool legacy = false) {
+std::string fields(const Decision& decision, const HeaderOptions& options = {}) {
   std::string out;
-  append_decision_fields(out, decision, legacy);
+  append_decision_fields(out, decision, options);
   return out;
 }
 
@@ -69,12 +72,41 @@ bool is_structured_list(std::string_view rest) {
 }
 
 TEST(DecisionJson, HasTheMembersOfTheContractInTheirOrder) {
-  EXPECT_EQ(json(allowed()),
-            R"({"allowed":true,"reason":"ok","rule":"search-per-key","algorithm":"token-bucket","limit":120,)"
-            R"("remaining":119,"retry_after_ms":0,"reset_after_ms":500,"cost":1,"delay_ms":0,"degraded":false,)"
-            R"("source":"memory","shadow_denied":[],"rules":[{"rule":"search-per-key","algorithm":"token-bucket",)"
-            R"("mode":"enforce","allowed":true,"limit":120,"remaining":119,"capacity":120,"window_ms":60000,)"
-            R"("retry_after_ms":0,"reset_after_ms":500}]})");
+  EXPECT_EQ(
+      json(allowed()),
+      R"({"allowed":true,"reason":"ok","rule":"search-per-key","algorithm":"token-bucket","limit":120,)"
+      R"("remaining":119,"retry_after_ms":0,"reset_after_ms":500,"retry_at_ms":null,"reset_at_ms":1782907200624,)"
+      R"("cost":1,"delay_ms":0,"degraded":false,)"
+      R"("source":"memory","shadow_denied":[],"rules":[{"rule":"search-per-key","algorithm":"token-bucket",)"
+      R"("mode":"enforce","subject":"9c41d2e07b5a","allowed":true,"limit":120,"remaining":119,"capacity":120,)"
+      R"("window_ms":60000,"retry_after_ms":0,"reset_after_ms":500,"retry_at_ms":null,"reset_at_ms":1782907200624}]})");
+}
+
+// The decision was made at …200.123456; a wait of 1.2 s is over at …201.323456.
+TEST(DecisionJson, WaitsHaveTheMomentOfTheirEndRoundedUp) {
+  EXPECT_THAT(json(denied()), HasSubstr(R"("retry_at_ms":1782907201324,"reset_at_ms":1782907260124,"cost":1)"));
+  EXPECT_THAT(json(denied()),
+              HasSubstr(R"("reset_after_ms":60000,"retry_at_ms":1782907201324,"reset_at_ms":1782907260124}])"));
+  Decision timeless = denied();
+  timeless.at = TimePoint{};
+  EXPECT_THAT(json(timeless), HasSubstr(R"("retry_at_ms":null,"reset_at_ms":null,"cost":1)"))
+      << "a limiter that does not say when it decided";
+}
+
+TEST(DecisionJson, AnUnlimitedRuleHasNoSubjectAndNoMoments) {
+  Decision decision = allowed();
+  decision.rules[0].unlimited = true;
+  EXPECT_THAT(json(decision), HasSubstr(R"("subject":null,"allowed":true,"limit":null,"remaining":null,)"));
+  EXPECT_THAT(json(decision), HasSubstr(R"("retry_at_ms":null,"reset_at_ms":null}])"));
+}
+
+// A denial by a hidden rule tells its wait, and nothing that would tell whose bucket it is.
+TEST(DecisionJson, WithoutRulesOnlyTheDecisionsOwnWaitIsTold) {
+  Decision hidden = denied();
+  hidden.rules.clear();
+  hidden.deciding = -1;
+  EXPECT_THAT(json(hidden), HasSubstr(R"("retry_at_ms":1782907201324,"reset_at_ms":null,)"));
+  EXPECT_THAT(json(hidden), Not(HasSubstr("subject")));
 }
 
 TEST(DecisionJson, ANoRuleDecisionHasNoRule) {
@@ -83,7 +115,8 @@ TEST(DecisionJson, ANoRuleDecisionHasNoRule) {
   decision.source = "memory";
   EXPECT_EQ(json(decision),
             R"({"allowed":true,"reason":"no_rule","rule":null,"algorithm":null,"limit":null,"remaining":null,)"
-            R"("retry_after_ms":0,"reset_after_ms":0,"cost":1,"delay_ms":0,"degraded":false,"source":"memory",)"
+            R"("retry_after_ms":0,"reset_after_ms":0,"retry_at_ms":null,"reset_at_ms":null,"cost":1,"delay_ms":0,)"
+            R"("degraded":false,"source":"memory",)"
             R"("shadow_denied":[],"rules":[]})");
 }
 
@@ -91,7 +124,8 @@ TEST(DecisionJson, RoundsTimesUp) {
   Decision decision = allowed();
   decision.delay = 1us;
   decision.rules[0].reset_after = 1001us;
-  EXPECT_THAT(json(decision), HasSubstr(R"("reset_after_ms":2,"cost":1,"delay_ms":1,)"));
+  EXPECT_THAT(json(decision),
+              HasSubstr(R"("reset_after_ms":2,"retry_at_ms":null,"reset_at_ms":1782907200125,"cost":1,"delay_ms":1,)"));
 }
 
 TEST(DecisionJson, ListsShadowRulesThatWouldHaveDenied) {
@@ -102,7 +136,7 @@ TEST(DecisionJson, ListsShadowRulesThatWouldHaveDenied) {
   shadow.mode = Mode::shadow;
   decision.rules.push_back(shadow);
   EXPECT_THAT(json(decision), HasSubstr(R"("source":"memory","atomic":false,"shadow_denied":["next-month"],)"));
-  EXPECT_THAT(json(decision), HasSubstr(R"("mode":"shadow","allowed":false)"));
+  EXPECT_THAT(json(decision), HasSubstr(R"("mode":"shadow","subject":"9c41d2e07b5a","allowed":false)"));
 }
 
 TEST(DecisionJson, ADenialIsAProblem) {
@@ -234,11 +268,49 @@ TEST(DecisionHeaders, RetryAfterIsRoundedUpWithoutAnyRuleToo) {
   }
 }
 
-TEST(DecisionHeaders, OlderFieldsComeByOption) {
-  EXPECT_THAT(fields(allowed(), true),
-              HasSubstr("X-RateLimit-Limit: 120\r\nX-RateLimit-Remaining: 119\r\nX-RateLimit-Reset: 1\r\n"));
-  EXPECT_THAT(fields(denied(), true), HasSubstr("X-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 2\r\n"));
-  EXPECT_EQ(fields(Decision{}, true), "");
+TEST(DecisionHeaders, EachFamilyIsSentByChoice) {
+  const HeaderOptions x_only{.ietf = false, .x_ratelimit = true};
+  EXPECT_EQ(fields(allowed(), x_only),
+            "X-RateLimit-Limit: 120\r\nX-RateLimit-Remaining: 119\r\nX-RateLimit-Reset: 1\r\n");
+  EXPECT_EQ(fields(denied(), x_only),
+            "Retry-After: 2\r\n"
+            "X-RateLimit-Limit: 120\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 2\r\n");
+  const HeaderOptions older_only{.ietf = false, .ratelimit_legacy = true};
+  EXPECT_EQ(fields(allowed(), older_only),
+            "RateLimit-Limit: 120\r\nRateLimit-Remaining: 119\r\nRateLimit-Reset: 1\r\n");
+  const HeaderOptions all{.x_ratelimit = true, .ratelimit_legacy = true};
+  EXPECT_THAT(fields(denied(), all), AllOf(HasSubstr("RateLimit-Policy: "), HasSubstr("\r\nX-RateLimit-Limit: 120\r\n"),
+                                           HasSubstr("\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 2\r\n")));
+  EXPECT_EQ(fields(Decision{}, all), "");
+}
+
+TEST(DecisionHeaders, WithoutAnyFamilyADenialStillSaysWhenToComeBack) {
+  const HeaderOptions none{.ietf = false};
+  EXPECT_EQ(fields(allowed(), none), "");
+  EXPECT_EQ(fields(denied(), none), "Retry-After: 2\r\n");
+}
+
+// …200.123456 and 0.5 s more is within second …201, and 1.2 s more within …202.
+TEST(DecisionHeaders, ResetsAreUnixTimeByOption) {
+  const HeaderOptions unix_time{
+      .ietf = false, .x_ratelimit = true, .ratelimit_legacy = true, .reset_as_unix_time = true};
+  EXPECT_THAT(fields(allowed(), unix_time), AllOf(HasSubstr("\r\nX-RateLimit-Reset: 1782907201\r\n"),
+                                                  HasSubstr("\r\nRateLimit-Reset: 1782907201\r\n")));
+  EXPECT_THAT(fields(denied(), unix_time),
+              AllOf(HasSubstr("Retry-After: 2\r\n"), HasSubstr("\r\nX-RateLimit-Reset: 1782907202\r\n")));
+}
+
+TEST(DecisionHeaders, FamiliesAreReadFromTheirNames) {
+  const auto read = [](std::vector<std::string> names) { return parse_header_names(names); };
+  EXPECT_EQ(read({}).value(), (HeaderOptions{.ietf = false}));
+  EXPECT_EQ(read({"off"}).value(), (HeaderOptions{.ietf = false}));
+  EXPECT_EQ(read({"ietf"}).value(), HeaderOptions{});
+  EXPECT_EQ(read({"ratelimit-legacy", "x-ratelimit"}).value(),
+            (HeaderOptions{.ietf = false, .x_ratelimit = true, .ratelimit_legacy = true}));
+  EXPECT_EQ(read({"x-rate"}).failure().message,
+            "has the entry 'x-rate', expected ietf, x-ratelimit or ratelimit-legacy, or off alone");
+  EXPECT_EQ(read({"ietf", "ietf"}).failure().message, "has 'ietf' twice");
+  EXPECT_FALSE(read({"ietf", "off"}).ok());
 }
 
 TEST(DecisionJson, AnOutcomeThatIsNotAnAlgorithmsHasNone) {

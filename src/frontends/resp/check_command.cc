@@ -1,5 +1,6 @@
 #include "frontends/resp/check_command.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,7 +11,7 @@
 namespace weir::resp {
 namespace {
 
-constexpr std::size_t kAnswerFields = 9;  // and `message`, if the rule that denied has one
+constexpr std::size_t kAnswerFields = 12;  // and `message`, if the rule that denied has one
 
 Failure refuse(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
@@ -21,6 +22,11 @@ Failure given_twice(std::string_view option) {
 void put(ReplyWriter& reply, std::string_view name, std::int64_t value) {
   reply.bulk(name);
   reply.integer(value);
+}
+
+void put(ReplyWriter& reply, std::string_view name, std::optional<TimePoint> moment) {
+  reply.bulk(name);
+  moment ? reply.integer(ceil_unix_ms(*moment)) : reply.null();
 }
 
 }  // namespace
@@ -78,6 +84,15 @@ void CheckCommand::write(ReplyWriter& reply, const Decision& decision) {
   put(reply, "reset_after_ms", counted ? ceil_ms(rule->reset_after) : 0);
   put(reply, "delay_ms", ceil_ms(decision.delay));
   put(reply, "degraded", decision.degraded ? 1 : 0);
+  put(reply, "retry_at_ms", decision.retry_at());
+  put(reply, "reset_at_ms", decision.reset_at());
+  reply.bulk("subject");
+  if (counted) {
+    const SubjectDigits subject = subject_digits(rule->subject);
+    reply.bulk({subject.data(), subject.size()});
+  } else {
+    reply.null();
+  }
   if (message.empty()) return;
   reply.bulk("message");
   reply.bulk(message);

@@ -4,9 +4,11 @@
 // an attribute called "cost" may stand anywhere but in the first place. The answer is a map (RESP3) or a flat array of
 // names and values (RESP2):
 //
-//   allowed 1|0 · reason · rule · limit · remaining · retry_after_ms · reset_after_ms · delay_ms · degraded 1|0
+//   allowed 1|0 · reason · rule · limit · remaining · retry_after_ms · reset_after_ms · delay_ms · degraded 1|0 ·
+//   retry_at_ms · reset_at_ms · subject
 //
-// rule is null when no rule applied; limit and remaining are null when nothing was counted. Times are rounded up.
+// rule is null when no rule applied; limit, remaining, reset_at_ms and subject are null when nothing was counted,
+// retry_at_ms when there is no wait. Times are rounded up; retry_at_ms and reset_at_ms are Unix time.
 #pragma once
 
 #include <array>

@@ -87,16 +87,22 @@ TEST_F(RespProtocolTest, StopsWhileThePeerDoesNotTakeItsAnswers) {
 }
 
 TEST_F(RespProtocolTest, ChecksByTheRules) {
+  const std::string allowed = ask("WEIR.CHECK tenant acme");
+  const std::string subject = allowed.substr(allowed.size() - 14, 12);
+  EXPECT_EQ(subject.find_first_not_of("0123456789abcdef"), std::string::npos) << subject;
   EXPECT_EQ(
-      ask("WEIR.CHECK tenant acme"),
-      "*18\r\n$7\r\nallowed\r\n:1\r\n$6\r\nreason\r\n$2\r\nok\r\n$4\r\nrule\r\n$10\r\nper-tenant\r\n"
+      allowed,
+      "*24\r\n$7\r\nallowed\r\n:1\r\n$6\r\nreason\r\n$2\r\nok\r\n$4\r\nrule\r\n$10\r\nper-tenant\r\n"
       "$5\r\nlimit\r\n:2\r\n$9\r\nremaining\r\n:1\r\n$14\r\nretry_after_ms\r\n:0\r\n$14\r\nreset_after_ms\r\n:5000\r\n"
-      "$8\r\ndelay_ms\r\n:0\r\n$8\r\ndegraded\r\n:0\r\n");
+      "$8\r\ndelay_ms\r\n:0\r\n$8\r\ndegraded\r\n:0\r\n$11\r\nretry_at_ms\r\n$-1\r\n"
+      "$11\r\nreset_at_ms\r\n:1800000005000\r\n$7\r\nsubject\r\n$12\r\n" +
+          subject + "\r\n");
   ask("weir.check COST 1 tenant acme");
   const std::string denied = ask("WEIR.CHECK tenant acme");
   EXPECT_NE(denied.find("allowed\r\n:0\r\n"), std::string::npos) << denied;
   EXPECT_NE(denied.find("$14\r\nlimit_exceeded\r\n"), std::string::npos) << denied;
   EXPECT_NE(denied.find("retry_after_ms\r\n:5000\r\n"), std::string::npos) << denied;
+  EXPECT_NE(denied.find("retry_at_ms\r\n:1800000005000\r\n"), std::string::npos) << denied;
 }
 
 TEST_F(RespProtocolTest, AddsTheMessageOfTheRuleThatDenied) {
@@ -112,7 +118,7 @@ TEST_F(RespProtocolTest, AddsTheMessageOfTheRuleThatDenied) {
 TEST_F(RespProtocolTest, AnswersChecksAsAMapInVersionThree) {
   ask("HELLO 3");
   const std::string none = ask("WEIR.CHECK color red");
-  EXPECT_TRUE(none.starts_with("%9\r\n$7\r\nallowed\r\n:1\r\n$6\r\nreason\r\n$7\r\nno_rule\r\n$4\r\nrule\r\n_\r\n"))
+  EXPECT_TRUE(none.starts_with("%12\r\n$7\r\nallowed\r\n:1\r\n$6\r\nreason\r\n$7\r\nno_rule\r\n$4\r\nrule\r\n_\r\n"))
       << none;
 }
 
@@ -274,9 +280,9 @@ TEST_F(LateRespTest, KeepsTheOrderWhicheverAnswerComesFirst) {
 TEST_F(LateRespTest, AnswersInTheVersionOfItsTime) {
   protocol_.on_bytes("WEIR.CHECK a b\r\nHELLO 3\r\nWEIR.CHECK a b\r\n");
   limiter_.answer(0, Decision{});
-  EXPECT_TRUE(link_.take().starts_with("*18\r\n"));
+  EXPECT_TRUE(link_.take().starts_with("*24\r\n"));
   limiter_.answer(1, Decision{});
-  EXPECT_TRUE(link_.take().starts_with("%9\r\n"));
+  EXPECT_TRUE(link_.take().starts_with("%12\r\n"));
 }
 
 TEST_F(LateRespTest, ComesBackToItsLoopFromAnotherThread) {

@@ -49,10 +49,10 @@ void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::u
   const std::size_t begun = begin_frame(out, FrameType::ack, stream, frame);
   set_verdict(out, decision.allowed, render::default_status(decision), reason_name(decision.reason));
   set(out, "degraded", decision.degraded ? 1 : 0);
-  if (const std::optional<render::LegacyFields> fields = render::legacy_fields(decision)) {
-    set(out, "limit", fields->limit);
-    set(out, "remaining", fields->remaining);
-    set(out, "reset", fields->reset_seconds);
+  if (const std::optional<render::LimitNumbers> numbers = render::limit_numbers(decision, headers_)) {
+    set(out, "limit", numbers->limit);
+    set(out, "remaining", numbers->remaining);
+    set(out, "reset", numbers->reset);
   }
   if (const std::int64_t seconds = render::retry_after_seconds(decision); seconds > 0) set(out, "retry_after", seconds);
   if (decision.delay.count() > 0) set(out, "delay_ms", ceil_ms(decision.delay));
@@ -64,8 +64,10 @@ void ActionWriter::write_decision(std::string& out, std::uint64_t stream, std::u
     if (!text_.empty() && size <= max_frame_bytes) set(out, name, text_);
   };
   set_text("message", [](std::string& text, const Decision& denied) { text = denial_message(denied); });
-  set_text("ratelimit", render::append_rate_limit);
-  set_text("ratelimit_policy", render::append_rate_limit_policy);
+  if (headers_.ietf) {
+    set_text("ratelimit", render::append_rate_limit);
+    set_text("ratelimit_policy", render::append_rate_limit_policy);
+  }
   end_frame(out, begun);
 }
 

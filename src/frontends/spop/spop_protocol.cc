@@ -12,7 +12,11 @@ constexpr int kBadRequest = 400;
 }  // namespace
 
 SpopProtocol::SpopProtocol(transport::Link& link, Limiter& limiter, SpopOptions options)
-    : link_(link), limiter_(limiter), clients_(std::move(options.clients)), max_frame_bytes_(options.max_frame_bytes) {}
+    : link_(link),
+      limiter_(limiter),
+      clients_(std::move(options.clients)),
+      actions_(options.headers),
+      max_frame_bytes_(options.max_frame_bytes) {}
 
 std::size_t SpopProtocol::on_bytes(std::string_view bytes) {
   std::size_t at = 0;

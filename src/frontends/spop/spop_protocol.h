@@ -26,6 +26,7 @@ namespace weir::spop {
 struct SpopOptions {
   std::shared_ptr<ClientReader> clients{};  // this loop's; none: messages with a client's request are refused
   std::uint32_t max_frame_bytes = kMaxFrameBytes;
+  render::HeaderOptions headers{};
 };
 
 class SpopProtocol final : public transport::Protocol {

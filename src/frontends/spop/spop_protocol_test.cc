@@ -141,6 +141,17 @@ TEST_F(SpopTest, PassesOnTheMessageOfTheRuleThatDenied) {
   EXPECT_THAT(ask(request).values, Contains(Pair("message", "Two per 10 s, please. Try again in 5 s.")));
 }
 
+TEST_F(SpopTest, HeaderTextsAreLeftOutByChoiceAndResetIsUnixTimeByChoice) {
+  SpopOptions options;
+  options.headers = {.ietf = false, .reset_as_unix_time = true};
+  protocol_ = std::make_unique<SpopProtocol>(link_, *limiter_, options);
+  const Answer allowed = ask(notify({text("ip", "192.0.2.9")}));
+  EXPECT_THAT(allowed.values, Not(Contains(Key("ratelimit"))));
+  EXPECT_THAT(allowed.values, Not(Contains(Key("ratelimit_policy"))));
+  EXPECT_THAT(allowed.values, Contains(Pair("remaining", "1")));
+  EXPECT_THAT(allowed.values, Contains(Pair("reset", "1800000005")));
+}
+
 // One client is one subject, however its address arrives.
 TEST_F(SpopTest, WritesAddressesInOneWay) {
   ask(notify({raw("ip", std::string("\x06\xc0\x00\x02\x07", 5))}));

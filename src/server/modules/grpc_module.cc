@@ -24,7 +24,7 @@ class GrpcModule final : public Module {
     grpc::GrpcOptions options;
     options.clock = timers_;
     options.ready = [this] { return !context_.draining.load(std::memory_order_relaxed); };
-    options.rls = rls_options(context_.config);
+    options.rls = rls_options(context_.config, context_.clock);
     options.times = identity_.make_gateway_time();
     return grpc::grpc_protocols(decisions_.limiter(loop), options);
   }

@@ -55,7 +55,7 @@ class HttpModule final : public Module {
     const Config& config = context_.config;
     const std::shared_ptr<GatewayTime> times = identity_.make_gateway_time();
     http::ApiOptions options;
-    options.legacy_headers = config.http_legacy_headers;
+    options.headers = header_options(config);
     options.check_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
     options.batch_body_bytes = static_cast<std::size_t>(config.http_body_bytes);
     options.health = [this] { return context_.health(/*for_operators=*/false); };
@@ -72,7 +72,8 @@ class HttpModule final : public Module {
       options.gateway_guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins, From::own_field);
     }
     http::add_api_routes(router, decisions_.limiter(loop), options);
-    envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config), options.check_body_bytes, times);
+    envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config, context_.clock),
+                         options.check_body_bytes, times);
   }
 
   void add_facts(observe::Facts& facts) const {

@@ -24,6 +24,7 @@ class SpopModule final : public Module {
     spop::SpopOptions options;
     options.clients = identity_.make_callers(identity_.make_gateway_time());
     options.max_frame_bytes = spop_frame_bytes(context_.config);
+    options.headers = header_options(context_.config);
     return [this, loop, options](transport::Link& link) {
       return std::make_unique<spop::SpopProtocol>(link, decisions_.limiter(loop), options);
     };
