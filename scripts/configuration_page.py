@@ -41,7 +41,7 @@ TITLES = {
     "grpc": ("gRPC: `grpc`", "The services: [grpc.md](grpc.md)."),
     "admin": ("The admin listener: `admin`", "What it serves: [operating.md](operating.md)."),
     "log": ("Logs: `log`", "Events: [operating.md](operating.md)."),
-    "identity": ("Identity: `identity`", "How attributes are made behind a gateway: [identity.md](identity.md)."),
+    "identity": ("Identity: `identity`", "How callers are identified: [identity.md](identity.md)."),
 }
 
 
@@ -68,8 +68,8 @@ def flag_of(section, name):
 
 
 def shown(default):
-    """The default as a value, not as YAML text."""
-    return "" if default in ('""', "[]", "{}") else f"`{default}`"
+    """The default as a value in a table, not as YAML text."""
+    return "" if default in ('""', "[]", "{}") else f"`{default}`".replace("|", "\\|")
 
 
 def page(text):

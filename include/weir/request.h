@@ -5,6 +5,7 @@
 // a limiter that answers later has copied what it needs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -36,12 +37,18 @@ struct Request {
   // When a gateway that the caller trusts received this, for a store that is configured to use it (docs/time.md).
   // The epoch: not known, and the clock says when.
   TimePoint ingress{};
+  // How many of the attributes, at the end, the server has added to those that were sent. A rule with a descriptor,
+  // which must fit the whole request, is found without them.
+  std::size_t derived = 0;
 
   Request() = default;
   explicit Request(std::span<const Attribute> attrs, Cost c = {}) : attributes(attrs), cost(c) {}
   // The list lives until the end of the full expression: fine for `limiter.check({{"tenant", "acme"}})`, not for a
   // named Request.
   Request(std::initializer_list<Attribute> attrs, Cost c = {}) : attributes(attrs.begin(), attrs.size()), cost(c) {}
+
+  // The attributes without the derived ones.
+  std::span<const Attribute> sent() const { return attributes.first(attributes.size() - derived); }
 };
 
 }  // namespace weir

@@ -32,6 +32,9 @@ class RotatedRequest {
   explicit RotatedRequest(const Request& request) : previous(request), current(request) {
     const std::span<const Attribute> all = request.attributes;
     if (all.size() > kMaxAttributes || std::none_of(all.begin(), all.end(), is_of_previous)) return;
+    const std::span<const Attribute> derived = all.subspan(request.sent().size());
+    const auto dropped = std::count_if(derived.begin(), derived.end(), is_of_previous);
+    previous.derived = current.derived = derived.size() - static_cast<std::size_t>(dropped);
     for (const Attribute& attribute : all) {
       if (is_of_previous(attribute)) continue;
       current_attributes_.push_back(attribute);

@@ -161,6 +161,21 @@ TEST_P(Rotation, AValueThatIsHashedItselfIsTheOldOneForTheOldKey) {
   EXPECT_FALSE(after_->check({{"api_key", "k_new"}}).allowed) << "one was charged during the rotation";
 }
 
+// A rule with a descriptor is found by what was sent, under both keys.
+TEST_P(Rotation, DerivedAttributesDoNotHideADescriptor) {
+  Rule rule = rule_of("described", "api_key", 1);
+  rule.descriptor = {{"api_key", std::nullopt}};
+  ASSERT_TRUE(book_->replace({.rules = {rule}}).ok());
+  const Attribute attributes[] = {{"api_key", "k_new"}, {"ip", "10.0.0.1"}, {"api_key@previous", "k_old"}};
+  Request request(attributes);
+  request.derived = 2;
+  EXPECT_TRUE(during_.check(request).allowed);
+  EXPECT_FALSE(during_.check(request).allowed);
+  EXPECT_FALSE(before_->check({{"api_key", "k_old"}}).allowed);
+  EXPECT_FALSE(after_->check({{"api_key", "k_new"}}).allowed);
+  EXPECT_TRUE(after_->check({{"api_key", "k_new"}, {"ip", "10.0.0.1"}}).allowed) << "sent, not derived";
+}
+
 TEST_P(Rotation, AdHocBucketsRotateToo) {
   const Allowance allowance = make_allowance({.algorithm = Algorithm::gcra, .limit = 2, .window = 1h}).value();
   const std::string_view subject[] = {"user:42"};

@@ -58,11 +58,16 @@ std::optional<BucketKey> ApiKeys::previous_hash(std::string_view key) const {
 }
 
 std::string ApiKeys::text(const BucketKey& hash) {
-  std::string text(kMark.size() + 32, '0');
-  kMark.copy(text.data(), kMark.size());
-  base::write_hex(text.data() + kMark.size(), hash.high);
-  base::write_hex(text.data() + kMark.size() + 16, hash.low);
+  std::string text(kTextBytes, '0');
+  write_text(text.data(), hash);
   return text;
+}
+
+void ApiKeys::write_text(char* out, const BucketKey& hash) {
+  static_assert(kTextBytes == kMark.size() + kDigits);
+  kMark.copy(out, kMark.size());
+  base::write_hex(out + kMark.size(), hash.high);
+  base::write_hex(out + kMark.size() + kDigits / 2, hash.low);
 }
 
 bool ApiKeys::is_revoked(std::string_view key, const BucketKey& hash) const {

@@ -34,7 +34,9 @@ class ApiKeys {
   // Under the key before the current one, while that one still counts.
   std::optional<BucketKey> previous_hash(std::string_view key) const;
   // The attribute's value for a hash.
+  static constexpr std::size_t kTextBytes = 34;
   static std::string text(const BucketKey& hash);
+  static void write_text(char* out, const BucketKey& hash);  // kTextBytes
 
   bool is_revoked(std::string_view key) const { return is_revoked(key, hash(key)); }
   // Saves hashing again. Precondition: `hash` is hash(key).

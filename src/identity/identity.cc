@@ -90,6 +90,7 @@ Result<std::shared_ptr<const Identity>> Identity::create(const IdentityOptions& 
     identity->jwt_.emplace(std::move(verifier).value());
   }
   if (Status sources = identity->prepare_sources(); !sources.ok()) return sources.failure();
+  if (Status names = identity->prepare_sent_names(); !names.ok()) return names.failure();
   return std::shared_ptr<const Identity>(std::move(identity));
 }
 

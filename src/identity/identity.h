@@ -11,6 +11,11 @@
 // create() refuses an unverified source for them unless `accept_unverified` names them. `traffic` is never taken from a
 // source.
 //
+// Callers that send the attributes themselves (identify_sent) are trusted to name the client's address, key and token.
+// Identity then replaces the values: the address becomes its network, keys and tokens become hashes. It adds `ip`, the
+// tiers, `api_key` and the claims of a verified token; what the caller sent under a name that identity makes is
+// replaced, or dropped if there is nothing to make it of. All other attributes are passed on.
+//
 // Immutable, so thread-safe. Files are read by create() and reloaded() only; a failed reload leaves the old object as
 // it was, so the caller keeps using it.
 #pragma once
@@ -30,6 +35,8 @@
 #include "identity/jwt.h"
 #include "identity/request_fields.h"
 #include "identity/route_table.h"
+#include "identity/sent_names.h"
+#include "identity/sent_requests.h"
 #include "keys/key_ring.h"
 #include "weir/result.h"
 #include "weir/time.h"
@@ -54,6 +61,14 @@ struct TrafficMark {
   std::string as;     // "internal", "test", …
 };
 
+// Under which names callers that send the attributes themselves send these three. Without a name for it, identity does
+// not look for it, and makes nothing of it.
+struct SentNameLists {
+  std::vector<std::string> ip;
+  std::vector<std::string> api_key;
+  std::vector<std::string> token;
+};
+
 struct IdentityOptions {
   std::vector<std::string> trusted_proxies;
   ForwardingHeader forwarding_header = ForwardingHeader::x_forwarded_for;
@@ -76,6 +91,9 @@ struct IdentityOptions {
   PathOptions paths;
   std::vector<std::string> internal_networks;
   std::vector<TrafficMark> marks;
+
+  SentNameLists names;
+  bool takes_sent = false;  // identify_sent() is used: `hashed` may name attributes that have no source
 };
 
 // Why a request goes no further. `text` may be shown to the caller and tells nothing; `cause` is a fixed word for
@@ -86,6 +104,18 @@ struct Refusal {
   std::string_view text;
   std::string cause;
 };
+
+// The same for a request whose attributes the caller sent.
+struct SentRefusal {
+  Refusal::Kind kind = Refusal::Kind::malformed;
+  std::string_view attribute;  // as it was sent; empty: none in particular
+  std::string_view text;       // fits behind the attribute: "is not an IP address"
+  std::string cause;
+};
+
+// What the attributes of one call to identify_sent() describe: a client's request, or a part of one of which the token
+// may be in another part.
+enum class SentPart : bool { request, descriptor };
 
 class Identity {
  public:
@@ -103,6 +133,13 @@ class Identity {
   // peer that is not a trusted proxy the description does not count.
   std::optional<Refusal> identify_forwarded(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const;
 
+  // For attributes that the caller sent. Appends one request to `out`, or refuses it and leaves `out` as it was. The
+  // result refers to `sent`, to `out` and to this Identity.
+  std::optional<SentRefusal> identify_sent(std::span<const Attribute> sent, SentPart part, TimePoint now,
+                                           SentRequests& out) const;
+  // After the descriptors of one client's request: refused if a token is required and none of them has one.
+  std::optional<SentRefusal> check_descriptors(const SentRequests& descriptors) const;
+
   // Whether the peer may speak for others.
   bool trusts(const std::optional<base::IpAddress>& peer) const;
   // Whether an attribute is made of the gateway's field of that name.
@@ -114,6 +151,8 @@ class Identity {
   std::size_t revoked_count() const { return api_keys_.revoked_count(); }
 
  private:
+  class SentReader;
+
   struct Source {
     std::string attribute;
     std::string previous;  // the attribute's name for its value under the previous key
@@ -137,6 +176,8 @@ class Identity {
   Identity(IdentityOptions options, ClientAddress addresses, ClientAddress internal, ApiKeys api_keys,
            RouteTable routes);
   Status prepare_sources();
+  Status prepare_sent_names();
+  Status add_sent_names(std::span<const std::string> names, SentRole role, const std::string& option);
   static Status check_ranges(const IdentityOptions& options);
 
   std::optional<Refusal> identify(Seen& seen, TimePoint now, CallerAttributes& caller) const;
@@ -156,6 +197,8 @@ class Identity {
   std::optional<JwtVerifier> jwt_;
   std::vector<Source> sources_;
   std::vector<std::string> claim_paths_;
+  SentNames sent_names_;
+  bool api_key_is_claim_ = false;  // it is made of the token, not of what is sent as one
 };
 
 }  // namespace weir::identity

@@ -69,7 +69,7 @@ Status check_lists(const IdentityOptions& options) {
   }
   for (const std::string& name : options.hashed) {
     const auto is_it = [&](const AttributeFrom& from) { return from.attribute == name; };
-    if (std::none_of(options.attributes.begin(), options.attributes.end(), is_it)) {
+    if (!options.takes_sent && std::none_of(options.attributes.begin(), options.attributes.end(), is_it)) {
       return invalid("hashed: has the entry \"" + name + "\", which is not among attributes");
     }
   }

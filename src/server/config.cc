@@ -7,6 +7,7 @@
 #include "rules/compile/fault_list.h"
 #include "server/config_file.h"
 #include "server/config_value.h"
+#include "server/identity_settings.h"
 #include "server/listener_settings.h"
 #include "server/listener_tls.h"
 #include "server/redis_settings.h"
@@ -351,6 +352,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   if (Status status = check_namespace(config); !status.ok()) return status.failure();
   if (Status status = check_headers(config); !status.ok()) return status.failure();
   if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
+  if (Status status = check_identity_apply(config); !status.ok()) return status.failure();
   if (Status status = check_tls_settings(config); !status.ok()) return status.failure();
   if (Status status = check_connection_memory(config); !status.ok()) return status.failure();
   if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {

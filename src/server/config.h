@@ -88,6 +88,8 @@ struct Config {
   std::int64_t log_denials = 0;    // of the denied ones, that are logged
   std::int64_t log_decisions_per_second = 0;
 
+  std::vector<std::string> identity_apply;  // front ends
+  std::vector<NamedText> identity_names;    // ip, api_key or token, and "name|name"
   std::vector<std::string> identity_trusted_proxies;
   std::string identity_forwarding_header;
   std::int64_t identity_ipv4_prefix = 0;

@@ -150,6 +150,16 @@ constexpr ConfigField kFields[] = {
      "The same for denied decisions, and for those that a rule in shadow mode would deny."},
     {"log.decisions_per_second", FieldKind::count, &Config::log_decisions_per_second, "100",
      "Maximum number of decision lines in a second; the next line says how many were left out.", 1, 100'000},
+    {"identity.apply", FieldKind::list, &Config::identity_apply, "forward-auth,spop",
+     "Front ends that identity applies to: forward-auth and spop, where it makes the attributes, and http, grpc and "
+     "resp, where callers send them: then addresses are cut to their prefix, keys and tokens are hashed, revoked keys "
+     "and invalid tokens are refused. A gateway's request is refused where identity does not apply."},
+    {"identity.names", FieldKind::pairs, &Config::identity_names,
+     "ip=ip|remote_address|client_ip|remote_ip|remote_addr,api_key=api_key|apikey|x-api-key,token=authorization|jwt|"
+     "token",
+     "Names under which callers of http, grpc and resp send the client's address, API key and JWT, as attributes or "
+     "descriptor keys, in any case and with - or _. One that is not listed here keeps its names; off: passed on as it "
+     "is."},
     {"identity.trusted_proxies", FieldKind::list, &Config::identity_trusted_proxies, "127.0.0.1,::1",
      "Addresses or prefixes of gateways and load balancers whose headers about requests and clients are trusted "
      "(docs/identity.md). The peer of a Unix socket is always trusted."},

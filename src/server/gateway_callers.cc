@@ -29,7 +29,7 @@ void copy(std::span<const http::HttpField> fields, std::vector<identity::HeaderF
 
 std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest& request, const transport::Peer& peer,
                                                         http::Caller& caller) {
-  renew_identity();
+  identity_.renew();
   copy(request.fields, headers_);
   identity::Inbound inbound;
   inbound.method = request.method;
@@ -48,7 +48,7 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest&
 }
 
 std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& request, http::Caller& caller) {
-  renew_identity();
+  identity_.renew();
   copy(request.headers, headers_);
   copy(request.gateway_fields, gateway_fields_);
   for (const identity::HeaderField& field : gateway_fields_) {
@@ -95,14 +95,6 @@ TimePoint GatewayCallers::ingress_said() {
     if (is_time(field) && count++ == 0) first = field.value;
   }
   return times_->read_trusted(count, first);
-}
-
-// One load shows that nothing has changed.
-void GatewayCallers::renew_identity() {
-  const std::uint64_t version = live_.version();
-  if (version == version_) return;
-  version_ = version;
-  identity_ = live_.current();
 }
 
 http::CallerRefusal GatewayCallers::refused(const identity::Refusal& refusal) {

@@ -33,7 +33,6 @@ class GatewayCallers final : public http::CallerReader, public spop::ClientReade
   void note(const spop::MessageFault& fault) override;
 
  private:
-  void renew_identity();
   bool is_time(const identity::HeaderField& field) const;
   TimePoint ingress_said();
   http::CallerRefusal refused(const identity::Refusal& refusal);
@@ -43,8 +42,7 @@ class GatewayCallers final : public http::CallerReader, public spop::ClientReade
   Clock& clock_;
   observe::Log& log_;
   const std::shared_ptr<GatewayTime> times_;
-  std::uint64_t version_ = 0;
-  std::shared_ptr<const identity::Identity> identity_;
+  IdentitySnapshot identity_{live_};
   std::vector<identity::HeaderField> headers_;
   std::vector<identity::HeaderField> gateway_fields_;
   identity::CallerAttributes attributes_;

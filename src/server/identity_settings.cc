@@ -1,15 +1,22 @@
 #include "server/identity_settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
 
+#include "rules/compile/fault_list.h"
+#include "server/config_value.h"
 #include "weir/allowance.h"
 
 namespace weir::server {
 namespace {
 
 constexpr std::string_view kSection = "identity.";
+constexpr std::string_view kNamesField = "identity.names";
+constexpr std::string_view kDefaultTokenName = "authorization";
+constexpr std::string_view kFrontEnds[] = {"forward-auth", "spop", "http", "grpc", "resp"};
+constexpr std::string_view kSentTo[] = {"http", "grpc", "resp"};  // callers send the attributes themselves
 
 Failure at(const Config& config, const std::string& name, std::string_view message) {
   return identity_failure(config, {Code::invalid_argument, name + ": " + std::string(message)});
@@ -65,6 +72,57 @@ identity::ForwardingHeader forwarding_header(const Config& config) {
   return identity::ForwardingHeader::x_forwarded_for;
 }
 
+std::vector<std::string> split_names(std::string_view text) {
+  std::vector<std::string> names;
+  if (text == kOff) return names;
+  while (!text.empty()) {
+    const std::size_t bar = std::min(text.find('|'), text.size());
+    names.emplace_back(text.substr(0, bar));
+    if (bar + 1 == text.size()) names.emplace_back();  // a mistake, to be reported as an empty name
+    text.remove_prefix(std::min(bar + 1, text.size()));
+  }
+  return names;
+}
+
+// The entry of that name, if identity.names was set and has one.
+const std::string* given_names(const Config& config, std::string_view role) {
+  if (place_of(config, kNamesField).empty()) return nullptr;
+  for (const NamedText& entry : config.identity_names) {
+    if (entry.name == role) return &entry.text;
+  }
+  return nullptr;
+}
+
+std::string default_names(std::string_view role) {
+  const std::span<const ConfigField> fields = config_fields();
+  const auto field =
+      std::find_if(fields.begin(), fields.end(), [](const ConfigField& each) { return each.name == kNamesField; });
+  const auto pairs = parse_pairs(field->default_text);
+  for (const auto& [name, text] : pairs.value()) {
+    if (name == role) return text;
+  }
+  return {};
+}
+
+Result<identity::SentNameLists> sent_names(const Config& config) {
+  constexpr std::string_view kRoles[] = {"ip", "api_key", "token"};
+  for (const NamedText& entry : config.identity_names) {
+    if (std::find(std::begin(kRoles), std::end(kRoles), entry.name) != std::end(kRoles)) continue;
+    return at(config, "names." + entry.name,
+              "is not known here" + rules::suggestion(entry.name, kRoles) + ", expected ip, api_key or token");
+  }
+  const auto names = [&](std::string_view role) {
+    const std::string* const given = given_names(config, role);
+    return split_names(given != nullptr ? *given : default_names(role));
+  };
+  identity::SentNameLists lists{.ip = names("ip"), .api_key = names("api_key"), .token = names("token")};
+  // A token that gateways pass on in another header has that name here too.
+  if (given_names(config, "token") == nullptr) {
+    std::replace(lists.token.begin(), lists.token.end(), std::string(kDefaultTokenName), config.identity_jwt_header);
+  }
+  return lists;
+}
+
 std::optional<identity::JwtOptions> jwt_options(const Config& config) {
   identity::JwtOptions jwt;
   jwt.pem_file = config.identity_jwt_pem_file;
@@ -116,7 +174,27 @@ Result<identity::IdentityOptions> identity_options(const Config& config, const k
       config.identity_encoded_slash == "keep" ? identity::EncodedSlash::keep : identity::EncodedSlash::refuse;
   options.internal_networks = config.identity_internal_networks;
   for (const NamedText& entry : config.identity_traffic) options.marks.push_back(read_mark(entry));
+  Result<identity::SentNameLists> names = sent_names(config);
+  if (!names.ok()) return names.failure();
+  options.names = std::move(names).value();
+  options.takes_sent = std::any_of(std::begin(kSentTo), std::end(kSentTo),
+                                   [&](std::string_view front_end) { return identity_applies(config, front_end); });
   return options;
+}
+
+bool identity_applies(const Config& config, std::string_view front_end) {
+  const std::vector<std::string>& applied = config.identity_apply;
+  return std::find(applied.begin(), applied.end(), front_end) != applied.end();
+}
+
+Status check_identity_apply(const Config& config) {
+  for (const std::string& name : config.identity_apply) {
+    if (std::find(std::begin(kFrontEnds), std::end(kFrontEnds), name) != std::end(kFrontEnds)) continue;
+    return at(config, "apply",
+              "has the entry '" + name + "'" + rules::suggestion(name, kFrontEnds) +
+                  ", expected forward-auth, spop, http, grpc or resp");
+  }
+  return success();
 }
 
 Failure identity_failure(const Config& config, const Failure& failure) {

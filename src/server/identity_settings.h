@@ -16,6 +16,11 @@ Result<identity::IdentityOptions> identity_options(const Config& config, const k
 // A failure of Identity::create, which begins with the option's name, as one of this configuration.
 Failure identity_failure(const Config& config, const Failure& failure);
 
+// Whether identity applies to the front end of that name.
+bool identity_applies(const Config& config, std::string_view front_end);
+// The entries of identity.apply are front ends.
+Status check_identity_apply(const Config& config);
+
 // The files that identity reads, to be watched.
 std::vector<std::filesystem::path> identity_files(const Config& config);
 

@@ -48,6 +48,41 @@ TEST(IdentitySettings, ReadsHowPathsAreCompared) {
   EXPECT_EQ(paths.encoded_slash, identity::EncodedSlash::keep);
 }
 
+TEST(IdentitySettings, NamesThatAreNotGivenKeepTheirDefaults) {
+  Config config;
+  config.identity_jwt_header = "authorization";
+  identity::SentNameLists names = identity_options(config, {}).value().names;
+  EXPECT_THAT(names.ip, testing::Contains("remote_address"));
+  EXPECT_THAT(names.api_key, testing::Contains("x-api-key"));
+  EXPECT_THAT(names.token, testing::ElementsAre("authorization", "jwt", "token"));
+  config.identity_jwt_header = "x-token";
+  EXPECT_THAT(identity_options(config, {}).value().names.token, testing::ElementsAre("x-token", "jwt", "token"));
+  config.identity_names = {{"ip", "caller|client"}, {"token", "authorization"}, {"api_key", "off"}};
+  config.places = {{"identity.names", "weir.yaml:1:1"}};
+  names = identity_options(config, {}).value().names;
+  EXPECT_THAT(names.ip, testing::ElementsAre("caller", "client"));
+  EXPECT_THAT(names.token, testing::ElementsAre("authorization"));
+  EXPECT_THAT(names.api_key, testing::IsEmpty());
+  for (const char* text : {"|", "a||b", "|a", "a|"}) {
+    config.identity_names = {{"ip", text}};
+    EXPECT_THAT(identity_options(config, {}).value().names.ip, testing::Contains("")) << text;
+  }
+}
+
+TEST(IdentitySettings, KnowsWhereItApplies) {
+  Config config;
+  config.identity_apply = {"http"};
+  EXPECT_TRUE(identity_applies(config, "http"));
+  EXPECT_FALSE(identity_applies(config, "grpc"));
+  EXPECT_TRUE(identity_options(config, {}).value().takes_sent);
+  config.identity_apply = {"forward-auth", "spop"};
+  EXPECT_TRUE(check_identity_apply(config).ok());
+  EXPECT_FALSE(identity_options(config, {}).value().takes_sent);
+  config.identity_apply = {"grcp"};
+  ASSERT_FALSE(check_identity_apply(config).ok());
+  EXPECT_THAT(check_identity_apply(config).failure().message, HasSubstr("has the entry 'grcp' (did you mean grpc?)"));
+}
+
 TEST(IdentitySettings, RefusesEntriesThatCannotBeMeant) {
   for (const char* text : {"24", "33/48", "24/129", "-1/48", "24/-1", "24/48x", "/"}) {
     Config config;

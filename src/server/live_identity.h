@@ -62,4 +62,25 @@ class LiveIdentity {
   std::string last_error_;                             // guarded by mutex_
 };
 
+// The current identity as one loop uses it. Borrows the live one.
+class IdentitySnapshot {
+ public:
+  explicit IdentitySnapshot(const LiveIdentity& live) : live_(live) {}
+
+  // One load shows that nothing has changed.
+  void renew() {
+    const std::uint64_t version = live_.version();
+    if (version == version_) return;
+    version_ = version;
+    identity_ = live_.current();
+  }
+  // Precondition: renew() was called.
+  const identity::Identity* operator->() const { return identity_.get(); }
+
+ private:
+  const LiveIdentity& live_;
+  std::uint64_t version_ = 0;
+  std::shared_ptr<const identity::Identity> identity_;
+};
+
 }  // namespace weir::server

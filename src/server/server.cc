@@ -54,7 +54,7 @@ void Server::Parts::add_modules() {
   connections = &add<ConnectionsModule>(identity);
   add(make_http_module(context, decisions, identity));
   add(make_grpc_module(context, decisions, identity));
-  add(make_resp_module(context, decisions));
+  add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
   add(make_admin_module(context, decisions, rules));
 }

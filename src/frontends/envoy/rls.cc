@@ -94,6 +94,38 @@ void RlsAnswer::clear() {
   statuses.clear();
   for (std::string& header : headers) header.clear();
   body.clear();
+  weir_status.clear();
+}
+
+std::optional<RlsRefusal> identify(transport::RequestIdentity& identity, RlsRequest& request) {
+  std::vector<RlsDescriptor>& descriptors = request.descriptors;
+  if (descriptors.empty() || descriptors.size() > kMaxDescriptors) return std::nullopt;  // check() refuses the call
+  identity.begin();
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    const auto refusal = identity.add_descriptor(request.attributes_of(descriptors[i]).subspan(1));
+    if (refusal) return RlsRefusal{i, refusal->malformed};
+  }
+  if (const auto refusal = identity.end_descriptors()) return RlsRefusal{0, refusal->malformed};
+  request.attributes.clear();
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    const auto [attributes, derived] = identity.identified(i);
+    if (derived > 0 && attributes.size() >= kMaxAttributes) return RlsRefusal{i, /*malformed=*/true};
+    descriptors[i].first = request.attributes.size();
+    descriptors[i].entries = attributes.size() - derived;
+    descriptors[i].derived = derived;
+    request.attributes.push_back({"domain", request.domain});
+    request.attributes.insert(request.attributes.end(), attributes.begin(), attributes.end());
+  }
+  return std::nullopt;
+}
+
+RlsAnswer refusal_answer(const RlsRefusal& refusal, std::size_t descriptors) {
+  RlsAnswer answer;
+  answer.over_limit = true;
+  answer.statuses.resize(descriptors);
+  answer.statuses[refusal.descriptor].over_limit = true;
+  answer.weir_status = refusal.malformed ? "400" : "403";
+  return answer;
 }
 
 }  // namespace weir::envoy

@@ -7,10 +7,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontends/transport/request_identity.h"
 #include "weir/request.h"
 #include "weir/result.h"
 #include "weir/time.h"
@@ -33,6 +35,7 @@ struct RlsDescriptor {
   // RlsRequest::attributes[first] is the domain; the entries are the `entries` that follow it.
   std::size_t first = 0;
   std::size_t entries = 0;
+  std::size_t derived = 0;  // behind them, attributes that identity has added
   bool has_hits = false;
   std::uint64_t hits = 0;
   bool negative = false;
@@ -51,11 +54,21 @@ struct RlsRequest {
   void clear();
   // Puts `domain` where each descriptor expects it. The last step of reading.
   void spread_domain();
+  // Without the derived ones.
   std::span<const Attribute> attributes_of(const RlsDescriptor& descriptor) const {
     return {attributes.data() + descriptor.first, descriptor.entries + 1};
   }
+  std::span<const Attribute> all_attributes_of(const RlsDescriptor& descriptor) const {
+    return {attributes.data() + descriptor.first, descriptor.entries + 1 + descriptor.derived};
+  }
   // What the wire format allows and the service does not.
   Status check() const;
+};
+
+// A call that identity refuses.
+struct RlsRefusal {
+  std::size_t descriptor = 0;
+  bool malformed = false;
 };
 
 struct RlsStatus {
@@ -91,10 +104,16 @@ struct RlsAnswer {
   std::vector<RlsStatus> statuses;                          // one for each descriptor, in order
   std::array<std::string, kRlsHeaderNames.size()> headers;  // by RlsHeader; an empty one is left out
   std::string body;                                         // that Envoy answers with; empty: its own
+  std::string weir_status;  // of a call that identity refuses: the status that the HTTP API would have
 
   std::string& header(RlsHeader which) { return headers[static_cast<std::size_t>(which)]; }
   const std::string& header(RlsHeader which) const { return headers[static_cast<std::size_t>(which)]; }
   void clear();
 };
+
+// Gives each descriptor its identified attributes.
+std::optional<RlsRefusal> identify(transport::RequestIdentity& identity, RlsRequest& request);
+// OVER_LIMIT: to Envoy an error is an allow, and clients must not be able to cause one.
+RlsAnswer refusal_answer(const RlsRefusal& refusal, std::size_t descriptors);
 
 }  // namespace weir::envoy

@@ -161,7 +161,8 @@ void RlsDecider::plan(const RlsRequest& request) {
       continue;
     }
     const Hits hits = hits_of(request, descriptor);
-    Request& made = plan_.requests.emplace_back(request.attributes_of(descriptor), hits.cost);
+    Request& made = plan_.requests.emplace_back(request.all_attributes_of(descriptor), hits.cost);
+    made.derived = descriptor.derived;
     made.ingress = request.ingress;
     plan_.actions.push_back(hits.action);
     plan_.request_index.push_back(i);

@@ -247,6 +247,7 @@ void render_rls_json(std::string& out, const RlsAnswer& answer) {
   for (std::size_t i = 0; i < answer.headers.size(); ++i) {
     append_header(out, kRlsHeaderNames[i], answer.headers[i], first);
   }
+  append_header(out, "Weir-Status", answer.weir_status, first);
   if (!first) out += ']';
   if (!answer.body.empty()) {
     out += ",\"rawBody\":\"";

@@ -11,11 +11,17 @@ namespace {
 
 class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
  public:
-  RlsRoute(Limiter& limiter, RlsOptions options, std::shared_ptr<transport::IngressTime> times)
-      : decider_(limiter, std::move(options)), times_(std::move(times)) {}
+  RlsRoute(Limiter& limiter, RlsOptions options, std::shared_ptr<transport::IngressTime> times,
+           std::shared_ptr<transport::RequestIdentity> identity)
+      : decider_(limiter, std::move(options)), times_(std::move(times)), identity_(std::move(identity)) {}
 
   void handle(const http::HttpRequest& request, http::ResponseWriter& writer) {
     Status status = reader_.read(request.body, request_);
+    if (status.ok() && identity_ != nullptr) {
+      if (const auto refusal = identify(*identity_, request_)) {
+        return writer.send(render(refusal_answer(*refusal, request_.descriptors.size())));
+      }
+    }
     if (status.ok()) status = request_.check();
     if (!status.ok()) return writer.send_problem(400, status.failure().message);
     request_.ingress = http::ingress_of(request, writer.peer(), times_.get());
@@ -45,6 +51,7 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
 
   RlsDecider decider_;
   const std::shared_ptr<transport::IngressTime> times_;
+  const std::shared_ptr<transport::RequestIdentity> identity_;
   RlsJsonReader reader_;
   RlsRequest request_;
   std::string json_;
@@ -53,8 +60,9 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
 }  // namespace
 
 void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes,
-                   std::shared_ptr<transport::IngressTime> times) {
-  auto route = std::make_shared<RlsRoute>(limiter, std::move(options), std::move(times));
+                   std::shared_ptr<transport::IngressTime> times,
+                   std::shared_ptr<transport::RequestIdentity> identity) {
+  auto route = std::make_shared<RlsRoute>(limiter, std::move(options), std::move(times), std::move(identity));
   router.add({.method = "POST",
               .path = "/json",
               .body_bytes = body_bytes,

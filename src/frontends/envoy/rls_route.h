@@ -10,13 +10,15 @@
 #include "frontends/envoy/rls_decider.h"
 #include "frontends/http/router.h"
 #include "frontends/transport/ingress_time.h"
+#include "frontends/transport/request_identity.h"
 #include "weir/limiter.h"
 
 namespace weir::envoy {
 
 // For the router of one loop: its buffers are reused. The limiter outlives the router.
-// `times` may be null.
+// `times` and `identity` may be null.
 void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes,
-                   std::shared_ptr<transport::IngressTime> times = {});
+                   std::shared_ptr<transport::IngressTime> times = {},
+                   std::shared_ptr<transport::RequestIdentity> identity = {});
 
 }  // namespace weir::envoy

@@ -149,6 +149,7 @@ void write_rls_answer(std::string& out, const RlsAnswer& answer) {
   writer.number(1, answer.over_limit ? kCodeOverLimit : kCodeOk);
   for (const RlsStatus& status : answer.statuses) write_status(writer, status);
   for (std::size_t i = 0; i < answer.headers.size(); ++i) write_header(writer, kRlsHeaderNames[i], answer.headers[i]);
+  write_header(writer, "Weir-Status", answer.weir_status);
   writer.text(5, answer.body);
 }
 

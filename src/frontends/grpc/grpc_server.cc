@@ -12,8 +12,8 @@ class Services final : public ServiceTable {
  public:
   Services(Limiter& limiter, const GrpcOptions& options, std::shared_ptr<Clock> clock)
       : ServiceTable(std::move(clock), options.limits),
-        rls_(limiter, options.rls),
-        limiter_(limiter),
+        rls_(limiter, options.rls, options.identity),
+        limiter_(limiter, options.identity),
         health_(options.ready) {
     set_times(options.times);
     add({RlsService::kShouldRateLimit, &rls_});

@@ -13,6 +13,7 @@
 #include "frontends/envoy/rls_decider.h"
 #include "frontends/grpc/grpc_protocol.h"
 #include "frontends/transport/protocol.h"
+#include "frontends/transport/request_identity.h"
 #include "weir/limiter.h"
 #include "weir/time.h"
 
@@ -20,10 +21,11 @@ namespace weir::grpc {
 
 struct GrpcOptions {
   GrpcLimits limits;
-  envoy::RlsOptions rls;                          // how Envoy is answered
-  std::shared_ptr<Clock> clock;                   // for deadlines and floods; none: a SteadyClock
-  std::shared_ptr<transport::IngressTime> times;  // of this loop; none: gateways tell no time
-  std::function<bool()> ready;                    // what health says; called from every loop; none: always ready
+  envoy::RlsOptions rls;                                 // how Envoy is answered
+  std::shared_ptr<Clock> clock;                          // for deadlines and floods; none: a SteadyClock
+  std::shared_ptr<transport::IngressTime> times;         // of this loop; none: gateways tell no time
+  std::shared_ptr<transport::RequestIdentity> identity;  // of this loop; none: attributes are used as they are sent
+  std::function<bool()> ready;                           // what health says; called from every loop; none: always ready
 };
 
 // For one loop: its connections share buffers. The limiter outlives the factory and its protocols.

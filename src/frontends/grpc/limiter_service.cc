@@ -9,13 +9,13 @@ namespace weir::grpc {
 namespace {
 
 // CheckResponse, RefundResponse and CheckBatchResponse all hold decisions in field 1.
-void send_decisions(Call& call, std::span<const Decision> decisions) {
+void send_decisions(Call& call, std::span<const Decision> decisions, std::span<const std::size_t> refused = {}) {
   base::WireWriter writer(call.begin_message());
-  for (const Decision& decision : decisions) {
+  transport::each_in_order(decisions, refused, [&](const Decision& decision) {
     const std::size_t message = writer.begin(1);
     write_decision(writer.out(), decision);
     writer.end(message);
-  }
+  });
   call.end_message();
   call.finish(Code::ok);
 }
@@ -32,6 +32,13 @@ void LimiterService::on_message(Call& call, int method, std::string_view message
 }
 
 void LimiterService::answer_one(Call& call, bool refund) {
+  if (identity_ != nullptr) {
+    if (const auto refusal = transport::identify(*identity_, messages_.requests.front())) {
+      if (refusal->malformed) return call.finish(Code::invalid_argument, refusal->message("", "attributes."));
+      const Decision decision = transport::refused_decision();
+      return send_decisions(call, {&decision, 1});
+    }
+  }
   const auto now = [&](const Decision& decision) { send_decisions(call, {&decision, 1}); };
   ask(limiter_, refund ? Action::refund : Action::take, messages_.requests.front(), now, [&] {
     return [pending = call.defer()](const Decision& decision) {
@@ -41,13 +48,19 @@ void LimiterService::answer_one(Call& call, bool refund) {
 }
 
 void LimiterService::answer_batch(Call& call) {
+  if (identity_ != nullptr) {
+    if (const auto fault = transport::identify(*identity_, messages_.requests, refused_)) {
+      const std::string where = "requests[" + std::to_string(fault->index) + "]";
+      return call.finish(Code::invalid_argument, fault->refusal.message(where, ".attributes."));
+    }
+  }
   const std::vector<Request>& requests = messages_.requests;
   if (decisions_.size() < requests.size()) decisions_.resize(requests.size());
-  const auto now = [&](std::span<const Decision> decisions) { send_decisions(call, decisions); };
+  const auto now = [&](std::span<const Decision> decisions) { send_decisions(call, decisions, refused_); };
   ask(limiter_, Action::take, requests, std::span(decisions_).first(requests.size()), now, [&] {
-    return [pending = call.defer()](std::span<const Decision> decisions) {
-      pending.complete([copy = std::vector<Decision>(decisions.begin(), decisions.end())](Call& later) {
-        send_decisions(later, copy);
+    return [pending = call.defer(), refused = refused_](std::span<const Decision> decisions) {
+      pending.complete([refused, copy = std::vector<Decision>(decisions.begin(), decisions.end())](Call& later) {
+        send_decisions(later, copy, refused);
       });
     };
   });

@@ -1,11 +1,14 @@
 // weir.v1.Limiter: Check, CheckBatch and Refund (api/proto/weir/v1/limiter.proto).
 #pragma once
 
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "frontends/grpc/call.h"
 #include "frontends/grpc/limiter_wire.h"
+#include "frontends/transport/request_identity.h"
 #include "weir/limiter.h"
 
 namespace weir::grpc {
@@ -15,7 +18,9 @@ class LimiterService final : public Service {
  public:
   enum MethodIndex { kCheck, kCheckBatch, kRefund };
 
-  explicit LimiterService(Limiter& limiter) : limiter_(limiter) {}
+  // `identity` may be null.
+  LimiterService(Limiter& limiter, std::shared_ptr<transport::RequestIdentity> identity)
+      : limiter_(limiter), identity_(std::move(identity)) {}
   void on_message(Call& call, int method, std::string_view message) override;
 
  private:
@@ -23,8 +28,10 @@ class LimiterService final : public Service {
   void answer_batch(Call& call);
 
   Limiter& limiter_;
+  const std::shared_ptr<transport::RequestIdentity> identity_;
   CheckMessages messages_;
   std::vector<Decision> decisions_;
+  std::vector<std::size_t> refused_;  // requests of a batch
 };
 
 }  // namespace weir::grpc

@@ -15,6 +15,11 @@ void send_answer(Call& call, const envoy::RlsAnswer& answer) {
 
 void RlsService::on_message(Call& call, int, std::string_view message) {
   if (!envoy::read_rls_request(message, request_)) return call.finish(Code::invalid_argument, "not a RateLimitRequest");
+  if (identity_ != nullptr) {
+    if (const auto refusal = envoy::identify(*identity_, request_)) {
+      return send_answer(call, envoy::refusal_answer(*refusal, request_.descriptors.size()));
+    }
+  }
   if (const Status status = request_.check(); !status.ok()) {
     return call.finish(status.failure().code, status.failure().message);
   }

@@ -30,7 +30,7 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
 }
 
 void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options) {
-  auto checks = std::make_shared<CheckHandler>(limiter, options.headers, options.times);
+  auto checks = std::make_shared<CheckHandler>(limiter, options.headers, options.times, options.identity);
   router.add({.method = "POST",
               .path = "/v1/check",
               .body_bytes = options.check_body_bytes,
@@ -59,7 +59,8 @@ void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options)
                        [headers = options.headers](std::string& out, const Decision& decision) {
                          render::append_decision_fields(out, decision, headers);
                        },
-                   .times = options.times});
+                   .times = options.times,
+                   .identity = options.identity});
   router.add({.method = "GET", .path = "/openapi.json", .handler = send_openapi, .open = true});
   add_health_routes(router, options.health);
   if (options.callers == nullptr) return;

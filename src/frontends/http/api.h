@@ -15,6 +15,7 @@
 #include "frontends/http/router.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
+#include "frontends/transport/request_identity.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
@@ -32,11 +33,12 @@ struct ApiOptions {
   render::HeaderOptions headers{};
   std::size_t check_body_bytes = std::size_t{64} << 10;
   std::size_t batch_body_bytes = std::size_t{1} << 20;
-  std::function<HealthReport()> health{};           // called from every loop; none: always ready
-  std::shared_ptr<CallerReader> callers{};          // this loop's; none: no /v1/forward-auth
-  std::shared_ptr<transport::IngressTime> times{};  // this loop's; none: the time of gateways is not used
-  std::shared_ptr<Guard> gateway_guard{};           // of /v1/forward-auth; none: the router's
-  bool require_idempotency_key = false;             // of leases and reservations
+  std::function<HealthReport()> health{};                  // called from every loop; none: always ready
+  std::shared_ptr<CallerReader> callers{};                 // this loop's; none: no /v1/forward-auth
+  std::shared_ptr<transport::IngressTime> times{};         // this loop's; none: the time of gateways is not used
+  std::shared_ptr<transport::RequestIdentity> identity{};  // this loop's; none: attributes are used as they are sent
+  std::shared_ptr<Guard> gateway_guard{};                  // of /v1/forward-auth; none: the router's
+  bool require_idempotency_key = false;                    // of leases and reservations
   // Who is authenticated, for leases and reservations; none: no one is.
   std::function<std::string(const HttpRequest&)> caller_of{};
 };

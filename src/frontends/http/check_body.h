@@ -39,6 +39,8 @@ class CheckBody {
   // One after read_check() and read_refund().
   std::span<const Request> requests() const { return requests_; }
   const Request& request() const { return requests_.front(); }
+  // To be changed by identity.
+  std::vector<Request>& requests() { return requests_; }
   // For all of them.
   void set_ingress(TimePoint time);
   // How long the caller lets us hold back an admitted request's answer.

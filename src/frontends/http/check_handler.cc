@@ -39,6 +39,11 @@ void CheckHandler::change(Action action, const HttpRequest& request, ResponseWri
 }
 
 void CheckHandler::decide(Action action, const ResponseOptions& options, ResponseWriter& writer) {
+  if (identity_ != nullptr) {
+    if (const auto refusal = transport::identify(*identity_, body_.requests().front())) {
+      return refuse(*refusal, options, writer);
+    }
+  }
   const auto now = [&](const Decision& decision) {
     if (holds(decision, options)) return answer_later(decision, options, writer.defer());
     writer.send(render(decision, options));
@@ -57,16 +62,29 @@ void CheckHandler::check_batch(const HttpRequest& request, ResponseWriter& write
     return writer.send_problem(400, status.failure().message);
   }
   note_ingress(request, writer);
+  if (identity_ != nullptr) {
+    if (const auto fault = transport::identify(*identity_, body_.requests(), refused_)) {
+      const std::string where = "requests[" + std::to_string(fault->index) + "]";
+      return writer.send_problem(400, fault->refusal.message(where, ".attributes."));
+    }
+  }
   decisions_.resize(body_.requests().size());
-  const auto now = [&](std::span<const Decision> decisions) { writer.send(render_batch(decisions)); };
+  const auto now = [&](std::span<const Decision> decisions) { writer.send(render_batch(decisions, refused_)); };
   ask(limiter_, Action::take, body_.requests(), decisions_, now, [&] {
-    return [self = shared_from_this(), later = writer.defer()](std::span<const Decision> decisions) {
-      if (later.link().on_loop()) return later.send(self->render_batch(decisions));
-      later.link().post([self, later, copy = std::vector<Decision>(decisions.begin(), decisions.end())] {
-        later.send(self->render_batch(copy));
-      });
-    };
+    return
+        [self = shared_from_this(), later = writer.defer(), refused = refused_](std::span<const Decision> decisions) {
+          if (later.link().on_loop()) return later.send(self->render_batch(decisions, refused));
+          later.link().post([self, later, refused, copy = std::vector<Decision>(decisions.begin(), decisions.end())] {
+            later.send(self->render_batch(copy, refused));
+          });
+        };
   });
+}
+
+void CheckHandler::refuse(const transport::RequestRefusal& refusal, const ResponseOptions& options,
+                          ResponseWriter& writer) {
+  if (refusal.malformed) return writer.send_problem(400, refusal.message("", "attributes."));
+  writer.send(render(transport::refused_decision(), options));
 }
 
 void CheckHandler::note_ingress(const HttpRequest& request, const ResponseWriter& writer) {
@@ -86,12 +104,13 @@ Response CheckHandler::render(const Decision& decision, const ResponseOptions& o
   return {.status = status, .content_type = kProblemJson, .fields = fields_, .body = json_};
 }
 
-Response CheckHandler::render_batch(std::span<const Decision> decisions) {
+Response CheckHandler::render_batch(std::span<const Decision> decisions, std::span<const std::size_t> refused) {
   json_ = R"({"decisions":[)";
-  for (std::size_t i = 0; i < decisions.size(); ++i) {
-    if (i > 0) json_ += ',';
-    render::append_decision(json_, decisions[i]);
-  }
+  bool first = true;
+  transport::each_in_order(decisions, refused, [&](const Decision& decision) {
+    if (!std::exchange(first, false)) json_ += ',';
+    render::append_decision(json_, decision);
+  });
   json_ += "]}";
   return {.status = 200, .content_type = kJson, .fields = {}, .body = json_};
 }

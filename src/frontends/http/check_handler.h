@@ -14,16 +14,18 @@
 #include "frontends/http/router.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
+#include "frontends/transport/request_identity.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
 
 class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
  public:
-  // `times` may be null.
+  // `times` and `identity` may be null.
   CheckHandler(Limiter& limiter, const render::HeaderOptions& headers,
-               std::shared_ptr<transport::IngressTime> times = {})
-      : limiter_(limiter), headers_(headers), times_(std::move(times)) {}
+               std::shared_ptr<transport::IngressTime> times = {},
+               std::shared_ptr<transport::RequestIdentity> identity = {})
+      : limiter_(limiter), headers_(headers), times_(std::move(times)), identity_(std::move(identity)) {}
 
   void check(const HttpRequest& request, ResponseWriter& writer);
   void check_batch(const HttpRequest& request, ResponseWriter& writer);
@@ -40,16 +42,19 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   void note_ingress(const HttpRequest& request, const ResponseWriter& writer);
   void change(Action action, const HttpRequest& request, ResponseWriter& writer);
   void decide(Action action, const ResponseOptions& options, ResponseWriter& writer);
+  void refuse(const transport::RequestRefusal& refusal, const ResponseOptions& options, ResponseWriter& writer);
   Response render(const Decision& decision, const ResponseOptions& options);
-  Response render_batch(std::span<const Decision> decisions);
+  Response render_batch(std::span<const Decision> decisions, std::span<const std::size_t> refused);
   bool holds(const Decision& decision, const ResponseOptions& options) const;
   void answer_later(const Decision& decision, const ResponseOptions& options, const LaterResponse& later);
 
   Limiter& limiter_;
   const render::HeaderOptions headers_;
   const std::shared_ptr<transport::IngressTime> times_;
+  const std::shared_ptr<transport::RequestIdentity> identity_;
   CheckBody body_;
   std::vector<Decision> decisions_;
+  std::vector<std::size_t> refused_;  // requests of a batch
   std::string json_;
   std::string fields_;
 };

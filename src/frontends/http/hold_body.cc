@@ -191,7 +191,7 @@ Status HoldBody::read_extend(std::string_view body) {
 Status HoldBody::read_nothing(std::string_view body) { return read(body, 0, 0); }
 
 std::string_view HoldBody::attribute(std::string_view name) const {
-  for (const Attribute& each : attributes_) {
+  for (const Attribute& each : request.attributes) {
     if (each.name == name) return each.value;
   }
   return {};

@@ -44,7 +44,7 @@ class HoldBody {
   bool partial = false;
   bool dry_run = false;
 
-  // The value of the first attribute of this name; empty if there is none.
+  // The value of the request's first attribute of this name; empty if there is none.
   std::string_view attribute(std::string_view name) const;
 
  private:

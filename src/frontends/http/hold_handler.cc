@@ -34,6 +34,18 @@ bool HoldHandler::accept(const Status& status, const HttpRequest& request, Respo
   return false;
 }
 
+bool HoldHandler::identify(Request& request, ResponseWriter& writer) {
+  if (options_.identity == nullptr) return true;
+  const auto refusal = transport::identify(*options_.identity, request);
+  if (!refusal) return true;
+  if (refusal->malformed) {
+    writer.send_problem(400, refusal->message("", "attributes."));
+  } else {
+    writer.send(render_denial(transport::refused_decision(), /*replayed=*/false));
+  }
+  return false;
+}
+
 bool HoldHandler::read_origin(const HttpRequest& request, ResponseWriter& writer, bool creates, Origin& origin) {
   Result<std::optional<std::string>> key = read_idempotency_key(request);
   if (!key.ok()) {
@@ -112,6 +124,7 @@ void HoldHandler::ask_and_answer(Holds& holds, const Question& question, Respons
 void HoldHandler::acquire(const HttpRequest& request, ResponseWriter& writer) {
   Origin origin;
   if (!accept(body_.read_acquire(request.body), request, writer)) return;
+  if (!identify(body_.request, writer)) return;
   if (!read_origin(request, writer, /*creates=*/true, origin)) return;
   note_ingress(request, writer);
   LeaseQuestion question;
@@ -145,12 +158,14 @@ void HoldHandler::list_leases(const HttpRequest& request, ResponseWriter& writer
   LeaseQuestion question;
   question.verb = LeaseQuestion::Verb::list;
   question.request = Request(query_attributes_);
+  if (!identify(question.request, writer)) return;
   ask_and_answer(*leases_, question, writer);
 }
 
 void HoldHandler::reserve(const HttpRequest& request, ResponseWriter& writer) {
   Origin origin;
   if (!accept(body_.read_reserve(request.body), request, writer)) return;
+  if (!identify(body_.request, writer)) return;
   if (!read_origin(request, writer, /*creates=*/true, origin)) return;
   note_ingress(request, writer);
   ReservationQuestion question;
@@ -200,6 +215,7 @@ void HoldHandler::list_reservations(const HttpRequest& request, ResponseWriter& 
   ReservationQuestion question;
   question.verb = ReservationQuestion::Verb::list;
   question.request = Request(query_attributes_);
+  if (!identify(question.request, writer)) return;
   ask_and_answer(*reservations_, question, writer);
 }
 

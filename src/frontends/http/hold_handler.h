@@ -14,6 +14,7 @@
 #include "frontends/http/hold_body.h"
 #include "frontends/http/router.h"
 #include "frontends/transport/ingress_time.h"
+#include "frontends/transport/request_identity.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
 #include "weir/reservations.h"
@@ -27,7 +28,8 @@ struct HoldOptions {
   std::function<std::string(const HttpRequest&)> caller_of{};
   // Appends the header fields of a decision.
   std::function<void(std::string&, const Decision&)> append_fields{};
-  std::shared_ptr<transport::IngressTime> times{};  // may be null
+  std::shared_ptr<transport::IngressTime> times{};         // may be null
+  std::shared_ptr<transport::RequestIdentity> identity{};  // may be null
 };
 
 class HoldHandler : public std::enable_shared_from_this<HoldHandler> {
@@ -58,6 +60,7 @@ class HoldHandler : public std::enable_shared_from_this<HoldHandler> {
   // False: the request was answered with what is wrong.
   bool read_origin(const HttpRequest& request, ResponseWriter& writer, bool creates, Origin& origin);
   bool read_query_attributes(const HttpRequest& request, ResponseWriter& writer);
+  bool identify(Request& request, ResponseWriter& writer);
   bool accept(const Status& status, const HttpRequest& request, ResponseWriter& writer);
   void note_ingress(const HttpRequest& request, const ResponseWriter& writer);
   void settle(ReservationQuestion::Verb verb, const Status& body, const HttpRequest& request, ResponseWriter& writer);

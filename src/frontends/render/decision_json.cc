@@ -202,7 +202,7 @@ std::string denial_sentence(const Decision& decision) {
       text = "The service sheds load at the moment";
       break;
     case Reason::blocked:
-      text = "The caller is blocked";
+      text = "The caller is blocked, or its credentials were not accepted";
       break;
     case Reason::penalized:
       text = "The caller is blocked for a while after repeated violations";
@@ -274,6 +274,7 @@ void append_denial(std::string& out, const Decision& decision, int status) {
 
 int default_status(const Decision& decision) {
   if (decision.allowed) return 200;
+  if (decision.reason == Reason::blocked) return 403;
   return decision.reason == Reason::store_unavailable || decision.reason == Reason::shed ? 503 : 429;
 }
 

@@ -32,10 +32,12 @@ std::string wrong_arity(const CommandSpec& command) {
 
 }  // namespace
 
-RespProtocol::RespProtocol(transport::Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id)
+RespProtocol::RespProtocol(transport::Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id,
+                           std::shared_ptr<transport::RequestIdentity> identity)
     : link_(link),
       limiter_(limiter),
       ad_hoc_(*limiter.ad_hoc()),
+      identity_(std::move(identity)),
       session_(options, id, link.peer().address, link.peer().port) {}
 
 std::size_t RespProtocol::on_bytes(std::string_view bytes) {
@@ -198,9 +200,15 @@ void RespProtocol::throttle(Words words) {
 
 void RespProtocol::check(const CommandSpec& command, Words words) {
   const bool refund = command.id == CommandId::refund;
-  const Result<Request> request = check_.read(words, !refund);
+  Result<Request> request = check_.read(words, !refund);
   if (!request.ok()) {
     return answer([&](ReplyWriter& reply) { reply.error("ERR " + request.failure().message); });
+  }
+  if (identity_ != nullptr) {
+    if (const auto refusal = transport::identify(*identity_, request.value())) {
+      const std::string_view code = refusal->malformed ? "ERR " : "NOPERM ";
+      return answer([&](ReplyWriter& reply) { reply.error(std::string(code) + refusal->message("", "")); });
+    }
   }
   const auto now = [&](const Decision& decision) {
     answer([&](ReplyWriter& reply) { CheckCommand::write(reply, decision); });

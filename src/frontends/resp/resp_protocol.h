@@ -27,6 +27,7 @@
 #include "frontends/resp/throttle.h"
 #include "frontends/resp/transaction.h"
 #include "frontends/transport/protocol.h"
+#include "frontends/transport/request_identity.h"
 #include "weir/ad_hoc.h"
 #include "weir/limiter.h"
 
@@ -34,8 +35,9 @@ namespace weir::resp {
 
 class RespProtocol final : public transport::Protocol {
  public:
-  // `limiter`, which must take ad-hoc charges, and `options` outlive the connection.
-  RespProtocol(transport::Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id);
+  // `limiter`, which must take ad-hoc charges, and `options` outlive the connection. `identity` may be null.
+  RespProtocol(transport::Link& link, Limiter& limiter, const RespOptions& options, std::uint64_t id,
+               std::shared_ptr<transport::RequestIdentity> identity = {});
 
   std::size_t on_bytes(std::string_view bytes) override;
   bool idle() const override { return !partial_ && replies_.empty(); }
@@ -69,6 +71,7 @@ class RespProtocol final : public transport::Protocol {
   transport::Link& link_;
   Limiter& limiter_;
   AdHocLimiter& ad_hoc_;
+  const std::shared_ptr<transport::RequestIdentity> identity_;
   CommandReader reader_;
   ReplyQueue replies_;
   Session session_;
@@ -89,8 +92,10 @@ class RespService {
  public:
   explicit RespService(RespOptions options) : options_(std::move(options)) {}
 
-  std::unique_ptr<transport::Protocol> serve(transport::Link& link, Limiter& limiter) {
-    return std::make_unique<RespProtocol>(link, limiter, options_, ++last_id_);
+  // The limiter and the identity, which may be null, are those of the link's loop.
+  std::unique_ptr<transport::Protocol> serve(transport::Link& link, Limiter& limiter,
+                                             std::shared_ptr<transport::RequestIdentity> identity = {}) {
+    return std::make_unique<RespProtocol>(link, limiter, options_, ++last_id_, std::move(identity));
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "tests/support/late_limiter.h"
 #include "tests/support/recording_link.h"
+#include "tests/support/request_identity.h"
 
 namespace weir::resp {
 namespace {
@@ -66,6 +67,27 @@ TEST_F(RespProtocolTest, WaitsForTheRestOfACommand) {
   EXPECT_EQ(protocol_->on_bytes("*1\r\n$4\r\nPING\r\n"), 14U);
   EXPECT_TRUE(protocol_->idle());
   EXPECT_EQ(link_.take(), "+PONG\r\n+PONG\r\n");
+}
+
+TEST_F(RespProtocolTest, AsksAboutWhatIdentityMakesOfTheAttributes) {
+  Rules rules = one_rule();
+  rules.rules[0].per = {"ip", "made"};
+  rules.rules[0].match = {};
+  ASSERT_TRUE(limiter_->replace(rules).ok());
+  protocol_ =
+      std::make_unique<RespProtocol>(link_, *limiter_, options_, 77, std::make_shared<transport::ToyRequestIdentity>());
+  const auto allowed = [](const std::string& answer) {
+    return answer.substr(0, 20) == "*18\r\n$7\r\nallowed\r\n:" && answer[20] == '1';
+  };
+  EXPECT_TRUE(allowed(ask("WEIR.CHECK ip a")));
+  EXPECT_TRUE(allowed(ask("WEIR.CHECK ip net(a)"))) << "another subject";
+  EXPECT_TRUE(allowed(ask("WEIR.CHECK ip a")));
+  EXPECT_FALSE(allowed(ask("WEIR.CHECK ip a"))) << "the rule sees what was made";
+  EXPECT_EQ(ask("WEIR.CHECK key revoked"), "-NOPERM the credentials were not accepted\r\n");
+  EXPECT_EQ(ask("WEIR.REFUND key revoked"), "-NOPERM the credentials were not accepted\r\n");
+  EXPECT_EQ(ask("WEIR.CHECK ip nowhere"), "-ERR ip: is not an IP address\r\n");
+  EXPECT_EQ(ask("MULTI\r\nWEIR.CHECK key revoked\r\nEXEC"),
+            "+OK\r\n+QUEUED\r\n*1\r\n-NOPERM the credentials were not accepted\r\n");
 }
 
 TEST_F(RespProtocolTest, EndsAConnectionThatBreaksTheProtocol) {

@@ -49,7 +49,7 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
     return explanation;
   };
   if (rule.mode == Mode::off) return no("mode: off");
-  if (!rule.source.descriptor.empty() && descriptors_.find(view.request.attributes) != index) {
+  if (!rule.source.descriptor.empty() && descriptors_.find(view.request.sent()) != index) {
     return no("descriptor: the request's attributes, in their order, do not lead to this rule");
   }
   for (const CompiledCondition& condition : parts.conditions) {

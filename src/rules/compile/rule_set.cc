@@ -108,7 +108,7 @@ void RuleSet::Matcher::compile_replaces() {
 void RuleSet::Matcher::find_replaced(std::span<const Request> requests, std::span<bool> replaced) const {
   if (replaces_.empty()) return;
   std::vector<std::optional<std::uint32_t>> reached;
-  for (const Request& request : requests) reached.push_back(descriptors_.find(request.attributes));
+  for (const Request& request : requests) reached.push_back(descriptors_.find(request.sent()));
   for (const std::optional<std::uint32_t>& rule : reached) {
     if (!rule) continue;
     for (const std::uint32_t gone : replaces_[*rule]) {
@@ -188,7 +188,7 @@ void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedName
     for (const std::uint32_t rule : index_.find(view.ids[i], view.value(i))) consider(rule, view, now, matches, issues);
   }
   if (!descriptors_.empty()) {
-    const std::optional<std::uint32_t> rule = descriptors_.find(request.attributes);
+    const std::optional<std::uint32_t> rule = descriptors_.find(request.sent());
     if (rule && rules_[*rule].mode != Mode::off) consider(*rule, view, now, matches, issues);
   }
   if (issues.any() && counters_ != nullptr) [[unlikely]]

@@ -16,7 +16,7 @@ std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule
 // gRPC: Envoy's rate limit service, weir.v1.Limiter, health and reflection.
 std::unique_ptr<Module> make_grpc_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
 // The Redis protocol.
-std::unique_ptr<Module> make_resp_module(ServerContext& context, DecisionsModule& decisions);
+std::unique_ptr<Module> make_resp_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
 // HAProxy's agent protocol.
 std::unique_ptr<Module> make_spop_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
 // For operators: metrics and health.

@@ -26,6 +26,7 @@ class GrpcModule final : public Module {
     options.ready = [this] { return !context_.draining.load(std::memory_order_relaxed); };
     options.rls = rls_options(context_.config, context_.clock);
     options.times = identity_.make_gateway_time();
+    options.identity = identity_.make_sent("grpc");
     return grpc::grpc_protocols(decisions_.limiter(loop), options);
   }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "server/identity_settings.h"
 #include "server/redis_settings.h"
 
 namespace weir::server {
@@ -24,13 +25,33 @@ IdentityModule::IdentityModule(ServerContext& context)
 Status IdentityModule::start() {
   if (Status loaded = identity_.load(); !loaded.ok()) return Failure{Code::invalid_argument, loaded.failure().message};
   context_.add_task(kWatchPeriod, [this] { identity_.poll(); });
+  note_where_it_is_off();
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { add_health(details); });
   return success();
 }
 
-std::shared_ptr<GatewayCallers> IdentityModule::make_callers(std::shared_ptr<GatewayTime> times) {
+// Gateways that ask there are refused, which would be hard to explain otherwise.
+void IdentityModule::note_where_it_is_off() const {
+  const Config& config = context_.config;
+  const auto note = [&](std::string_view front_end, const std::string& address) {
+    if (address == kOff || identity_applies(config, front_end)) return;
+    context_.log.info("identity_not_applied", "identity.apply does not list this front end; gateways are refused there",
+                      {{"front_end", front_end}});
+  };
+  note("forward-auth", config.listen_http);
+  note("spop", config.listen_spop);
+}
+
+std::shared_ptr<GatewayCallers> IdentityModule::make_callers(std::string_view front_end,
+                                                             std::shared_ptr<GatewayTime> times) {
+  if (!identity_applies(context_.config, front_end)) return nullptr;
   return std::make_shared<GatewayCallers>(identity_, *context_.clock, context_.log, std::move(times));
+}
+
+std::shared_ptr<SentIdentity> IdentityModule::make_sent(std::string_view front_end) {
+  if (!identity_applies(context_.config, front_end)) return nullptr;
+  return std::make_shared<SentIdentity>(identity_, *context_.clock, context_.log);
 }
 
 std::shared_ptr<GatewayTime> IdentityModule::make_gateway_time() {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "server/gateway_callers.h"
 #include "server/gateway_time.h"
 #include "server/live_identity.h"
 #include "server/module.h"
+#include "server/sent_identity.h"
 #include "server/server_context.h"
 
 namespace weir::server {
@@ -18,14 +20,18 @@ class IdentityModule final : public Module {
   Status start() override;
   Status reload() override { return identity_.reload(); }
 
-  // For one loop and one front end; it shares `times`, which may be null.
-  std::shared_ptr<GatewayCallers> make_callers(std::shared_ptr<GatewayTime> times);
+  // For one loop and one front end; it shares `times`, which may be null. Null if identity does not apply to the front
+  // end (`identity.apply`).
+  std::shared_ptr<GatewayCallers> make_callers(std::string_view front_end, std::shared_ptr<GatewayTime> times);
+  // The same for a front end whose callers send the attributes themselves.
+  std::shared_ptr<SentIdentity> make_sent(std::string_view front_end);
   // For one loop; null unless requests are counted by their gateway's time.
   std::shared_ptr<GatewayTime> make_gateway_time();
 
   const LiveIdentity& identity() const { return identity_; }
 
  private:
+  void note_where_it_is_off() const;
   void add_facts(observe::Facts& facts) const;
   void add_health(HealthDetails& details) const;
 

@@ -11,7 +11,8 @@ namespace {
 
 class RespModule final : public Module {
  public:
-  RespModule(ServerContext& context, DecisionsModule& decisions) : context_(context), decisions_(decisions) {}
+  RespModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity)
+      : context_(context), decisions_(decisions), identity_(identity) {}
 
   Status start() override {
     const Result<std::string> password = read_resp_password(context_.config);
@@ -25,8 +26,8 @@ class RespModule final : public Module {
                            .address = context_.config.listen_resp,
                            .has_credentials = !password.value().empty(),
                            .protocols = [this](std::size_t loop) -> transport::ProtocolFactory {
-                             return [this, loop](transport::Link& link) {
-                               return service_->serve(link, decisions_.limiter(loop));
+                             return [this, loop, identity = identity_.make_sent("resp")](transport::Link& link) {
+                               return service_->serve(link, decisions_.limiter(loop), identity);
                              };
                            }});
     return success();
@@ -35,13 +36,14 @@ class RespModule final : public Module {
  private:
   ServerContext& context_;
   DecisionsModule& decisions_;
+  IdentityModule& identity_;
   std::unique_ptr<resp::RespService> service_;
 };
 
 }  // namespace
 
-std::unique_ptr<Module> make_resp_module(ServerContext& context, DecisionsModule& decisions) {
-  return std::make_unique<RespModule>(context, decisions);
+std::unique_ptr<Module> make_resp_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity) {
+  return std::make_unique<RespModule>(context, decisions, identity);
 }
 
 }  // namespace weir::server

@@ -22,7 +22,7 @@ class SpopModule final : public Module {
  private:
   transport::ProtocolFactory protocols(std::size_t loop) {
     spop::SpopOptions options;
-    options.clients = identity_.make_callers(identity_.make_gateway_time());
+    options.clients = identity_.make_callers("spop", identity_.make_gateway_time());
     options.max_frame_bytes = spop_frame_bytes(context_.config);
     options.headers = header_options(context_.config);
     return [this, loop, options](transport::Link& link) {
