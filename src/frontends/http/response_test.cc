@@ -23,9 +23,11 @@ TEST(Response, IsWrittenAsOneMessage) {
             "Cache-Control: no-store\r\nDate: now\r\nRetry-After: 1\r\n\r\n{}");
 }
 
-TEST(Response, WithoutABodyHasNoType) {
+TEST(Response, WithoutABodyHasNoTypeAndWithoutContentNoLength) {
+  EXPECT_EQ(written({.status = 200, .content_type = {}, .fields = {}, .body = {}}),
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n");
   EXPECT_EQ(written({.status = 204, .content_type = {}, .fields = {}, .body = {}}),
-            "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n");
+            "HTTP/1.1 204 No Content\r\nCache-Control: no-store\r\n\r\n");
 }
 
 TEST(Response, ToHeadHasTheLengthButNotTheBody) {
