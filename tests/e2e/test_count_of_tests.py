@@ -36,3 +36,14 @@ def test_a_report_without_tests_is_an_error(tmp_path):
     result = count(report(tmp_path / "first.xml"))
     assert result.returncode != 0
     assert "no tests" in result.stderr
+
+
+def test_a_test_whose_program_is_not_built_is_a_failure(tmp_path):
+    skipped = '<testcase name="{}" status="notrun"><skipped message="{}"/></testcase>'
+    first = tmp_path / "first.xml"
+    first.write_text("<testsuite><testcase name=\"good\"/>" + skipped.format("redis_tests", "Unable to find executable: bin/redis_tests")
+                     + skipped.format("engine_tests_NOT_BUILT", "") + skipped.format("absent", "") + "</testsuite>")
+    result = count(first)
+    assert result.stdout == "1 2\n"
+    assert result.stderr.splitlines() == ["FAILED: redis_tests (its program is not built)",
+                                          "FAILED: engine_tests_NOT_BUILT (its program is not built)"]
