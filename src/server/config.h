@@ -77,7 +77,6 @@ struct Config {
   std::vector<std::string> http_headers;  // empty: none
   std::string http_reset;
   std::filesystem::path http_tokens_file;  // empty: no token is needed
-  bool http_require_idempotency_key = false;
   Duration drain_timeout{0};
   Duration drain_grace{0};
   std::string grpc_envoy_charging;

@@ -121,8 +121,6 @@ constexpr ConfigField kFields[] = {
     {"http.tokens_file", FieldKind::path, &Config::http_tokens_file, "",
      "File with the SHA-256 hashes of the tokens that /v1/* and /json accept (docs/http.md), reloaded when it changes. "
      "Empty: no token is needed."},
-    {"http.require_idempotency_key", FieldKind::toggle, &Config::http_require_idempotency_key, "false",
-     "Refuse leases and reservations, and settlements of these, that come without an Idempotency-Key."},
     {"grpc.envoy_charging", FieldKind::choice, &Config::grpc_envoy_charging, "each",
      "What a call from Envoy with several descriptors charges when one is over its limit: the others (each), or "
      "nothing "

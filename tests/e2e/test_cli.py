@@ -26,7 +26,7 @@ def weir(*words, env=None, **options):
 def rules_text(limit, rule="per-tenant"):
     return (
         "version: 1\nrules:\n"
-        f"  - {{id: {rule}, per: [tenant], algorithm: fixed-window, limit: {limit}, window: 3650d}}\n"
+        f"  - {{id: {rule}, per: [tenant], algorithm: fixed-window, limit: {limit}, window: 3650d, on_store_failure: allow}}\n"
     )
 
 

@@ -53,7 +53,6 @@ void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options)
               .role = "reset"});
   add_hold_routes(router, limiter,
                   {.body_bytes = options.check_body_bytes,
-                   .require_idempotency_key = options.require_idempotency_key,
                    .caller_of = options.caller_of,
                    .append_fields =
                        [headers = options.headers](std::string& out, const Decision& decision) {

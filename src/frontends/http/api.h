@@ -38,7 +38,6 @@ struct ApiOptions {
   std::shared_ptr<transport::IngressTime> times{};         // this loop's; none: the time of gateways is not used
   std::shared_ptr<transport::RequestIdentity> identity{};  // this loop's; none: attributes are used as they are sent
   std::shared_ptr<Guard> gateway_guard{};                  // of /v1/forward-auth; none: the router's
-  bool require_idempotency_key = false;                    // of leases and reservations
   // Who is authenticated, for leases and reservations; none: no one is.
   std::function<std::string(const HttpRequest&)> caller_of{};
 };

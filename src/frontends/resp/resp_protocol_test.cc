@@ -76,9 +76,7 @@ TEST_F(RespProtocolTest, AsksAboutWhatIdentityMakesOfTheAttributes) {
   ASSERT_TRUE(limiter_->replace(rules).ok());
   protocol_ =
       std::make_unique<RespProtocol>(link_, *limiter_, options_, 77, std::make_shared<transport::ToyRequestIdentity>());
-  const auto allowed = [](const std::string& answer) {
-    return answer.substr(0, 20) == "*18\r\n$7\r\nallowed\r\n:" && answer[20] == '1';
-  };
+  const auto allowed = [](const std::string& answer) { return answer.starts_with("*24\r\n$7\r\nallowed\r\n:1"); };
   EXPECT_TRUE(allowed(ask("WEIR.CHECK ip a")));
   EXPECT_TRUE(allowed(ask("WEIR.CHECK ip net(a)"))) << "another subject";
   EXPECT_TRUE(allowed(ask("WEIR.CHECK ip a")));
@@ -131,9 +129,9 @@ TEST_F(RespProtocolTest, AddsTheMessageOfTheRuleThatDenied) {
   Rules rules = one_rule();
   rules.rules[0].message = "Wait {wait}.";
   ASSERT_TRUE(limiter_->replace(rules).ok());
-  EXPECT_TRUE(ask("WEIR.CHECK COST 2 tenant acme").starts_with("*18\r\n"));
+  EXPECT_TRUE(ask("WEIR.CHECK COST 2 tenant acme").starts_with("*24\r\n"));
   const std::string denied = ask("WEIR.CHECK tenant acme");
-  EXPECT_TRUE(denied.starts_with("*20\r\n")) << denied;
+  EXPECT_TRUE(denied.starts_with("*26\r\n")) << denied;
   EXPECT_TRUE(denied.ends_with("$7\r\nmessage\r\n$9\r\nWait 5 s.\r\n")) << denied;
 }
 

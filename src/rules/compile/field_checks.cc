@@ -276,8 +276,8 @@ void check_on_store_failure(const Rule& rule, RuleFaults& faults) {
   if (rule.kind != ChargeKind::lease) return;
   for (const FailurePolicy policy : {FailurePolicy::local, FailurePolicy::static_limit}) {
     if (!may_answer(rule, policy)) continue;
-    faults.add({"on_store_failure"}, "is " + std::string(failure_policy_name(policy)) +
-                                         ", expected allow, deny or degrade for concurrency");
+    faults.add({"on_store_failure"},
+               "is " + std::string(failure_policy_name(policy)) + ", expected allow, deny or degrade for concurrency");
   }
 }
 

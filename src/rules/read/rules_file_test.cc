@@ -171,7 +171,8 @@ const BadFile kBadFiles[] = {
      "f.yaml:2:35: rules[0].window: is 9999999d, expected 1ms to 3660d"},
     {"version: 1\nrules:\n- %\n  brust: 2",
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, descriptor, "
-     "replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, rollout, "
+     "replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
+     "rollout, "
      "count_denied, hidden, message, on_store_failure, local_share, static_limit, local_limit, consistency or "
      "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",

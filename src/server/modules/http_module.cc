@@ -61,7 +61,6 @@ class HttpModule final : public Module {
     options.health = [this] { return context_.health(/*for_operators=*/false); };
     options.callers = identity_.make_callers("forward-auth", times);
     options.times = times;
-    options.require_idempotency_key = config.http_require_idempotency_key;
     options.identity = identity_.make_sent("http");
     if (tokens_ != nullptr) {
       using From = http::TokenGuard::From;
@@ -73,8 +72,8 @@ class HttpModule final : public Module {
       options.gateway_guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins, From::own_field);
     }
     http::add_api_routes(router, decisions_.limiter(loop), options);
-    envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config, context_.clock), options.check_body_bytes,
-                         times, options.identity);
+    envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config, context_.clock),
+                         options.check_body_bytes, times, options.identity);
   }
 
   void add_facts(observe::Facts& facts) const {

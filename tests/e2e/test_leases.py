@@ -1,0 +1,197 @@
+"""Leases from outside: the HTTP routes, `weir lease`, and holders that crash."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from test_cli import QUIET, WEIR, start, weir  # noqa: F401 (start is a fixture)
+
+RULES = """version: 1
+rules:
+  - {id: exports-active, match: {action: export}, per: [tenant], algorithm: concurrency, limit: 2, lease: 30s}
+  - {id: exports-hour, match: {action: export}, per: [tenant], algorithm: fixed-window, limit: 5, window: 3650d}
+"""
+
+
+@pytest.fixture
+def server(start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    return start("--rules", str(path))
+
+
+def ask(server, method, path, body=None, headers=None):
+    host, port = server.http.rsplit(":", 1)
+    connection = http.client.HTTPConnection(host, int(port), timeout=10)
+    connection.request(method, path, None if body is None else json.dumps(body), headers or {})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, json.loads(text) if text else None, dict(answer.getheaders())
+
+
+def acquire(server, tenant="acme", headers=None, **members):
+    return ask(server, "POST", "/v1/leases", {"attributes": {"tenant": tenant, "action": "export"}, **members}, headers)
+
+
+def test_at_most_so_many_are_held_and_a_release_frees_a_slot(server):
+    status, first, _ = acquire(server)
+    assert status == 201 and first["remaining"] == 1 and first["ttl_ms"] == 30_000, first
+    status, second, _ = acquire(server)
+    assert status == 201 and second["fencing_token"] > first["fencing_token"]
+    status, denied, headers = acquire(server)
+    assert status == 429 and denied["code"] == "concurrency_exceeded" and denied["rule"] == "exports-active", denied
+    assert int(headers["Retry-After"]) >= 1
+    assert acquire(server, tenant="other")[0] == 201, "another tenant has slots of its own"
+
+    assert ask(server, "DELETE", "/v1/leases/" + first["lease"])[0] == 204
+    assert ask(server, "DELETE", "/v1/leases/" + first["lease"])[0] == 204, "idempotent"
+    assert acquire(server)[0] == 201
+    status, gone, _ = ask(server, "POST", f"/v1/leases/{first['lease']}/renew")
+    assert status == 410 and gone["code"] == "gone", gone
+
+
+def test_all_rules_are_charged_or_none(server):
+    for _ in range(5):
+        status, lease, _ = acquire(server)
+        assert status == 201
+        assert ask(server, "DELETE", "/v1/leases/" + lease["lease"])[0] == 204
+    status, denied, _ = acquire(server)
+    assert status == 429 and denied["code"] == "limit_exceeded" and denied["rule"] == "exports-hour"
+    _, listed, _ = ask(server, "GET", "/v1/leases?tenant=acme&action=export")
+    assert listed["leases"] == [], "a denied acquire holds no slot"
+
+
+def test_a_client_id_makes_acquiring_idempotent(server):
+    status, first, _ = acquire(server, id="job-7")
+    again, same, _ = acquire(server, id="job-7")
+    assert (status, again) == (201, 200)
+    assert same["fencing_token"] == first["fencing_token"]
+    assert len(ask(server, "GET", "/v1/leases?tenant=acme&action=export")[1]["leases"]) == 1
+    assert ask(server, "DELETE", "/v1/leases/" + first["lease"])[0] == 204
+    status, gone, _ = acquire(server, id="job-7")
+    assert status == 410 and gone["code"] == "gone", gone
+
+
+def test_a_plain_check_looks_and_takes_no_slot(server):
+    for _ in range(3):
+        status, body = server.call("/v1/check", {"attributes": {"tenant": "looker", "action": "export"}})
+        states = {rule["rule"]: rule for rule in json.loads(body)["rules"]}
+        assert status == 200 and states["exports-active"]["remaining"] == 2, body
+
+
+def test_forged_and_foreign_handles_are_unknown(server):
+    _, lease, _ = acquire(server)
+    handle = lease["lease"]
+    turned = ("A" if handle[-1] != "A" else "B")
+    for forged in ("nonsense", handle[:-1] + turned, handle[:10] + turned + handle[11:], handle + "A"):
+        assert ask(server, "DELETE", "/v1/leases/" + forged)[0] == 404, forged
+        assert ask(server, "POST", f"/v1/leases/{forged}/renew")[0] == 404, forged
+    assert len(ask(server, "GET", "/v1/leases?tenant=acme&action=export")[1]["leases"]) == 1
+
+
+def test_an_idempotency_key_is_refused_and_not_ignored(server):
+    status, problem, _ = acquire(server, headers={"Idempotency-Key": '"k-1"'})
+    assert status == 400 and "Idempotency-Key" in problem["detail"], problem
+    assert held(server) == 0
+
+
+def test_a_redis_store_refuses_concurrency_rules(tmp_path):
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    refused = weir("serve", "--rules", str(path), "--store", "redis://127.0.0.1:1", "--hash-key-file", str(tmp_path / "key"),
+                   "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0")
+    assert refused.returncode != 0 and "rule exports-active: algorithm: concurrency is not supported with a Redis store" in refused.stderr
+
+
+def run_command(server, *words, env=None, **options):
+    return subprocess.run([WEIR, "lease", "run", "--server", server.http, *words], capture_output=True, text=True, timeout=60,
+                          env=env or QUIET, **options)
+
+
+def held(server):
+    return len(ask(server, "GET", "/v1/leases?tenant=acme&action=export")[1]["leases"])
+
+
+def test_lease_run_passes_the_exit_code_and_releases(server):
+    done = run_command(server, "tenant=acme", "action=export", "--", "sh", "-c", "echo $WEIR_FENCING_TOKEN; exit 7")
+    assert done.returncode == 7 and int(done.stdout) > 0, done
+    assert held(server) == 0
+    assert run_command(server, "tenant=acme", "action=export", "--", "sh", "-c", "kill -9 $$").returncode == 128 + 9
+    assert run_command(server, "tenant=acme", "action=export", "--", "/no/such/command").returncode == 127
+    assert held(server) == 0
+
+
+def test_lease_run_without_a_slot_does_not_run_the_command(server, tmp_path):
+    acquire(server), acquire(server)
+    witness = tmp_path / "witness"
+    refused = run_command(server, "tenant=acme", "action=export", "--", "touch", str(witness))
+    assert refused.returncode == 75 and "no slot is free" in refused.stderr and not witness.exists()
+    assert run_command(server, "tenant=acme", "action=export").returncode == 2
+    assert run_command(server, "tenant", "--", "true").returncode == 2
+
+
+def soonest(leases):
+    return min(each["expires_at_ms"] for each in leases)
+
+
+def test_lease_run_renews_and_waits(server, tmp_path):
+    acquire(server)
+    ready = tmp_path / "ready"
+    words = ["tenant=acme", "action=export", "--ttl", "0.6", "--", "sh", "-c", f"touch {ready}; exec sleep 60"]
+    holder = subprocess.Popen([WEIR, "lease", "run", "--server", server.http, *words], env=QUIET)
+    try:
+        end = time.monotonic() + 20
+        while not ready.exists():
+            assert time.monotonic() < end and holder.poll() is None
+            time.sleep(0.02)
+        # Held for several TTLs: each look finds both slots taken.
+        first = ask(server, "GET", "/v1/leases?tenant=acme&action=export")[1]["leases"]
+        while True:
+            leases = ask(server, "GET", "/v1/leases?tenant=acme&action=export")[1]["leases"]
+            assert len(leases) == 2
+            if soonest(leases) > soonest(first) + 1_200:
+                break
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        waiting = subprocess.Popen([WEIR, "lease", "run", "--server", server.http, "tenant=acme", "action=export", "--wait", "30", "--",
+                                    "true"], env=QUIET)
+        holder.send_signal(signal.SIGTERM)
+        assert holder.wait(20) == 128 + signal.SIGTERM
+        assert waiting.wait(30) == 0
+    finally:
+        if holder.poll() is None:
+            holder.kill()
+            holder.wait()
+
+
+def test_a_holder_that_was_killed_loses_its_slot_after_its_ttl(server):
+    acquire(server)
+    holder = subprocess.Popen([WEIR, "lease", "run", "--server", server.http, "tenant=acme", "action=export", "--ttl", "0.5", "--", "sleep", "60"],
+                              env=QUIET, start_new_session=True)
+    end = time.monotonic() + 20
+    while held(server) < 2:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    os.killpg(holder.pid, signal.SIGKILL)
+    holder.wait()
+    while held(server) > 1:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert acquire(server)[0] == 201
+
+
+def test_lease_list_and_release(server):
+    _, lease, _ = acquire(server)
+    listed = weir("lease", "list", "tenant=acme", "action=export", "--server", server.http)
+    assert listed.returncode == 0 and "exports-active" in listed.stdout and "1 slot" in listed.stdout, listed
+    handle = json.loads(weir("lease", "list", "tenant=acme", "action=export", "--json", "--server", server.http).stdout)["leases"][0]["lease"]
+    assert weir("lease", "release", handle, "--server", server.http).stdout == "released\n"
+    assert "no leases are held" in weir("lease", "list", "tenant=acme", "action=export", "--server", server.http).stdout
+    forged = weir("lease", "release", "nonsense", "--json", "--server", server.http)
+    assert forged.returncode == 3 and json.loads(forged.stdout)["error"]["code"] == "not_found"
