@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -29,6 +30,14 @@ def sources(wanted):
         if relative.startswith("src/") and not relative.endswith("_test.cc"):
             if not wanted or any(relative == name or relative.startswith(name.rstrip("/") + "/") for name in wanted):
                 yield relative, built
+
+
+def write_commands():
+    """The commands without GCC's precompiled headers, which clang cannot read."""
+    commands = json.loads((BUILD / "compile_commands.json").read_text())
+    for each in commands:
+        each["command"] = re.sub(r" (-Winvalid-pch|-fpch-preprocess|-include \S*cmake_pch\.hxx)(?= )", "", each["command"])
+    (CLEAN / "compile_commands.json").write_text(json.dumps(commands))
 
 
 def includes():
@@ -55,7 +64,7 @@ def look_at(relative, stamp):
     mark = CLEAN / relative.replace("/", "-")
     if mark.exists() and mark.read_text() == stamp:
         return relative, None
-    done = subprocess.run(["clang-tidy-14", "-p", str(BUILD), "--quiet", relative], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(["clang-tidy-14", "-p", str(CLEAN), "--quiet", relative], cwd=ROOT, capture_output=True, text=True)
     if done.returncode == 0:
         mark.write_text(stamp)
         return relative, ""
@@ -64,6 +73,7 @@ def look_at(relative, stamp):
 
 def main():
     CLEAN.mkdir(exist_ok=True)
+    write_commands()
     headers = includes()
     work = [(relative, fingerprint(relative, headers.get(built, []))) for relative, built in sources(sys.argv[1:])]
     if not work:
