@@ -164,19 +164,18 @@ std::optional<SentRefusal> Identity::SentReader::see(std::span<const Attribute> 
   if (attribute.name.ends_with(kPreviousSuffix)) {
     return malformed(attribute.name, "is a name that Weir keeps to itself", "reserved_name");
   }
-  switch (identity_.sent_names_.find(attribute.name)) {
+  const SentRole role = identity_.sent_names_.find(attribute.name);
+  if (role != SentRole::none && role != SentRole::made && has_name(sent.first(i), attribute.name)) {
+    // Rules count all values of a name: a repeated one would be another subject.
+    return malformed(attribute.name, "is sent more than once, expected one value", "repeated_field");
+  }
+  switch (role) {
     case SentRole::ip:
       return see_address(attribute);
     case SentRole::api_key:
       return see_secret(attribute, api_key_);
     case SentRole::token:
       return see_secret(attribute, token_);
-    case SentRole::hashed:
-      // During a rotation each has one value under the previous key.
-      for (const Attribute& other : sent.first(i)) {
-        if (other.name == attribute.name && other.value != attribute.value) return two_values(attribute);
-      }
-      return std::nullopt;
     default:
       return std::nullopt;
   }
@@ -199,6 +198,10 @@ std::optional<SentRefusal> Identity::SentReader::see_secret(const Attribute& att
     const std::optional<Credentials> credentials = parse_credentials(value);
     if (!credentials) return malformed_credentials(attribute.name);
     value = out_.keep(canonical_text(*credentials));
+  }
+  if (&secret == &api_key_ && value.size() > ApiKeys::kMaxKeyBytes) {
+    static_assert(ApiKeys::kMaxKeyBytes == 1024);
+    return malformed(attribute.name, "is longer than 1024 bytes", "malformed_field");
   }
   if (secret && secret->value != value) return two_values(attribute);
   if (!secret) secret = Secret{attribute.name, value, hash_of(value)};

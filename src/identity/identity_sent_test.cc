@@ -144,11 +144,24 @@ TEST_F(SentIdentityTest, AKeyInAuthorizationIsReadAsCredentials) {
   EXPECT_THAT(ask({{"authorization", "BEARER  sk_leaked"}}), HasSubstr("revoked_key"));
 }
 
+// Rules count all values of a name, so a value that is sent twice would be another subject with a limit of its own.
+TEST_F(SentIdentityTest, ANameThatIsSentTwiceIsRefused) {
+  const char* const text = ": is sent more than once, expected one value";
+  EXPECT_EQ(ask({{"ip", "10.0.0.1"}, {"ip", "10.0.0.1"}}), std::string("repeated_field ip") + text);
+  EXPECT_EQ(ask({{"ip", "10.0.0.1"}, {"ip", "::ffff:10.0.0.1"}}), std::string("repeated_field ip") + text);
+  EXPECT_EQ(ask({{"api_key", "a"}, {"api_key", "a"}}), std::string("repeated_field api_key") + text);
+  EXPECT_EQ(ask({{"authorization", "b"}, {"authorization", "b"}}), std::string("repeated_field authorization") + text);
+}
+
+TEST_F(SentIdentityTest, AKeyIsNoLongerThanOneThatCanBeRevoked) {
+  EXPECT_THAT(ask({{"api_key", std::string(1'025, 'k')}}), HasSubstr("malformed_field api_key: is longer than 1024"));
+  EXPECT_THAT(ask({{"api_key", std::string(1'024, 'k')}}), Not(HasSubstr("malformed")));
+}
+
 TEST_F(SentIdentityTest, DifferentValuesOfOneThingAreRefused) {
   const char* const text = ": is sent with different values, perhaps under another name too";
   EXPECT_EQ(ask({{"ip", "10.0.0.1"}, {"remote_address", "10.0.0.2"}}),
             std::string("repeated_field remote_address") + text);
-  EXPECT_EQ(ask({{"ip", "10.0.0.1"}, {"ip", "10.0.0.2"}}), std::string("repeated_field ip") + text);
   EXPECT_EQ(ask({{"api_key", "a"}, {"API_KEY", "b"}}), std::string("repeated_field API_KEY") + text);
   EXPECT_EQ(ask({{"jwt", "a"}, {"authorization", "b"}}), std::string("repeated_field authorization") + text);
   EXPECT_EQ(ask({{"ip", "10.0.0.1"}, {"remote_address", "::ffff:10.0.0.1"}}),
