@@ -16,14 +16,18 @@ std::int64_t whole_seconds(Duration duration) {
 std::vector<FallbackWatch::Fallback> FallbackWatch::current(TimePoint now) const {
   std::vector<Fallback> found;
   if (!times_.any()) return found;
-  std::unordered_map<std::uint32_t, TimePoint> since;
-  for (const engine::FallbackTimes::Spell& spell : times_.spells()) since.emplace(spell.ordinal, spell.since);
+  std::unordered_map<std::uint32_t, engine::FallbackTimes::Spell> spells;
+  for (const engine::FallbackTimes::Spell& spell : times_.spells()) spells.emplace(spell.ordinal, spell);
   const std::shared_ptr<const rules::RuleSet> set = book_->current();
   for (const rules::CompiledRule& rule : set->rules()) {
-    const auto spell = since.find(rule.name.ordinal);
-    if (spell == since.end()) continue;
-    const Duration lasted = std::max(Duration::zero(), now - spell->second);
+    const auto spell = spells.find(rule.name.ordinal);
+    if (spell == spells.end()) continue;
     const OnStoreFailure failure = rule.source.on_store_failure.value_or(FailurePolicy::allow);
+    if (now - spell->second.last_failure > engine::FallbackTimes::quiet_after(failure.term)) {
+      times_.forget(rule.name.ordinal);
+      continue;
+    }
+    const Duration lasted = std::max(Duration::zero(), now - spell->second.since);
     found.push_back({rule.name.ordinal, rule.name.id, failure.after(lasted), lasted});
   }
   return found;
@@ -66,7 +70,7 @@ void FallbackWatch::log_ended(TimePoint now) {
   std::erase_if(known_, [&](const auto& entry) {
     const Known& each = entry.second;
     if (each.still) return false;
-    log_.info("rule_fallback_ended", "the store answers for a rule again",
+    log_.info("rule_fallback_ended", "the failure policy of a rule no longer answers",
               {{"rule", each.rule}, {"after_s", whole_seconds(now - each.since)}});
     return true;
   });

@@ -47,14 +47,16 @@ TEST_F(FallbackWatchTest, LogsTheBeginningTheNextPolicyAndTheEndOnce) {
   advance(1s);
   EXPECT_EQ(log_.text(), "");
   EXPECT_EQ(health(), "");
-  times_.failed(ordinal_, now_);
+  times_.failed(ordinal_, now_, std::chrono::hours(1));
   advance(1s);
   advance(1s);
   EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback","msg":)"));
   EXPECT_THAT(log_.text(), HasSubstr(R"("rule":"search","policy":"allow"})"));
   EXPECT_EQ(health(), R"(,"fallback":{"rules":1,"longest_ms":2000})");
 
-  advance(5min);
+  advance(4min);
+  times_.failed(ordinal_, now_, std::chrono::hours(1));
+  advance(1min);
   EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback_policy")"));
   EXPECT_THAT(log_.text(), HasSubstr(R"("policy":"deny","after_s":302})"));
   observe::Facts facts;
@@ -73,8 +75,18 @@ TEST_F(FallbackWatchTest, LogsTheBeginningTheNextPolicyAndTheEndOnce) {
   EXPECT_EQ(health(), "");
 }
 
+TEST_F(FallbackWatchTest, ARuleThatHasNotFailedForLongIsNoLongerOnItsFallback) {
+  times_.failed(ordinal_, now_, std::chrono::hours(1));
+  advance(1s);
+  EXPECT_NE(health(), "");
+  advance(5min);
+  EXPECT_EQ(health(), "");
+  EXPECT_FALSE(times_.any());
+  EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback_ended")"));
+}
+
 TEST_F(FallbackWatchTest, ARuleThatIsNoLongerLoadedIsForgotten) {
-  times_.failed(ordinal_, now_);
+  times_.failed(ordinal_, now_, std::chrono::hours(1));
   ASSERT_TRUE(book_->replace({}).ok());
   EXPECT_EQ(health(), "");
   advance(1s);

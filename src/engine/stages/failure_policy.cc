@@ -70,8 +70,10 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
   for (std::size_t i = 0; i < failed.size(); ++i) {
     if (!failed[i]) continue;
     const Rule& rule = check.match_of(i).rule->source;
-    const Duration lasted = times_->failed(check.match_of(i).rule->name.ordinal, at.now);
-    const FailurePolicy policy = rule.on_store_failure.value_or(FailurePolicy::allow).after(lasted);
+    const OnStoreFailure failure = rule.on_store_failure.value_or(FailurePolicy::allow);
+    const Duration quiet = FallbackTimes::quiet_after(failure.term);
+    const Duration lasted = times_->failed(check.match_of(i).rule->name.ordinal, at.now, quiet);
+    const FailurePolicy policy = failure.after(lasted);
     Charge charge = check.charges()[i];
     if (action == Action::take) {
       answered_[static_cast<std::size_t>(policy)].fetch_add(1, std::memory_order_relaxed);

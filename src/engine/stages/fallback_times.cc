@@ -27,10 +27,14 @@ FallbackTimes::Slot* FallbackTimes::slot_if_used(std::uint32_t ordinal) const {
   return chunk == nullptr ? nullptr : &(*chunk)[ordinal % kSlots];
 }
 
-Duration FallbackTimes::failed(std::uint32_t ordinal, TimePoint now) {
+Duration FallbackTimes::failed(std::uint32_t ordinal, TimePoint now, Duration quiet) {
   Slot& at = slot(ordinal);
-  at.last_failure_us.store(micros(now), std::memory_order_relaxed);
+  const std::int64_t last_us = at.last_failure_us.exchange(micros(now), std::memory_order_relaxed);
   std::int64_t since_us = at.since_us.load(std::memory_order_relaxed);
+  if (since_us != kNone && last_us != kNone && micros(now) - last_us > quiet.count()) {
+    // Another spell. Of several threads one moves the beginning; the others see it moved.
+    if (at.since_us.compare_exchange_strong(since_us, micros(now), std::memory_order_relaxed)) return Duration::zero();
+  }
   if (since_us == kNone && at.since_us.compare_exchange_strong(since_us, micros(now), std::memory_order_relaxed)) {
     spells_.fetch_add(1, std::memory_order_relaxed);
     return Duration::zero();
@@ -67,8 +71,11 @@ std::vector<FallbackTimes::Spell> FallbackTimes::spells() const {
     const Chunk* const chunk = chunks_[i].load(std::memory_order_acquire);
     if (chunk == nullptr) continue;
     for (std::uint32_t k = 0; k < kSlots; ++k) {
-      const std::int64_t since_us = (*chunk)[k].since_us.load(std::memory_order_relaxed);
-      if (since_us != kNone) found.push_back({i * kSlots + k, from_micros(since_us)});
+      const Slot& at = (*chunk)[k];
+      const std::int64_t since_us = at.since_us.load(std::memory_order_relaxed);
+      if (since_us == kNone) continue;
+      found.push_back(
+          {i * kSlots + k, from_micros(since_us), from_micros(at.last_failure_us.load(std::memory_order_relaxed))});
     }
   }
   return found;

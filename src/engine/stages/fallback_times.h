@@ -1,17 +1,20 @@
 // FallbackTimes: since when the store has not answered for a rule, and its failure policy has.
 //
 // A spell begins with the first charge that the store does not answer, and ends when it answers one after kSettled
-// without a failure: a store that answers now and then is not back. A rule without requests begins and ends nothing.
+// without a failure: a store that answers now and then is not back. A rule that gets no requests hears nothing of the
+// store, so a spell also ends after a time without a failure (quiet_after): what follows is another spell.
 //
 // Shared by the engines of a process. Thread-safe and lock-free; while no rule is in a spell, a check costs one load.
 // Slots come in chunks that are allocated at the first failure of a rule in them, and never move.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "rules/compile/rule_names.h"
@@ -28,8 +31,13 @@ class FallbackTimes {
   FallbackTimes(const FallbackTimes&) = delete;
   FallbackTimes& operator=(const FallbackTimes&) = delete;
 
+  // How long a rule may be without a failure before its spell is over, by how long its first policy answers.
+  static Duration quiet_after(std::optional<Duration> term) {
+    return std::max(kSettled, term.value_or(std::chrono::minutes(1)));
+  }
+
   // The store did not answer for the rule. How long the spell has lasted; 0: it begins.
-  Duration failed(std::uint32_t ordinal, TimePoint now);
+  Duration failed(std::uint32_t ordinal, TimePoint now, Duration quiet);
   // The store answered for the rule.
   void answered(std::uint32_t ordinal, TimePoint now);
   // Some rule is in a spell.
@@ -38,10 +46,11 @@ class FallbackTimes {
   struct Spell {
     std::uint32_t ordinal = 0;
     TimePoint since;
+    TimePoint last_failure;
   };
   // By ordinal. Not one moment's picture while checks are running.
   std::vector<Spell> spells() const;
-  // Ends a spell: the rule is no longer loaded.
+  // Ends a spell: the rule is no longer loaded, or has been quiet for too long.
   void forget(std::uint32_t ordinal);
 
  private:

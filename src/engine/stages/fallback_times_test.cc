@@ -14,34 +14,50 @@ const TimePoint kStart = from_micros(1'800'000'000'000'000);
 TEST(FallbackTimes, CountFromTheFirstFailure) {
   FallbackTimes times;
   EXPECT_FALSE(times.any());
-  EXPECT_EQ(times.failed(7, kStart), 0s);
-  EXPECT_EQ(times.failed(7, kStart + 1s), 1s);
-  EXPECT_EQ(times.failed(7, kStart + 1h), 1h) << "a rule that is rarely asked is on its fallback all the same";
-  EXPECT_EQ(times.failed(8, kStart + 1h), 0s) << "each rule by itself";
+  EXPECT_EQ(times.failed(7, kStart, 2h), 0s);
+  EXPECT_EQ(times.failed(7, kStart + 1s, 2h), 1s);
+  EXPECT_EQ(times.failed(7, kStart + 1h, 2h), 1h) << "a rule that is rarely asked is on its fallback all the same";
+  EXPECT_EQ(times.failed(8, kStart + 1h, 2h), 0s) << "each rule by itself";
   EXPECT_TRUE(times.any());
   ASSERT_EQ(times.spells().size(), 2u);
   EXPECT_EQ(times.spells()[0].ordinal, 7u);
   EXPECT_EQ(times.spells()[0].since, kStart);
 }
 
+// A rule that gets no requests while the store is back hears nothing of that: its next failure is not the old outage's.
+TEST(FallbackTimes, AFailureAfterAQuietTimeBeginsAnotherSpell) {
+  FallbackTimes times;
+  const Duration quiet = FallbackTimes::quiet_after(10s);
+  EXPECT_EQ(quiet, 10s);
+  EXPECT_EQ(times.failed(1, kStart, quiet), 0s);
+  EXPECT_EQ(times.failed(1, kStart + 10s, quiet), 10s) << "no longer than that";
+  EXPECT_EQ(times.failed(1, kStart + 20s + 1us, quiet), 0s);
+  EXPECT_EQ(times.failed(1, kStart + 25s, quiet), 5s - 1us);
+  EXPECT_TRUE(times.any());
+  EXPECT_EQ(times.spells().front().since, kStart + 20s + 1us);
+  EXPECT_EQ(times.spells().front().last_failure, kStart + 25s);
+  EXPECT_EQ(FallbackTimes::quiet_after(1s), 5s);
+  EXPECT_EQ(FallbackTimes::quiet_after(std::nullopt), 1min);
+}
+
 TEST(FallbackTimes, EndWithAnAnswerOnceTheStoreHasSettled) {
   FallbackTimes times;
-  times.failed(1, kStart);
+  times.failed(1, kStart, 2h);
   times.answered(1, kStart + 1s);
-  EXPECT_EQ(times.failed(1, kStart + 3s), 3s) << "a store that answers now and then is not back";
+  EXPECT_EQ(times.failed(1, kStart + 3s, 2h), 3s) << "a store that answers now and then is not back";
   times.answered(1, kStart + 3s + FallbackTimes::kSettled - 1us);
   EXPECT_TRUE(times.any());
   times.answered(1, kStart + 3s + FallbackTimes::kSettled);
   EXPECT_FALSE(times.any());
   EXPECT_TRUE(times.spells().empty());
-  EXPECT_EQ(times.failed(1, kStart + 1min), 0s) << "another spell";
+  EXPECT_EQ(times.failed(1, kStart + 1min, 2h), 0s) << "another spell";
 }
 
 TEST(FallbackTimes, AnswersForRulesThatNeverFailedMeanNothing) {
   FallbackTimes times;
   times.answered(5, kStart);
   times.answered(999'999, kStart);
-  times.failed(rules::kMaxRuleNames - 1, kStart);
+  times.failed(rules::kMaxRuleNames - 1, kStart, 2h);
   EXPECT_EQ(times.spells().size(), 1u);
   times.forget(5);
   times.forget(rules::kMaxRuleNames - 1);
@@ -54,7 +70,7 @@ TEST(FallbackTimes, ThreadsBeginAndEndASpellOnce) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&times] {
       for (std::uint32_t rule = 0; rule < 3'000; ++rule) {
-        times.failed(rule, kStart);
+        times.failed(rule, kStart, 2h);
         times.answered(rule, kStart + 1min);
       }
     });

@@ -136,7 +136,10 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
   decision.reason = reason_of(*decisive);
   decision.retry_after = decisive->retry_after;
   decision.delay = Duration::zero();
-  decision.message = check.matches()[static_cast<std::size_t>(decision.deciding)].rule->message;
+  // Its numbers are not those that a failure policy counts by.
+  if (!decisive->store_failed) {
+    decision.message = check.matches()[static_cast<std::size_t>(decision.deciding)].rule->message;
+  }
 }
 
 void hide_rules(const Check& check, std::string_view source, Decision& decision) {
