@@ -40,6 +40,15 @@ Result<LeaseView> read_lease(std::string_view json) {
   return lease;
 }
 
+// Handles go into the path of a request.
+Status check_handle(std::string_view handle) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+  const bool fits = !handle.empty() && handle != "." && handle != ".." &&
+                    handle.find_first_not_of(kAllowed) == std::string_view::npos;
+  if (fits) return success();
+  return Failure{Code::invalid_argument, "expected a handle as `weir lease list` shows it"};
+}
+
 }  // namespace
 
 Result<LeaseAnswerView> LeaseClient::acquire(const Wanted& wanted) {
@@ -70,6 +79,7 @@ Result<LeaseView> LeaseClient::renew(std::string_view handle, std::int64_t ttl_m
 }
 
 Status LeaseClient::release(std::string_view handle) {
+  if (Status checked = check_handle(handle); !checked.ok()) return checked;
   const Result<HttpAnswer> answer = client_.request("DELETE", "/v1/leases/" + std::string(handle));
   if (!answer.ok()) return answer.failure();
   if (answer.value().status != 204) return refused(answer.value(), "DELETE /v1/leases/…");

@@ -82,6 +82,12 @@ class LeaseRun {
       }
       if (answer.value().decision.allowed) {
         hold(answer.value().lease);
+        if (!lease_.fencing_token) {
+          terminal_.err << kName << ": warning: "
+                        << (answer.value().decision.degraded ? "the store of the server did not answer"
+                                                             : "no concurrency rule applies to these attributes")
+                        << ": the command runs without a slot\n";
+        }
         return std::nullopt;
       }
       const auto left = std::chrono::duration_cast<milliseconds>(end - steady_clock::now());

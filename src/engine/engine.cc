@@ -129,6 +129,7 @@ bool Engine::refuse_by_local_limits(Run& run) {
     if (local.denied) {
       for (Check& earlier : run.checks.first(run.local_takes)) local_limits_.give_back(earlier, run.reading());
       refuse_exhausted(run.checks[i], *local.denied, local.outcome, run.decisions[i]);
+      run.decisions[i].message = {};  // its numbers are not those of the cap
       publish(run.checks[i], run.decisions[i], "local", run.action, run.reading().wall());
       return true;
     }

@@ -31,7 +31,7 @@ class RotatingLimiter final : public Limiter, public AdHocLimiter, public LeaseL
   [[nodiscard]] bool begin_group(GroupCall& call) override;
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   AdHocLimiter* ad_hoc() override { return this; }
-  LeaseLimiter* leases() override { return this; }
+  LeaseLimiter* leases() override { return previous_.leases() == nullptr ? nullptr : this; }
   // The limiters share their rules.
   Status replace(const Rules& rules) override { return previous_.replace(rules); }
   Status reload() override { return previous_.reload(); }

@@ -179,7 +179,7 @@ void collect_http(const std::vector<StatusCount>& counts, std::vector<MetricFami
 
 void collect_callers(const Facts& facts, std::vector<MetricFamily>& out) {
   MetricFamily refused = family(MetricType::Counter, "weir_refused_callers_total",
-                                "Requests of gateways that were refused before any rule was asked.");
+                                "Requests that identity refused before any rule was asked.");
   for (const RefusalCount& each : facts.refused_callers) {
     refused.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"reason", each.reason}}));
   }

@@ -72,7 +72,7 @@ struct StatusCount {
   std::uint64_t count = 0;
 };
 
-// Requests of gateways that reached no rule, by why: "malformed", "unauthenticated", "revoked_key".
+// Requests that identity refused, by why: "malformed", "unauthenticated", "revoked_key".
 struct RefusalCount {
   std::string_view reason;
   std::uint64_t count = 0;

@@ -220,6 +220,20 @@ TEST_P(LeaseContract, AnIdOfAClientIsGoneForOneTtlAfterItsEnd) {
   EXPECT_EQ(acquire(1, one, true).hold.state, HoldState::none) << "free again, but the slot is not";
 }
 
+// A holder that was stopped for long must not reach what another holder does under the same id.
+TEST_P(LeaseContract, AnOldLeaseDoesNotReachALaterOneOfTheSameId) {
+  const std::vector<Charge> one = {slot(1, 1)};
+  const Result old = acquire(1, one, true);
+  now_ += 2 * kTtl;
+  const Result later = acquire(1, one, true);
+  ASSERT_EQ(later.hold.state, HoldState::taken);
+  EXPECT_EQ(renew(old, one).hold.state, HoldState::gone);
+  EXPECT_EQ(release(old, one).hold.state, HoldState::gone);
+  EXPECT_EQ(left(one[0]), 0) << "the later one is held";
+  EXPECT_EQ(renew(later, one).hold.state, HoldState::live);
+  EXPECT_EQ(release(later, one).hold.state, HoldState::ended);
+}
+
 TEST_P(LeaseContract, AReleasedLeaseCannotBeRenewed) {
   const std::vector<Charge> one = {slot(1, 1)};
   const Result lease = acquire(1, one);

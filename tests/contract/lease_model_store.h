@@ -41,6 +41,12 @@ class LeaseModelStore final : public Store {
     return one.outcome();
   }
 
+  // The id has a lease that is younger than the one with this token.
+  bool has_later_lease(const Charge& charge, const Id& id, std::uint64_t token) {
+    const auto live = leases(charge).live().find(id);
+    return token != 0 && live != leases(charge).live().end() && live->second.token > token;
+  }
+
   std::map<Id, models::LeaseModel> leases_;
   ModelStore buckets_;
 };
@@ -137,14 +143,15 @@ inline void LeaseModelStore::renew(StoreCall& call) {
   HoldStep& hold = *call.hold;
   const Id id = models::LeaseModel::id_of(hold.id);
   const HoldStep asked = hold;
+  const auto has_later = [&](const Charge& charge) { return has_later_lease(charge, id, asked.token); };
   const auto may_take_again = [&](const Charge& charge) {
-    return !leases(charge).has_ended(id) && leases(charge).is_younger_than(asked.token) && call.now < asked.expires &&
-           evaluate(call, charge, charge.cost, true).admitted;
+    return !leases(charge).has_ended(id) && !has_later(charge) && leases(charge).is_younger_than(asked.token) &&
+           call.now < asked.expires && evaluate(call, charge, charge.cost, true).admitted;
   };
   bool gone = false;
   bool lost = false;
   for (const Charge& charge : call.charges) {
-    if (!is_lease(charge) || leases(charge).live().contains(id)) continue;
+    if (!is_lease(charge) || (leases(charge).live().contains(id) && !has_later(charge))) continue;
     gone = gone || (charge.binding && !may_take_again(charge));
     lost = lost || may_take_again(charge);
   }
@@ -156,6 +163,7 @@ inline void LeaseModelStore::renew(StoreCall& call) {
     if (!is_lease(charge)) continue;
     const auto live = leases(charge).live().find(id);
     if (live != leases(charge).live().end()) {
+      if (has_later(charge)) continue;
       hold.token = std::max(hold.token, live->second.token);
       leases(charge).renew(id, expires, hold.ttl.count());
     } else if (may_take_again(charge)) {
@@ -175,6 +183,7 @@ inline void LeaseModelStore::settle(StoreCall& call) {
   call.hold->state = HoldState::gone;
   for (const Charge& charge : call.charges) {
     if (!is_lease(charge)) continue;
+    if (has_later_lease(charge, models::LeaseModel::id_of(call.hold->id), call.hold->token)) continue;
     if (leases(charge).end(models::LeaseModel::id_of(call.hold->id), micros(call.now))) {
       call.hold->state = HoldState::ended;
     }

@@ -88,7 +88,11 @@ void append_rate_limit(std::string& out, const Decision& decision) {
 
 std::int64_t retry_after_seconds(const Decision& decision) {
   if (decision.allowed || decision.reason == Reason::cost_too_large || decision.reason == Reason::no_rule) return 0;
-  if (const RuleOutcome* rule = decision.decisive(); rule != nullptr && rule->too_large) return 0;  // a limit of 0
+  const bool no_wait = decision.retry_after == Duration::zero();
+  if (no_wait && decision.reason == Reason::blocked) return 0;
+  const RuleOutcome* const decisive = decision.decisive();
+  // A limit of 0, perhaps of a hidden rule.
+  if (decisive != nullptr ? decisive->too_large : no_wait && decision.reason == Reason::limit_exceeded) return 0;
   std::int64_t seconds = std::max<std::int64_t>(1, ceil_seconds(decision.retry_after));
   for (const RuleOutcome& rule : decision.rules) {
     if (told(rule) && !rule.allowed) seconds = std::max(seconds, seconds_to_more(rule));

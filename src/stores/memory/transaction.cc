@@ -146,7 +146,11 @@ bool Transaction::make_room() {
   bool room = true;
   for (std::size_t i = 0; i < size_ && room; ++i) {
     if (!entries_[i].charge || make_room_for(i)) continue;
-    call_.outcomes[i] = ChargeOutcome{.status = Code::resource_exhausted, .admitted = false};
+    // Leases cannot be counted more coarsely, and a subject that has a bucket is no newcomer: it is denied.
+    const bool is_known = is_lease(i) && entries_[i].slot != nullptr && !entries_[i].created;
+    call_.outcomes[i] = is_known
+                            ? ChargeOutcome{.admitted = false, .retry_after = algorithms::LeaseBucket::kLongestHint}
+                            : ChargeOutcome{.status = Code::resource_exhausted, .admitted = false};
     room = !call_.charges[i].binding;
     take_back(i);
     entries_[i].charge = false;

@@ -82,9 +82,18 @@ void Transaction::add_lease(std::size_t i) {
                          entries_[i].now_us);
 }
 
+namespace {
+
+// A client may use its id again for another lease once the first is forgotten. That one has a larger token, and a
+// handle of the first must not reach it.
+bool is_later_lease(const LeaseEntry& entry, std::uint64_t token) { return token != 0 && entry.token > token; }
+
+}  // namespace
+
 // False: no room in memory for a lease that the store has lost, and nothing has changed.
 bool Transaction::renew_hold() {
   HoldStep& hold = *call_.hold;
+  const std::uint64_t own_token = hold.token;
   bool gone = false;
   bool lost = false;
   for (std::size_t i = 0; i < size_; ++i) {
@@ -92,8 +101,9 @@ bool Transaction::renew_hold() {
     if (!is_lease(i)) continue;
     const bool known = entries_[i].slot != nullptr;
     const std::size_t at = known ? leases(i).find(hold.id) : 0;
-    const bool ended = known && at < leases(i).size() && leases(i).entry(at).ended();
-    if (known && at < leases(i).size() && !ended) continue;
+    const bool there = known && at < leases(i).size();
+    const bool ended = there && (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token));
+    if (there && !ended) continue;
     // It was released or lapsed, unless all that the bucket knows is younger than the lease.
     const bool younger = !known || fresh(i) || leases(i).since_us() > static_cast<std::int64_t>(hold.token);
     const bool again = !ended && younger && entries_[i].now_us < micros(hold.expires) &&
@@ -116,7 +126,8 @@ bool Transaction::renew_hold() {
   for (std::size_t i = 0; i < size_; ++i) {
     if (!is_lease(i) || entries_[i].charge || entries_[i].slot == nullptr) continue;
     const std::size_t at = leases(i).find(hold.id);
-    if (at == leases(i).size() || leases(i).entry(at).ended()) continue;  // of a rule in shadow mode
+    if (at == leases(i).size()) continue;  // of a rule in shadow mode, like what follows
+    if (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token)) continue;
     hold.token = std::max(hold.token, leases(i).entry(at).token);
     leases(i).renew(at, entries_[i].now_us + hold.ttl.count(), hold.ttl.count());
     refresh_idle(i);
@@ -132,6 +143,7 @@ void Transaction::settle_hold() {
     if (!is_lease(i) || entries_[i].slot == nullptr) continue;
     const std::size_t at = leases(i).find(hold.id);
     if (at == leases(i).size() || leases(i).entry(at).ended()) continue;
+    if (is_later_lease(leases(i).entry(at), hold.token)) continue;
     leases(i).end(at, entries_[i].now_us);
     refresh_idle(i);
     hold.state = HoldState::ended;
