@@ -199,10 +199,6 @@ std::optional<SentRefusal> Identity::SentReader::see_secret(const Attribute& att
     if (!credentials) return malformed_credentials(attribute.name);
     value = out_.keep(canonical_text(*credentials));
   }
-  if (&secret == &api_key_ && value.size() > ApiKeys::kMaxKeyBytes) {
-    static_assert(ApiKeys::kMaxKeyBytes == 1024);
-    return malformed(attribute.name, "is longer than 1024 bytes", "malformed_field");
-  }
   if (secret && secret->value != value) return two_values(attribute);
   if (!secret) secret = Secret{attribute.name, value, hash_of(value)};
   return std::nullopt;

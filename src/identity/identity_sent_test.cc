@@ -153,11 +153,6 @@ TEST_F(SentIdentityTest, ANameThatIsSentTwiceIsRefused) {
   EXPECT_EQ(ask({{"authorization", "b"}, {"authorization", "b"}}), std::string("repeated_field authorization") + text);
 }
 
-TEST_F(SentIdentityTest, AKeyIsNoLongerThanOneThatCanBeRevoked) {
-  EXPECT_THAT(ask({{"api_key", std::string(1'025, 'k')}}), HasSubstr("malformed_field api_key: is longer than 1024"));
-  EXPECT_THAT(ask({{"api_key", std::string(1'024, 'k')}}), Not(HasSubstr("malformed")));
-}
-
 TEST_F(SentIdentityTest, DifferentValuesOfOneThingAreRefused) {
   const char* const text = ": is sent with different values, perhaps under another name too";
   EXPECT_EQ(ask({{"ip", "10.0.0.1"}, {"remote_address", "10.0.0.2"}}),

@@ -32,6 +32,7 @@ class RoomWriter {
     at_ += N - 1;
   }
   void text(std::string_view text) {
+    if (text.empty()) return;  // it may be null, which memcpy() must not be given
     ensure(text.size());
     std::memcpy(at_, text.data(), text.size());
     at_ += text.size();
