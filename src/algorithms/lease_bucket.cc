@@ -203,7 +203,7 @@ std::int64_t LeaseBucket::idle_from_us() const { return tail_.size() < kHeaderWo
 TimePoint LeaseBucket::last_change() const { return from_micros(clamp_tick(head_[kToken])); }
 
 void LeaseBucket::move_back(std::int64_t by_us) {
-  head_[kSince] = clamp_tick(head_[kSince] - by_us);
+  head_[kSince] = clamp_tick(clamp_tick(head_[kSince]) - by_us);
   if (tail_.size() < kHeaderWords) return;
   for (const std::size_t word : {kNext, kLast, kUntil}) tail_[word] = clamp_tick(clamp_tick(tail_[word]) - by_us);
   for (std::size_t i = 0; i < size(); ++i) words_of(i)[2] = clamp_tick(entry(i).expires_us - by_us);
