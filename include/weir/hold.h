@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxHeldCharges = 16;
 // The most holds that a list has. A longer one is cut, and says so.
 inline constexpr std::size_t kMaxListed = 1'000;
 
-// Why a call has no effect. A denial is none of these: the call then has a Decision that is not allowed.
+// Why a call has no effect. A denial is not a fault: the call then has a Decision that is not allowed.
 enum class HoldFault : std::uint8_t {
   none,
   invalid,      // 400: the message says what is wrong and what is expected

@@ -75,7 +75,7 @@ struct Account {
   std::int64_t allowance() const { return issued - granted - grace_used - overage; }
   // What is left of the rule's grace; it may have been lowered below what was used of it.
   std::int64_t grace_left() const { return grace > grace_used ? grace - grace_used : 0; }
-  // Taken from the account and not given back, whoever will be billed for it.
+  // Taken from the account and not given back, billed or not.
   std::int64_t taken() const { return held + used + expired; }
   bool closed(TimePoint now) const { return now >= ends + kClosesAfter; }
   // Moves units between buckets, as an entry of this kind does, and counts it. Precondition: they are there.

@@ -53,8 +53,7 @@ bool HoldHandler::read_origin(const HttpRequest& request, ResponseWriter& writer
     return false;
   }
   if (creates && options_.require_idempotency_key && !key.value()) {
-    writer.send_problem(400,
-                        "Idempotency-Key: is missing; this server requires it here (http.require_idempotency_key)");
+    writer.send_problem(400, "Idempotency-Key: is missing; this server requires it here");
     return false;
   }
   if (options_.caller_of) origin.caller = options_.caller_of(request);
