@@ -39,21 +39,55 @@ if(WEIR_TESTS)
     USES weir_flags weir_less_optimized GTest::gmock)
 endif()
 
+# weir_together(target root source…): adds the sources to the target, up to eight of them as one, which takes a third of the
+# time: most of what the compiler reads is headers. Names in anonymous namespaces must therefore differ within a target.
+# Not CMake's own unity builds: those name files by absolute paths, so that another clone finds nothing in the compiler
+# cache. `root` is an include folder of the target that the sources are below.
+function(weir_together target root)
+  if(NOT WEIR_TOGETHER)
+    target_sources(${target} PRIVATE ${ARGN})
+    return()
+  endif()
+  # GCC takes what is not in the file named on the command line for a header, in which this would be a mistake.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  set(number 0)
+  set(sources ${ARGN})
+  while(sources)
+    list(SUBLIST sources 0 8 some)
+    list(REMOVE_ITEM sources ${some})
+    set(text "")
+    foreach(source ${some})
+      file(RELATIVE_PATH name ${root} ${source})
+      string(APPEND text "#include \"${name}\"\n")
+    endforeach()
+    set(file ${CMAKE_BINARY_DIR}/together/${target}_${number}.cc)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+    target_sources(${target} PRIVATE ${file})
+    math(EXPR number "${number} + 1")
+  endwhile()
+endfunction()
+
 # What tests and benchmarks are compiled with: they see every room.
 add_library(weir_all_rooms INTERFACE)
 target_link_libraries(weir_all_rooms INTERFACE weir_flags)
 target_include_directories(weir_all_rooms INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
 
-# weir_room(name DIR folder [SEES room…] [USES target…] [HEADERS precompiled]): a room sees itself, include/weir, the
-# rooms named, and what those see. `SEES everything` is for the rooms that put the program together.
+# weir_room(name DIR folder [SEES room…] [USES target…] [HEADERS precompiled] [APART]): a room sees itself, include/weir,
+# the rooms named, and what those see. APART: each file is compiled by itself. `SEES everything` is for the rooms that
+# put the program together.
 function(weir_room name)
-  cmake_parse_arguments(ROOM "" "DIR;HEADERS" "SEES;USES" ${ARGN})
+  cmake_parse_arguments(ROOM "APART" "DIR;HEADERS" "SEES;USES" ${ARGN})
   if(NOT ROOM_HEADERS)
     set(ROOM_HEADERS weir_std_headers)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${ROOM_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  add_library(weir_${name} OBJECT ${sources})
+  add_library(weir_${name} OBJECT)
+  if(ROOM_APART)
+    target_sources(weir_${name} PRIVATE ${sources})
+  else()
+    weir_together(weir_${name} ${PROJECT_SOURCE_DIR}/src ${sources})
+  endif()
   target_link_libraries(weir_${name} PUBLIC weir_flags ${ROOM_USES})
   weir_use_headers(weir_${name} ${ROOM_HEADERS})
   set_property(GLOBAL PROPERTY WEIR_ROOM_DIR_${name} ${ROOM_DIR})

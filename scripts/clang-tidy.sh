@@ -2,6 +2,6 @@
 # clang-tidy over what changed since the last run (scripts/clang_tidy.py); arguments name files or folders.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/configure.sh release >/dev/null
-cmake --build build --parallel "$(nproc)" --target weir_program >/dev/null
+scripts/configure.sh dev >/dev/null
+cmake --build build/dev --parallel "$(nproc)" --target weir_program >/dev/null
 exec /usr/bin/python3 scripts/clang_tidy.py "$@"

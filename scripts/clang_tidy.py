@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+BUILD = ROOT / "build" / "dev"  # where each file is compiled by itself
 CLEAN = BUILD / "tidy"
 
 

@@ -16,7 +16,7 @@ def read_arrows():
     with open(os.path.join(ROOT, "src", "CMakeLists.txt"), encoding="utf-8") as f:
         text = f.read()
     rooms = {}
-    for found in re.finditer(r"^weir_room\((\w+) DIR (\S+?)(?: SEES ([\w ]+?))?(?: USES [^)]*)?\)", text, re.M):
+    for found in re.finditer(r"^weir_room\((\w+) DIR (\S+?)(?: SEES ([\w ]+?))?(?: (?:USES|APART)[^)]*)?\)", text, re.M):
         name, folder, sees = found.groups()
         rooms[name] = (folder, (sees or "").split())
     return {

@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxConnections = 1'000;
 constexpr std::int64_t kMaxKeys = 1'000'000;
 constexpr double kMaxRate = 10'000'000;
 
-struct Options {
+struct BenchOptions {
   std::vector<std::string> words;
   ServerOptions server;
   std::string local;
@@ -31,7 +31,7 @@ struct Options {
   bool json = false;
 };
 
-int fail(const Options& options, const Failure& failure, const Terminal& terminal) {
+int fail(const BenchOptions& options, const Failure& failure, const Terminal& terminal) {
   return report_failure(terminal, "weir bench", options.json, failure, hint_for(failure));
 }
 
@@ -54,7 +54,7 @@ Result<Duration> parse_run_time(const std::string& text) {
   return Duration(static_cast<std::int64_t>(number));
 }
 
-int bench_server(const Options& options, const AttributeArgs& args, Duration duration, const Terminal& terminal) {
+int bench_server(const BenchOptions& options, const AttributeArgs& args, Duration duration, const Terminal& terminal) {
   Result<ServerTarget> target = server_target(options.server, terminal);
   if (!target.ok()) return fail(options, target.failure(), terminal);
   LoadPlan plan{.target = std::move(target).value(),
@@ -88,7 +88,7 @@ int bench_server(const Options& options, const AttributeArgs& args, Duration dur
   return kExitFailed;
 }
 
-int bench_local(const Options& options, const AttributeArgs& args, Duration duration, const Terminal& terminal) {
+int bench_local(const BenchOptions& options, const AttributeArgs& args, Duration duration, const Terminal& terminal) {
   constexpr std::uint64_t kBatch = 1024;  // checks between two readings of the clock
   Result<std::unique_ptr<Limiter>> limiter = Limiter::open(options.local);
   if (!limiter.ok()) return fail(options, {Code::invalid_argument, limiter.failure().message}, terminal);
@@ -124,7 +124,7 @@ int bench_local(const Options& options, const AttributeArgs& args, Duration dura
   return kExitAllowed;
 }
 
-int bench(const Options& options, const Terminal& terminal) {
+int bench(const BenchOptions& options, const Terminal& terminal) {
   const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
   if (!args.ok()) return fail(options, args.failure(), terminal);
   const Result<Duration> duration = parse_run_time(options.duration);
@@ -137,7 +137,7 @@ int bench(const Options& options, const Terminal& terminal) {
 
 void add_bench(CLI::App& parent, Session& session) {
   Command verb(parent, "bench", "Measure a server, or decisions in this process");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<BenchOptions>();
   verb.words("attributes", options->words, "The requests' attributes, name=value each");
   verb.integer("--connections", options->connections, 1, kMaxConnections,
                "Connections, each with one request under way");

@@ -13,7 +13,7 @@
 namespace weir::cli {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::vector<std::string> words;
   std::int64_t cost = 1;
   bool peek = false;
@@ -23,7 +23,7 @@ struct Options {
 };
 
 // The decision of this process, with full buckets.
-Result<Answer> decide_here(const Options& options, const AttributeArgs& args) {
+Result<Answer> decide_here(const CheckOptions& options, const AttributeArgs& args) {
   Result<std::unique_ptr<Limiter>> limiter = Limiter::open(options.local);
   if (!limiter.ok()) return Failure{Code::invalid_argument, limiter.failure().message};
   const std::vector<Attribute> attributes = args.attributes();
@@ -42,7 +42,7 @@ Result<Answer> decide_here(const Options& options, const AttributeArgs& args) {
   return answer;
 }
 
-Result<Answer> decide(const Options& options, const Terminal& terminal) {
+Result<Answer> decide(const CheckOptions& options, const Terminal& terminal) {
   const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
   if (!args.ok()) return args.failure();
   if (!options.local.empty()) return decide_here(options, args.value());
@@ -51,7 +51,7 @@ Result<Answer> decide(const Options& options, const Terminal& terminal) {
   return ask(target.value(), "/v1/check", args.value().check_body(options.cost, options.peek));
 }
 
-int check(const Options& options, const Terminal& terminal) {
+int check(const CheckOptions& options, const Terminal& terminal) {
   const Result<Answer> answer = decide(options, terminal);
   if (!answer.ok()) {
     return report_failure(terminal, "weir check", options.json, answer.failure(), hint_for(answer.failure()));
@@ -68,7 +68,7 @@ int check(const Options& options, const Terminal& terminal) {
 
 void add_check(CLI::App& parent, Session& session) {
   Command verb(parent, "check", "Ask whether a request may proceed");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CheckOptions>();
   verb.words("attributes", options->words, "The request's attributes, name=value each; names may repeat");
   verb.integer("--cost", options->cost, 0, kMaxUnits, "What the request costs");
   verb.flag("--peek", options->peek, "Show the decision without charging anything");

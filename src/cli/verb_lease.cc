@@ -15,21 +15,19 @@
 namespace weir::cli {
 namespace {
 
-struct Options {
+struct LeaseOptions {
   std::vector<std::string> words;
   std::string handle;
   bool json = false;
   ServerOptions server;
 };
 
-constexpr const char* kExitCodes = "Exit codes: 0 done, 2 bad input, 3 the server cannot be reached or refused.\n\n";
-
 std::int64_t now_ms() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-int list(const Options& options, const Terminal& terminal) {
+int list(const LeaseOptions& options, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) {
     return report_failure(terminal, "weir lease list", options.json, failure, hint_for(failure));
   };
@@ -61,7 +59,7 @@ int list(const Options& options, const Terminal& terminal) {
   return kExitAllowed;
 }
 
-int release(const Options& options, const Terminal& terminal) {
+int release(const LeaseOptions& options, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) {
     return report_failure(terminal, "weir lease release", options.json, failure, hint_for(failure));
   };
@@ -81,14 +79,14 @@ int release(const Options& options, const Terminal& terminal) {
 
 void add_lease_list(CLI::App& parent, Session& session) {
   Command verb(parent, "list", "Show the leases of a subject");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LeaseOptions>();
   verb.words("attributes", options->words, "The request's attributes, name=value each").required();
   verb.flag("--json", options->json, "Print the server's JSON answer, and errors as {\"error\":{…}}");
   add_server_options(verb, options->server);
   verb.footer(
       "Shows what is held under every concurrency rule that the attributes match, with the handles that\n"
       "`weir lease release` takes.\n" +
-      std::string(kExitCodes) +
+      std::string(kServerExitCodes) +
       "Examples:\n"
       "  weir lease list tenant=acme action=export");
   verb.action(session, [&session, options] { return list(*options, session.terminal); });
@@ -96,11 +94,12 @@ void add_lease_list(CLI::App& parent, Session& session) {
 
 void add_lease_release(CLI::App& parent, Session& session) {
   Command verb(parent, "release", "Give a slot back");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LeaseOptions>();
   verb.word("handle", options->handle, "The handle of the lease, as `weir lease list` shows it").required();
   verb.flag("--json", options->json, "Print JSON, and errors as {\"error\":{…}}");
   add_server_options(verb, options->server);
-  verb.footer("The holder is not told: its next renewal says that the lease is gone.\n" + std::string(kExitCodes) +
+  verb.footer("The holder is not told: its next renewal says that the lease is gone.\n" +
+              std::string(kServerExitCodes) +
               "Examples:\n"
               "  weir lease release \"$handle\"");
   verb.action(session, [&session, options] { return release(*options, session.terminal); });

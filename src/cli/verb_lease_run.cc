@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 // Apart from those of most commands, because the command's own code is passed on (sysexits.h).
 enum RunExit : int { kServerFailed = 69, kNoSlot = 75, kLeaseLost = 76, kCannotRun = 126, kNotFound = 127 };
 
-struct Options {
+struct LeaseRunOptions {
   std::vector<std::string> words;
   std::int64_t cost = 1;
   double ttl_s = 0;
@@ -51,7 +51,7 @@ std::string random_id() {
 
 class LeaseRun {
  public:
-  LeaseRun(const Options& options, const Terminal& terminal, ServerTarget target)
+  LeaseRun(const LeaseRunOptions& options, const Terminal& terminal, ServerTarget target)
       : options_(options), terminal_(terminal), client_(std::move(target)) {}
 
   int run(const AttributeArgs& attributes, const std::vector<std::string>& command) {
@@ -157,7 +157,7 @@ class LeaseRun {
     }
   }
 
-  const Options& options_;
+  const LeaseRunOptions& options_;
   const Terminal& terminal_;
   LeaseClient client_;
   HeldCommand held_;
@@ -165,7 +165,7 @@ class LeaseRun {
   steady_clock::time_point held_until_;
 };
 
-int run(const Options& options, const std::vector<std::string>& command, const Terminal& terminal) {
+int run(const LeaseRunOptions& options, const std::vector<std::string>& command, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) { return report_failure(terminal, "weir lease run", false, failure); };
   if (command.empty()) {
     return fail(
@@ -182,7 +182,7 @@ int run(const Options& options, const std::vector<std::string>& command, const T
 
 void add_lease_run(CLI::App& parent, Session& session) {
   Command verb(parent, "run", "Run a command while holding a lease");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LeaseRunOptions>();
   verb.words("attributes", options->words, "The request's attributes, name=value each; then -- and the command");
   verb.integer("--cost", options->cost, 1, kMaxUnits, "Slots to take");
   verb.number("--ttl", options->ttl_s, 0.01, 86'400.0, "Seconds that the lease lives without renewal [the rule's]")

@@ -16,14 +16,14 @@ namespace {
 
 enum class Kind { refund, reset };
 
-struct Options {
+struct RefundOptions {
   std::vector<std::string> words;
   std::int64_t cost = 1;
   bool json = false;
   ServerOptions server;
 };
 
-Result<Answer> call(Kind kind, const Options& options, const Terminal& terminal) {
+Result<Answer> call(Kind kind, const RefundOptions& options, const Terminal& terminal) {
   const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
   if (!args.ok()) return args.failure();
   const Result<ServerTarget> target = server_target(options.server, terminal);
@@ -37,7 +37,7 @@ Result<Answer> call(Kind kind, const Options& options, const Terminal& terminal)
   return answer;
 }
 
-int run(Kind kind, const Options& options, const Terminal& terminal) {
+int run(Kind kind, const RefundOptions& options, const Terminal& terminal) {
   const bool refunds = kind == Kind::refund;
   const Result<Answer> answer = call(kind, options, terminal);
   if (!answer.ok()) {
@@ -58,23 +58,21 @@ int run(Kind kind, const Options& options, const Terminal& terminal) {
   return kExitAllowed;
 }
 
-void add_common(Command& verb, Options& options) {
+void add_common(Command& verb, RefundOptions& options) {
   verb.words("attributes", options.words, "The request's attributes, name=value each; names may repeat");
   verb.flag("--json", options.json, "Print the server's JSON answer, and errors as {\"error\":{…}}");
   add_server_options(verb, options.server);
 }
 
-constexpr const char* kExitCodes = "Exit codes: 0 done, 2 bad input, 3 the server cannot be reached or refused.\n\n";
-
 }  // namespace
 
 void add_refund(CLI::App& parent, Session& session) {
   Command verb(parent, "refund", "Give back what a request was charged");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RefundOptions>();
   verb.integer("--cost", options->cost, 0, kMaxUnits, "What the request had cost");
   add_common(verb, *options);
   verb.footer("Every rule that applies to the request gets the cost back, never more than it can hold.\n" +
-              std::string(kExitCodes) +
+              std::string(kServerExitCodes) +
               "Examples:\n"
               "  weir refund tenant=acme api_key=k1 action=search\n"
               "  weir refund tenant=acme api_key=k1 --cost 5 --json");
@@ -83,9 +81,10 @@ void add_refund(CLI::App& parent, Session& session) {
 
 void add_reset(CLI::App& parent, Session& session) {
   Command verb(parent, "reset", "Forget what a caller has used");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RefundOptions>();
   add_common(verb, *options);
-  verb.footer("The buckets of every rule that applies to the request become full again.\n" + std::string(kExitCodes) +
+  verb.footer("The buckets of every rule that applies to the request become full again.\n" +
+              std::string(kServerExitCodes) +
               "Examples:\n"
               "  weir reset tenant=acme api_key=k1 action=search\n"
               "  weir reset tenant=acme --server https://limits.example --token-file token");

@@ -15,7 +15,7 @@ namespace {
 
 using rules::RuleExplanation;
 
-struct Options {
+struct ExplainOptions {
   std::string path;
   std::string format = "weir";
   std::vector<std::string> words;
@@ -112,7 +112,7 @@ void show_table(const rules::Explanation& explanation, const Terminal& terminal)
   out << applying << " of " << explanation.rules.size() << " rules apply\n";
 }
 
-int explain(const Options& options, const Terminal& terminal) {
+int explain(const ExplainOptions& options, const Terminal& terminal) {
   const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
   if (!args.ok()) {
     terminal.err << "weir rules explain: " << args.failure().message << '\n';
@@ -139,7 +139,7 @@ int explain(const Options& options, const Terminal& terminal) {
 
 void add_rules_explain(CLI::App& parent, Session& session) {
   CLI::App* verb = parent.add_subcommand("explain", "Show which rules apply to a request, and why the others do not");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   verb->add_option("path", options->path, "The rules file, a folder of them, or - for standard input")->required();
   verb->add_option("attributes", options->words, "The request's attributes, name=value each; names may repeat");
   verb->add_option("--cost", options->cost, "The request's own cost")

@@ -12,7 +12,7 @@
 namespace weir::cli {
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::string from;
   std::string path;
   bool json = false;
@@ -27,7 +27,7 @@ void append_lines(std::string& json, const std::vector<std::string>& lines) {
   json += ']';
 }
 
-int report_faults(const Failure& failure, const Options& options, const Terminal& terminal) {
+int report_import_faults(const Failure& failure, const ImportOptions& options, const Terminal& terminal) {
   std::vector<std::string> faults;
   std::istringstream in(failure.message);
   for (std::string line; std::getline(in, line);) faults.push_back(line);
@@ -41,10 +41,10 @@ int report_faults(const Failure& failure, const Options& options, const Terminal
   return kExitBadInput;
 }
 
-int import(const Options& options, const Terminal& terminal) {
+int import(const ImportOptions& options, const Terminal& terminal) {
   const Result<rules::ForeignRules> read =
       rules::read_rules(options.path, rules::format_from_name(options.from).value());
-  if (!read.ok()) return report_faults(read.failure(), options, terminal);
+  if (!read.ok()) return report_import_faults(read.failure(), options, terminal);
   const std::string text = rules::write_rules(read.value().rules);
   if (options.json) {
     std::string json = "{\"imported\":true,\"rules\":" + std::to_string(read.value().rules.rules.size());
@@ -66,7 +66,7 @@ int import(const Options& options, const Terminal& terminal) {
 
 void add_rules_import(CLI::App& parent, Session& session) {
   CLI::App* verb = parent.add_subcommand("import", "Convert the rules of another rate limiter into a rules file");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ImportOptions>();
   verb->add_option("--from", options->from, "The rate limiter: envoy (envoyproxy/ratelimit) or limitador")
       ->required()
       ->check(CLI::IsMember({"envoy", "limitador"}));

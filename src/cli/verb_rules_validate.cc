@@ -13,7 +13,7 @@
 namespace weir::cli {
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::string path;
   std::string format = "weir";
   bool json = false;
@@ -38,7 +38,7 @@ void append_list(std::string& json, const std::vector<std::string>& texts) {
   json += ']';
 }
 
-int report_faults(const Failure& failure, const Options& options, const Terminal& terminal) {
+int report_faults(const Failure& failure, const ValidateOptions& options, const Terminal& terminal) {
   const std::vector<std::string> faults = lines_of(failure.message);
   if (options.json) {
     std::string json = "{\"valid\":false,\"errors\":";
@@ -50,7 +50,7 @@ int report_faults(const Failure& failure, const Options& options, const Terminal
   return kExitBadInput;
 }
 
-int validate(const Options& options, const Terminal& terminal) {
+int validate(const ValidateOptions& options, const Terminal& terminal) {
   ProcessClock clock;
   const Result<rules::ForeignRules> read =
       rules::read_rules(options.path, rules::format_from_name(options.format).value(), clock.wall());
@@ -85,7 +85,7 @@ int validate(const Options& options, const Terminal& terminal) {
 
 void add_rules_validate(CLI::App& parent, Session& session) {
   CLI::App* verb = parent.add_subcommand("validate", "Check a rules file, or a folder of them");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ValidateOptions>();
   verb->add_option("path", options->path, "The rules file, a folder of them, or - for standard input")->required();
   verb->add_option("--format", options->format, "The format of the rules: weir, envoy or limitador")
       ->check(CLI::IsMember({"weir", "envoy", "limitador"}))

@@ -16,7 +16,7 @@
 namespace weir::cli {
 namespace {
 
-struct Options {
+struct ServeOptions {
   std::string file;
   bool print_config = false;
   std::vector<std::string> texts;  // one for each field, in the order of the table
@@ -34,7 +34,7 @@ std::vector<std::string> variable_names() {
   return names;
 }
 
-int serve(const Options& options, const Terminal& terminal) {
+int serve(const ServeOptions& options, const Terminal& terminal) {
   if (options.print_config) {
     terminal.out << server::reference_config();
     return kExitAllowed;
@@ -125,7 +125,7 @@ void add_field(Command& verb, const server::ConfigField& field, std::string& tex
 
 void add_serve(CLI::App& parent, Session& session) {
   Command verb(parent, "serve", "Run the server");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ServeOptions>();
   verb.text("--config", options->file, "Configuration file, weir.yaml (variable WEIR_CONFIG)").value("PATH");
   verb.flag("--print-config", options->print_config, "Print a weir.yaml with every setting and its default");
   options->texts.resize(server::config_fields().size());

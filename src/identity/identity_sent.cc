@@ -11,10 +11,10 @@ namespace weir::identity {
 namespace {
 
 constexpr std::string_view kIp = "ip";
-constexpr std::string_view kApiKey = "api_key";
-constexpr std::string_view kAuthorization = "authorization";
+constexpr std::string_view kSentApiKey = "api_key";
+constexpr std::string_view kSentAuthorization = "authorization";
 
-Failure invalid(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+Failure invalid_sent(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
 SentRefusal malformed(std::string_view attribute, std::string_view text, const char* cause) {
   return {Refusal::Kind::malformed, attribute, text, cause};
@@ -29,8 +29,8 @@ SentRefusal not_accepted(Refusal::Kind kind, std::string cause) {
   return {kind, {}, "the credentials were not accepted", std::move(cause)};
 }
 
-bool has_control(std::string_view text) { return std::any_of(text.begin(), text.end(), base::is_control); }
-bool is_authorization(std::string_view name) { return base::same_ignoring_case(name, kAuthorization); }
+bool has_control_characters(std::string_view text) { return std::any_of(text.begin(), text.end(), base::is_control); }
+bool is_authorization(std::string_view name) { return base::same_ignoring_case(name, kSentAuthorization); }
 
 bool has_name(std::span<const Attribute> attributes, std::string_view name) {
   return std::any_of(attributes.begin(), attributes.end(), [&](const Attribute& each) { return each.name == name; });
@@ -46,34 +46,34 @@ Status Identity::prepare_sent_names() {
   for (const Source& source : sources_) {
     if (source.field.kind != FieldSource::Kind::jwt || names.token.empty()) continue;
     sent_names_.add(source.attribute, SentRole::made);
-    api_key_is_claim_ |= source.attribute == kApiKey;
+    api_key_is_claim_ |= source.attribute == kSentApiKey;
   }
   if (Status status = add_sent_names(names.ip, SentRole::ip, "names.ip"); !status.ok()) return status;
   if (Status status = add_sent_names(names.api_key, SentRole::api_key, "names.api_key"); !status.ok()) return status;
   if (Status status = add_sent_names(names.token, SentRole::token, "names.token"); !status.ok()) return status;
   for (const std::string& name : options_.hashed) sent_names_.add(name, SentRole::hashed);
-  sent_names_.add(kAuthorization, SentRole::hashed);  // if a token is sent elsewhere: always a secret
+  sent_names_.add(kSentAuthorization, SentRole::hashed);  // if a token is sent elsewhere: always a secret
   // Unless these are names that the address or the key is sent under.
   if (!names.ip.empty()) sent_names_.add(kIp, SentRole::made);
-  if (!names.api_key.empty()) sent_names_.add(kApiKey, SentRole::made);
+  if (!names.api_key.empty()) sent_names_.add(kSentApiKey, SentRole::made);
   return success();
 }
 
 Status Identity::add_sent_names(std::span<const std::string> names, SentRole role, const std::string& option) {
   for (const std::string& name : names) {
     const auto wrong = [&](std::string_view what) {
-      return invalid(option + ": has the name \"" + name + "\", " + std::string(what));
+      return invalid_sent(option + ": has the name \"" + name + "\", " + std::string(what));
     };
     if (name.empty() || name.size() + kPreviousSuffix.size() > kMaxAttributeName) {
-      return invalid(option + ": has a name that is empty or too long");
+      return invalid_sent(option + ": has a name that is empty or too long");
     }
-    if (name.find_first_of(" ,") != std::string::npos || has_control(name)) {
+    if (name.find_first_of(" ,") != std::string::npos || has_control_characters(name)) {
       return wrong("expected names such as api_key|x-api-key");
     }
     if (name.ends_with(kPreviousSuffix)) return wrong("which Weir keeps to itself");
     if (sent_names_.add(name, role)) continue;
     // An API key that is a claim is made, also where the default names have api_key.
-    if (name == kApiKey && api_key_is_claim_) continue;
+    if (name == kSentApiKey && api_key_is_claim_) continue;
     const bool made = sent_names_.find(name) == SentRole::made;
     return wrong(made ? "which is an attribute that Weir makes" : "which is there twice, or also among the others");
   }
@@ -95,7 +95,7 @@ class Identity::SentReader {
     }
     if (auto refusal = check_credentials(part)) return refusal;
     derive_from_address();
-    if (api_key_ && !identity_.api_key_is_claim_) derive(kApiKey, api_key_->hash);
+    if (api_key_ && !identity_.api_key_is_claim_) derive(kSentApiKey, api_key_->hash);
     if (auto refusal = derive_from_token()) return refusal;
     write(sent);
     return finish();
@@ -193,7 +193,7 @@ std::optional<SentRefusal> Identity::SentReader::see_address(const Attribute& at
 std::optional<SentRefusal> Identity::SentReader::see_secret(const Attribute& attribute, std::optional<Secret>& secret) {
   std::string_view value = base::trimmed(attribute.value);
   if (value.empty()) return std::nullopt;  // as good as not there
-  if (has_control(value)) return malformed(attribute.name, "has a control character", "malformed_field");
+  if (has_control_characters(value)) return malformed(attribute.name, "has a control character", "malformed_field");
   if (is_authorization(attribute.name)) {
     const std::optional<Credentials> credentials = parse_credentials(value);
     if (!credentials) return malformed_credentials(attribute.name);
@@ -264,7 +264,7 @@ std::optional<SentRefusal> Identity::SentReader::derive_from_token() {
       continue;
     }
     const Hash hash = hash_of(*value);
-    if (source.attribute == kApiKey && is_revoked(*value, hash)) {
+    if (source.attribute == kSentApiKey && is_revoked(*value, hash)) {
       return not_accepted(Refusal::Kind::blocked, "revoked_key");
     }
     derive(source.attribute, hash);

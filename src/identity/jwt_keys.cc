@@ -24,7 +24,7 @@ namespace dom = simdjson::dom;
 
 constexpr std::size_t kCoordinateBytes = 32;
 constexpr std::size_t kSha256Bytes = 32;
-constexpr std::size_t kMaxJsonDepth = 16;
+constexpr std::size_t kMaxKeyFileDepth = 16;
 
 template <auto Free>
 struct Freed {
@@ -230,7 +230,7 @@ Status JwtKeys::add_jwks(std::string_view json, const std::string& name) {
   dom::parser parser(kMaxFileBytes);
   dom::element root;
   dom::array list;
-  if (parser.allocate(json.size(), kMaxJsonDepth) != simdjson::SUCCESS ||
+  if (parser.allocate(json.size(), kMaxKeyFileDepth) != simdjson::SUCCESS ||
       parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS ||
       root["keys"].get(list) != simdjson::SUCCESS) {
     return Failure{Code::invalid_argument, name + ": is not a JWKS, expected {\"keys\": […]}"};

@@ -12,10 +12,10 @@ namespace {
 
 using Kind = FieldSource::Kind;
 
-Failure invalid(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+Failure invalid_option(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
 // A header's name, or a method (RFC 9110: a token).
-bool is_token(std::string_view text) {
+bool is_method_or_header(std::string_view text) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   constexpr std::string_view kOthers = "0123456789!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -41,10 +41,10 @@ bool add_names(std::string_view pattern, std::set<std::string, std::less<>>& nam
 Status check_routes(const IdentityOptions& options, std::set<std::string, std::less<>>& names) {
   for (const Route& route : options.routes) {
     const std::string here = "routes." + (route.method == "*" ? "ANY" : route.method) + " " + route.pattern;
-    if (!is_token(route.method) || has_small_letters(route.method)) {
-      return invalid(here + ": has the method \"" + route.method + "\", expected one such as GET, or ANY");
+    if (!is_method_or_header(route.method) || has_small_letters(route.method)) {
+      return invalid_option(here + ": has the method \"" + route.method + "\", expected one such as GET, or ANY");
     }
-    if (!add_names(route.pattern, names)) return invalid(here + ": has the same {name} twice");
+    if (!add_names(route.pattern, names)) return invalid_option(here + ": has the same {name} twice");
   }
   return success();
 }
@@ -54,28 +54,28 @@ Status check_source(const AttributeFrom& from, const std::set<std::string, std::
   if (!source.ok()) return success();  // reported where the sources are prepared
   const auto& [kind, name] = source.value();
   const std::string here = "attributes." + from.attribute + ": ";
-  if ((kind == Kind::header || kind == Kind::gateway) && !is_token(name)) {
-    return invalid(here + "no header can have the name \"" + name + "\"");
+  if ((kind == Kind::header || kind == Kind::gateway) && !is_method_or_header(name)) {
+    return invalid_option(here + "no header can have the name \"" + name + "\"");
   }
-  if (kind == Kind::path && !names.contains(name)) return invalid(here + "no route has {" + name + "}");
+  if (kind == Kind::path && !names.contains(name)) return invalid_option(here + "no route has {" + name + "}");
   return success();
 }
 
 Status check_lists(const IdentityOptions& options) {
   for (const std::string& name : options.accept_unverified) {
     if (name != "tenant" && name != "plan") {
-      return invalid("accept_unverified: has the entry \"" + name + "\", expected tenant or plan");
+      return invalid_option("accept_unverified: has the entry \"" + name + "\", expected tenant or plan");
     }
   }
   for (const std::string& name : options.hashed) {
     const auto is_it = [&](const AttributeFrom& from) { return from.attribute == name; };
     if (!options.takes_sent && std::none_of(options.attributes.begin(), options.attributes.end(), is_it)) {
-      return invalid("hashed: has the entry \"" + name + "\", which is not among attributes");
+      return invalid_option("hashed: has the entry \"" + name + "\", which is not among attributes");
     }
   }
   for (const AddressTier& tier : options.tiers) {
     if (tier.attribute == "tenant" || tier.attribute == "plan" || tier.attribute == "api_key") {
-      return invalid("tiers." + tier.attribute + ": a tier needs a name of its own");
+      return invalid_option("tiers." + tier.attribute + ": a tier needs a name of its own");
     }
   }
   return success();
@@ -84,10 +84,11 @@ Status check_lists(const IdentityOptions& options) {
 Status check_traffic(const IdentityOptions& options) {
   for (const TrafficMark& mark : options.marks) {
     const std::string here = "traffic." + mark.as + ": ";
-    if (!is_token(mark.header)) return invalid(here + "no header can have the name \"" + mark.header + "\"");
-    if (mark.as == "external") return invalid(here + "is what all other traffic is called");
+    if (!is_method_or_header(mark.header))
+      return invalid_option(here + "no header can have the name \"" + mark.header + "\"");
+    if (mark.as == "external") return invalid_option(here + "is what all other traffic is called");
     if (options.internal_networks.empty()) {
-      return invalid(here + "needs internal_networks: from elsewhere the header does not count");
+      return invalid_option(here + "needs internal_networks: from elsewhere the header does not count");
     }
   }
   return success();
@@ -103,8 +104,8 @@ Status check_options(const IdentityOptions& options) {
   }
   if (Status lists = check_lists(options); !lists.ok()) return lists;
   if (Status traffic = check_traffic(options); !traffic.ok()) return traffic;
-  if (!is_token(options.jwt_header)) {
-    return invalid("jwt_header: no header can have the name \"" + options.jwt_header + "\"");
+  if (!is_method_or_header(options.jwt_header)) {
+    return invalid_option("jwt_header: no header can have the name \"" + options.jwt_header + "\"");
   }
   return success();
 }

@@ -20,8 +20,8 @@ constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds = {{{"header",
                                                                       {"jwt", Kind::jwt}}};
 
 void meet(Field& field, std::string_view value) {
-  using State = Field::State;
-  if (field.state != State::malformed) field.state = field.state == State::absent ? State::present : State::repeated;
+  using enum Field::State;
+  if (field.state != malformed) field.state = field.state == absent ? present : repeated;
   field.value = value;
 }
 

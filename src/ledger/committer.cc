@@ -23,7 +23,6 @@ const Statement kRegister{
     "INSERT INTO ledger_committer (id, last_number, seen_at) VALUES ($1, $2, $3)"
     " ON CONFLICT (id) DO UPDATE SET last_number = $2, seen_at = $3"};
 const Statement kLastNumber{"SELECT last_number FROM ledger_committer WHERE id = $1 FOR UPDATE"};
-const Statement kTime{"SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)"};
 
 constexpr auto kResolvePause = std::chrono::milliseconds(20);
 // For a transaction; the database's own limits are shorter.
@@ -199,7 +198,7 @@ Result<TimePoint> Committer::begin_number(Session& session, std::int64_t number)
   if (clock_ != nullptr) {
     now = clock_->wall();
   } else {
-    const Result<Rows> time = session.run(kTime);
+    const Result<Rows> time = session.run(kPostgresTime);
     if (!time.ok()) return time.failure();
     now = from_micros(database::number(time.value()[0][0]));
   }

@@ -4,6 +4,7 @@
 
 #include "ledger/operations/reservations.h"
 #include "ledger/operations/slices.h"
+#include "ledger/rows.h"
 
 namespace weir::ledger {
 namespace {
@@ -27,7 +28,6 @@ const Statement kDueReservations{
     "SELECT id FROM ledger_reservation WHERE state = 'open' AND expires_at <= $1 ORDER BY id LIMIT $2"};
 const Statement kForgetAnswers{"DELETE FROM ledger_answer WHERE keep_until <= $1 RETURNING 1"};
 const Statement kForgetCommitters{"DELETE FROM ledger_committer WHERE seen_at <= $1"};
-const Statement kTime{"SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)"};
 
 constexpr std::size_t kSlicesAtOnce = 1000;
 // Longer than a node can wait to learn what became of a commit.
@@ -84,7 +84,7 @@ Result<Answer> Ledger::run(std::unique_ptr<Operation> operation) {
 
 Result<TimePoint> Ledger::now() {
   if (clock_ != nullptr) return clock_->wall();
-  const Result<Rows> rows = read_rows(database_, kTime, {});
+  const Result<Rows> rows = read_rows(database_, kPostgresTime, {});
   if (!rows.ok()) return rows.failure();
   return from_micros(number(rows.value()[0][0]));
 }

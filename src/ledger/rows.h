@@ -10,6 +10,10 @@
 
 namespace weir::ledger {
 
+// PostgreSQL's clock, in microseconds.
+inline const database::Statement kPostgresTime{
+    "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint)"};
+
 // For SELECT, in the order that account_of() reads. A macro, because statements are constants.
 #define WEIR_LEDGER_ACCOUNT_COLUMNS                                                                         \
   "id, rule, subject, period, tenant, begins_at, ends_at, unit_limit, limit_since, grace, record_overage, " \

@@ -17,7 +17,7 @@ constexpr Unit kSizes[] = {{"GiB", std::int64_t{1} << 30}, {"MiB", 1 << 20},  {"
 constexpr Unit kTimes[] = {{"d", 86'400'000'000}, {"h", 3'600'000'000}, {"m", 60'000'000},
                            {"s", 1'000'000},      {"ms", 1'000},        {"us", 1}};
 
-Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+Failure unexpected_value(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t kShown = 60;
@@ -60,8 +60,8 @@ std::string shortest_text(std::int64_t value, const Unit (&units)[N]) {
 Result<std::int64_t> parse_count(std::string_view text, std::int64_t least, std::int64_t most) {
   const std::optional<std::int64_t> value = whole_number(text);
   if (!value || *value < least || *value > most) {
-    return bad("is " + quoted(text) + ", expected a whole number from " + std::to_string(least) + " to " +
-               std::to_string(most));
+    return unexpected_value("is " + quoted(text) + ", expected a whole number from " + std::to_string(least) + " to " +
+                            std::to_string(most));
   }
   return *value;
 }
@@ -69,8 +69,8 @@ Result<std::int64_t> parse_count(std::string_view text, std::int64_t least, std:
 Result<std::int64_t> parse_size(std::string_view text, std::int64_t least, std::int64_t most) {
   const std::optional<std::int64_t> value = scaled_number(text, kSizes);
   if (!value || *value < least || *value > most) {
-    return bad("is " + quoted(text) + ", expected a size such as 256MiB, from " + size_text(least) + " to " +
-               size_text(most));
+    return unexpected_value("is " + quoted(text) + ", expected a size such as 256MiB, from " + size_text(least) +
+                            " to " + size_text(most));
   }
   return *value;
 }
@@ -78,8 +78,8 @@ Result<std::int64_t> parse_size(std::string_view text, std::int64_t least, std::
 Result<Duration> parse_duration(std::string_view text, Duration least, Duration most) {
   const std::optional<std::int64_t> value = scaled_number(text, kTimes);
   if (!value || *value < least.count() || *value > most.count()) {
-    return bad("is " + quoted(text) + ", expected a time such as 250ms, 30s or 5m, from " + duration_text(least) +
-               " to " + duration_text(most));
+    return unexpected_value("is " + quoted(text) + ", expected a time such as 250ms, 30s or 5m, from " +
+                            duration_text(least) + " to " + duration_text(most));
   }
   return Duration(*value);
 }
@@ -88,7 +88,7 @@ Result<std::int64_t> parse_share(std::string_view text) {
   constexpr std::int64_t kWhole = 1'000'000;
   constexpr std::size_t kMaxDecimals = 6;
   const Failure wrong =
-      bad("is " + quoted(text) + ", expected off, or a share from 1/1000000 to 1, such as 1/100 or 0.01");
+      unexpected_value("is " + quoted(text) + ", expected off, or a share from 1/1000000 to 1, such as 1/100 or 0.01");
   if (text == "off" || text == "0") return 0;
   if (text == "1") return kWhole;
   if (text.starts_with("1/")) {
@@ -107,7 +107,7 @@ Result<std::int64_t> parse_share(std::string_view text) {
 Result<bool> parse_switch(std::string_view text) {
   if (text == "true" || text == "on" || text == "yes") return true;
   if (text == "false" || text == "off" || text == "no") return false;
-  return bad("is " + quoted(text) + ", expected true or false");
+  return unexpected_value("is " + quoted(text) + ", expected true or false");
 }
 
 Result<std::vector<std::string>> parse_list(std::string_view text) {
@@ -117,9 +117,9 @@ Result<std::vector<std::string>> parse_list(std::string_view text) {
     std::string_view part = text.substr(0, comma);
     while (part.starts_with(' ')) part.remove_prefix(1);
     while (part.ends_with(' ')) part.remove_suffix(1);
-    if (part.empty()) return bad("has an empty entry, expected a list such as 'one,two'");
+    if (part.empty()) return unexpected_value("has an empty entry, expected a list such as 'one,two'");
     parts.emplace_back(part);
-    if (comma + 1 == text.size()) return bad("ends in a comma, expected a list such as 'one,two'");
+    if (comma + 1 == text.size()) return unexpected_value("ends in a comma, expected a list such as 'one,two'");
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return parts;
@@ -132,7 +132,7 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_pairs(std::string
   for (const std::string& part : parts.value()) {
     const std::size_t equals = part.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return bad("has the entry '" + part + "', expected entries such as 'name=text'");
+      return unexpected_value("has the entry '" + part + "', expected entries such as 'name=text'");
     }
     pairs.emplace_back(part.substr(0, equals), part.substr(equals + 1));
   }

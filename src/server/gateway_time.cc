@@ -7,8 +7,6 @@
 namespace weir::server {
 namespace {
 
-using Result = GatewayTimeCounts::Result;
-
 constexpr std::size_t kMaxSecondsDigits = 11;
 constexpr std::size_t kMillisecondsDigits = 13;
 constexpr std::size_t kMicrosecondsDigits = 16;
@@ -70,25 +68,25 @@ GatewayTimeOptions gateway_time_options(const Config& config) {
 std::vector<observe::GatewayTimeCount> gateway_time_facts(bool enabled, const GatewayTimeCounts& counts) {
   std::vector<observe::GatewayTimeCount> facts;
   for (std::size_t i = 0; enabled && i < GatewayTimeCounts::kResults; ++i) {
-    const auto result = static_cast<Result>(i);
+    const auto result = static_cast<GatewayTimeCounts::Result>(i);
     facts.push_back({GatewayTimeCounts::name(result), counts.of(result)});
   }
   return facts;
 }
 
 TimePoint GatewayTime::read(std::size_t count, std::string_view value, const transport::Peer& peer) {
-  if (count > 0 && !trusts(peer)) return refuse(Result::untrusted, clock_.read());
+  if (count > 0 && !trusts(peer)) return refuse(GatewayTimeCounts::Result::untrusted, clock_.read());
   return read_trusted(count, value);
 }
 
 TimePoint GatewayTime::read_trusted(std::size_t count, std::string_view value) {
   const Reading at = clock_.read();
-  if (count == 0) return refuse(Result::missing, at);
+  if (count == 0) return refuse(GatewayTimeCounts::Result::missing, at);
   const std::optional<TimePoint> time = count == 1 ? parse_ingress_time(value) : std::nullopt;
-  if (!time) return refuse(Result::unreadable, at);
+  if (!time) return refuse(GatewayTimeCounts::Result::unreadable, at);
   const Duration off = *time - at.wall();
-  if (off > options_.bound || off < -options_.bound) return refuse(Result::out_of_bounds, at);
-  counts_.add(Result::used);
+  if (off > options_.bound || off < -options_.bound) return refuse(GatewayTimeCounts::Result::out_of_bounds, at);
+  counts_.add(GatewayTimeCounts::Result::used);
   return *time;
 }
 
@@ -104,7 +102,7 @@ bool GatewayTime::trusts(const transport::Peer& peer) {
 }
 
 // Without the value: it may be a client's.
-TimePoint GatewayTime::refuse(Result result, const Reading& at) {
+TimePoint GatewayTime::refuse(GatewayTimeCounts::Result result, const Reading& at) {
   counts_.add(result);
   if (counts_.may_log(result, at.now)) {
     log_.warn("gateway_time_unused", "a request has no usable time from its gateway: our own clock counts",

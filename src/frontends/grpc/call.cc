@@ -9,7 +9,7 @@
 namespace weir::grpc {
 namespace {
 
-constexpr std::size_t kPrefixBytes = 5;
+constexpr std::size_t kMessagePrefix = 5;
 // Buffers above this size are not kept for the next call.
 constexpr std::size_t kKeptBytes = std::size_t{16} << 10;
 
@@ -71,12 +71,12 @@ bool Call::resting() const {
 
 std::string& Call::begin_message() {
   message_at_ = body.size();
-  body.append(kPrefixBytes, '\0');
+  body.append(kMessagePrefix, '\0');
   return body;
 }
 
 void Call::end_message() {
-  const std::size_t size = body.size() - message_at_ - kPrefixBytes;
+  const std::size_t size = body.size() - message_at_ - kMessagePrefix;
   for (std::size_t i = 0; i < 4; ++i) body[message_at_ + 1 + i] = static_cast<char>(size >> (24 - 8 * i));
 }
 

@@ -7,7 +7,7 @@ namespace weir::grpc {
 namespace {
 
 constexpr std::size_t kMaxTimeoutDigits = 8;
-constexpr std::string_view kContentType = "application/grpc";
+constexpr std::string_view kGrpcContentType = "application/grpc";
 
 }  // namespace
 
@@ -37,8 +37,8 @@ std::optional<Duration> parse_timeout(std::string_view text) {
 }
 
 bool is_grpc_content_type(std::string_view text) {
-  if (!text.starts_with(kContentType)) return false;
-  text.remove_prefix(kContentType.size());
+  if (!text.starts_with(kGrpcContentType)) return false;
+  text.remove_prefix(kGrpcContentType.size());
   if (text.starts_with("+proto")) text.remove_prefix(6);
   return text.empty() || text.front() == ';';
 }

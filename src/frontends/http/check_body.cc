@@ -9,7 +9,7 @@
 namespace weir::http {
 namespace {
 
-constexpr std::string_view kPriority = "priority";
+constexpr std::string_view kPriorityName = "priority";
 
 // Which members one request may have beside attributes, cost and priority.
 struct Accepts {
@@ -17,12 +17,12 @@ struct Accepts {
   bool wait_ms = false;
 };
 
-enum Member : unsigned { kAttributes = 1, kCost = 2, kPeek = 4, kPriorityMember = 8, kWaitMs = 16 };
+enum CheckMember : unsigned { kCheckAttributes = 1, kCheckCost = 2, kPeek = 4, kPriorityMember = 8, kWaitMs = 16 };
 
 unsigned member_of(std::string_view name, const Accepts& accepts) {
-  if (name == "attributes") return kAttributes;
-  if (name == "cost") return kCost;
-  if (name == kPriority) return kPriorityMember;
+  if (name == "attributes") return kCheckAttributes;
+  if (name == "cost") return kCheckCost;
+  if (name == kPriorityName) return kPriorityMember;
   if (name == "peek" && accepts.peek) return kPeek;
   if (name == "wait_ms" && accepts.wait_ms) return kWaitMs;
   return 0;
@@ -48,7 +48,7 @@ class CheckBody::Reader {
       seen_ |= member;
       if (Status status = read_member(member, value); !status.ok()) return status;
     }
-    if ((seen_ & kAttributes) == 0) return fault("attributes", "is missing");
+    if ((seen_ & kCheckAttributes) == 0) return fault("attributes", "is missing");
     return finish();
   }
 
@@ -57,9 +57,9 @@ class CheckBody::Reader {
 
   Status read_member(unsigned member, ondemand::value value) {
     switch (member) {
-      case kAttributes:
+      case kCheckAttributes:
         return attributes_.read(value);
-      case kCost: {
+      case kCheckCost: {
         const std::string_view expected = "must be a whole number from 0 to 1000000000000";
         static_assert(kMaxUnits == 1'000'000'000'000);
         return read_whole(value, kMaxUnits, "cost", expected, request_.cost.units);
@@ -82,18 +82,18 @@ class CheckBody::Reader {
   }
 
   Status read_priority(ondemand::value value) {
-    if (body_.json_->broken_in(value)) return fault(kPriority, "is not valid UTF-8");
-    if (read_string(value, priority_)) return fault(kPriority, "must be a string");
-    if (priority_.empty() || priority_.size() > kMaxPriority) return fault(kPriority, "must have 1 to 32 bytes");
-    if (priority_.find('\0') != std::string_view::npos) return fault(kPriority, "must not contain NUL");
+    if (body_.json_->broken_in(value)) return fault(kPriorityName, "is not valid UTF-8");
+    if (read_string(value, priority_)) return fault(kPriorityName, "must be a string");
+    if (priority_.empty() || priority_.size() > kMaxPriority) return fault(kPriorityName, "must have 1 to 32 bytes");
+    if (priority_.find('\0') != std::string_view::npos) return fault(kPriorityName, "must not contain NUL");
     return success();
   }
 
   // The priority becomes an attribute, so that rules can match it.
   Status finish() {
     if ((seen_ & kPriorityMember) != 0) {
-      if (attributes_.has(kPriority)) return fault(kPriority, "is also among the attributes");
-      if (Status status = attributes_.add(kPriority, priority_); !status.ok()) return status;
+      if (attributes_.has(kPriorityName)) return fault(kPriorityName, "is also among the attributes");
+      if (Status status = attributes_.add(kPriorityName, priority_); !status.ok()) return status;
     }
     body_.requests_.push_back(request_);
     body_.attribute_ends_.push_back(body_.attributes_.size());

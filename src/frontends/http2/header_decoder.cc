@@ -3,9 +3,9 @@
 namespace weir::http2 {
 namespace {
 
-constexpr unsigned char kIndexed = 0x80;
-constexpr unsigned char kRemembered = 0x40;
-constexpr unsigned char kTableSize = 0x20;
+constexpr unsigned char kIndexedMark = 0x80;
+constexpr unsigned char kRememberedMark = 0x40;
+constexpr unsigned char kTableSizeMark = 0x20;
 constexpr int kLiteralBits = 4;
 constexpr int kIndexedBits = 7;
 constexpr int kTextBits = 7;
@@ -41,11 +41,11 @@ bool HeaderDecoder::leaves_table(std::string_view block) {
   while (!block.empty()) {
     const auto first = static_cast<unsigned char>(block.front());
     std::size_t place = 0;
-    if ((first & kIndexed) != 0) {
+    if ((first & kIndexedMark) != 0) {
       if (!take_number(block, kIndexedBits, place)) return false;
       continue;
     }
-    if ((first & (kRemembered | kTableSize)) != 0) return false;
+    if ((first & (kRememberedMark | kTableSizeMark)) != 0) return false;
     if (!take_number(block, kLiteralBits, place)) return false;
     if (place == 0 && !skip_text(block)) return false;
     if (!skip_text(block)) return false;

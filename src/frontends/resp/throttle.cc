@@ -14,7 +14,7 @@ constexpr std::string_view kUsage = "; usage: CL.THROTTLE key max_burst count pe
 constexpr std::string_view kArguments[] = {"key", "max_burst", "count", "period"};
 constexpr std::size_t kMostWords = 6;
 constexpr std::int64_t kMaxPeriodSeconds = kMaxWindow / std::chrono::seconds(1);
-constexpr std::size_t kMaxQuoted = 40;
+constexpr std::size_t kMaxQuotedNumber = 40;
 
 Failure wrong_count(std::size_t words) {
   std::string message = "wrong number of arguments for 'cl.throttle' command: ";
@@ -57,7 +57,7 @@ Result<std::int64_t> read_integer(std::string_view name, std::string_view text, 
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc() && stop == end && value >= least && value <= most) return value;
   std::string message(name);
-  message.append(": is '").append(text.substr(0, kMaxQuoted)).append("', expected an integer from ");
+  message.append(": is '").append(text.substr(0, kMaxQuotedNumber)).append("', expected an integer from ");
   return Failure{Code::invalid_argument, message + std::to_string(least) + " to " + std::to_string(most)};
 }
 

@@ -19,11 +19,11 @@ namespace {
 
 using std::chrono::hours;
 
-constexpr std::string_view kTopFields[] = {"domain", "descriptors"};
+constexpr std::string_view kEnvoyTopFields[] = {"domain", "descriptors"};
 constexpr std::string_view kDescriptorFields[] = {"key",         "value",          "rate_limit",      "descriptors",
                                                   "shadow_mode", "quota_mode",     "detailed_metric", "value_to_metric",
                                                   "metadata",    "share_threshold"};
-constexpr std::string_view kLimitFields[] = {"unit", "requests_per_unit", "unlimited", "name", "replaces", "weir"};
+constexpr std::string_view kEnvoyLimitFields[] = {"unit", "requests_per_unit", "unlimited", "name", "replaces", "weir"};
 constexpr std::string_view kNameFields[] = {"name"};
 // What a rule of theirs may have of ours.
 constexpr std::string_view kOurFields[] = {"algorithm",    "window",           "burst",       "queue",
@@ -69,7 +69,7 @@ class EnvoyFile {
 
   void read(const base::YamlNode& root) {
     if (root.kind() == base::YamlNode::Kind::null) return fault(root, "", "is empty, expected domain and descriptors");
-    if (!known(root, "", kTopFields)) return;
+    if (!known(root, "", kEnvoyTopFields)) return;
     const base::YamlNode* domain = root.find("domain");
     if (domain == nullptr) return fault(root, "domain", "is missing, expected the domain that Envoy sends");
     const std::string name = text(*domain, "domain");
@@ -149,7 +149,7 @@ class EnvoyFile {
 
   void read_limit(const base::YamlNode& node, const base::YamlNode& limit, const std::string& owner) {
     const std::string path = owner + ".rate_limit";
-    if (!known(limit, path, kLimitFields)) return;
+    if (!known(limit, path, kEnvoyLimitFields)) return;
     EnvoyReader::Draft draft = begin_draft(node, owner);
     Rule& rule = draft.rule;
     const bool shadow = flag(node, owner, "shadow_mode");

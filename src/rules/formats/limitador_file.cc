@@ -14,8 +14,8 @@
 namespace weir::rules {
 namespace {
 
-constexpr std::string_view kLimitFields[] = {"namespace", "max_value", "seconds", "conditions",
-                                             "variables", "name",      "id"};
+constexpr std::string_view kLimitadorFields[] = {"namespace", "max_value", "seconds", "conditions",
+                                                 "variables", "name",      "id"};
 
 // What conditions and variables are written in: the part of CEL that only names and compares.
 class Expressions {
@@ -66,7 +66,7 @@ class LimitadorFile {
 
  private:
   void read_limit(const base::YamlNode& node, const std::string& path) {
-    if (!KnownFields(file_, faults_).check(node, path, kLimitFields)) return;
+    if (!KnownFields(file_, faults_).check(node, path, kLimitadorFields)) return;
     Rule rule;
     const std::string space = text(node, path, "namespace");
     if (space.empty())
