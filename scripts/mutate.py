@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Measures what the tests detect: changes one line of the program at a time and runs the tests of its room.
 
-usage: scripts/mutate.py [--seed N] [--count N] [--rooms ROOM,…] [--no-headers] [--tree FOLDER] [--report FILE]
+usage: scripts/mutate.py [--seed N] [--count N] [--rooms ROOM,…] [--no-headers] [--jobs N] [--tree FOLDER]
+                         [--report FILE]
        scripts/mutate.py --only src/engine/check.cc:42,… …
 
 Works on a copy of the tracked files, which is built in debug mode; this tree is not touched. Faults are chosen at
-random by the seed: a room, a line of it, a fault of that line. For each, the test programs listed
-for its room are built and run until one fails. The report has one line of JSON per fault with its result:
+random by the seed: a room, a line of it, a fault of that line. For each, the tests listed for its room are built and
+run until one fails: programs, and files of tests/e2e, which start the whole server. The report has one line of JSON
+per fault with its result:
 
-  detected    a test failed, again when run alone (or a program crashed or did not end)
+  detected    a test failed, again when run alone (or a program crashed, or did not end although it does without the
+              fault)
   survived    every program passed: write a test, or say why the fault changes nothing that matters
   unsteady    tests failed, and passed when they were run again
   invalid     it does not compile
@@ -27,8 +30,13 @@ import time
 from mutations import faults_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SERVER_E2E = [f"tests/e2e/test_{name}.py" for name in (
+    "listeners", "identity", "redis", "leases", "tls", "login", "rotation", "failed_logins", "headers", "memory_bound",
+    "decision_log", "secret_warnings", "unix_sockets", "proxy_protocol", "time")]
+CLI_E2E = [f"tests/e2e/test_{name}.py" for name in ("cli", "cli_tls", "leases", "envoy_import")]
 # The folder of each room and the programs that test it: its own first, then those of rooms whose tests depend on it.
 ROOMS = {
+    "base": ("src/base", ["base_tests", "rules_tests", "identity_tests", "envoy_tests", "http_tests", "server_tests"]),
     "keys": ("src/keys", ["keys_tests", "engine_tests"]),
     "algorithms": ("src/algorithms", ["algorithms_tests", "memory_contract_tests", "memory_tests",
                                       "published_cases_tests"]),
@@ -37,7 +45,8 @@ ROOMS = {
     "engine": ("src/engine", ["engine_tests", "library_tests", "http_tests", "server_tests"]),
     "redis": ("src/stores/redis", ["redis_tests", "redis_connection_tests", "redis_overload_tests",
                                    "redis_standalone_tests", "redis_contract_tests", "redis_differential_tests",
-                                   "redis_fault_tests", "redis_sentinel_tests", "redis_cluster_tests"]),
+                                   "redis_fault_tests", "redis_clock_tests", "redis_sentinel_tests",
+                                   "redis_cluster_tests"]),
     "identity": ("src/identity", ["identity_tests", "server_tests"]),
     "render": ("src/frontends/render", ["render_tests", "http_tests", "spop_tests"]),
     "http": ("src/frontends/http", ["http_tests", "server_tests"]),
@@ -46,9 +55,16 @@ ROOMS = {
     "grpc": ("src/frontends/grpc", ["grpc_tests", "grpc_client_tests"]),
     "resp": ("src/frontends/resp", ["resp_tests", "published_cases_tests"]),
     "spop": ("src/frontends/spop", ["spop_tests"]),
+    "transport": ("src/frontends/transport", ["transport_tests", "http_tests", "server_tests"]),
+    "observe": ("src/observe", ["observe_tests", "server_tests"]),
+    "database": ("src/database", ["database_tests", "database_contract_tests", "postgres_fault_tests"]),
+    "ledger": ("src/ledger", ["ledger_tests", "ledger_contract_tests", "ledger_concurrency_tests"]),
+    "server": ("src/server", ["server_tests", *SERVER_E2E]),
+    "cli": ("src/cli", ["cli_tests", *CLI_E2E]),
 }
 SLOWEST = 6  # times what a program takes without a fault: longer counts as not ending
 LEAST_SECONDS = 60
+SLOW_TEST_MS = 200
 
 
 def read(path):
@@ -71,10 +87,13 @@ def run(command, timeout=None):
 class Bench:
     """The copy of the sources, its build folder and what its test programs need without a fault."""
 
-    def __init__(self, tree):
+    def __init__(self, tree, jobs):
         self.tree = os.path.abspath(tree)
+        self.jobs = jobs
         self.build = os.path.join(self.tree, "build", "dev")
         self.seconds = {}
+        self.slow = {}  # the tests of a program that take long: run after the others
+        self.known = os.path.join(self.tree, "baseline.json")
 
     def copy_sources(self):
         names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
@@ -99,14 +118,22 @@ class Bench:
                 path = os.path.join(folder, file)
                 if os.path.relpath(path, self.tree) not in known:
                     os.remove(path)
-        subprocess.run(["cmake", "--preset", "dev"], cwd=self.tree, check=True, stdout=subprocess.DEVNULL)
+        # A fault must not compile half a room, and linking takes a good part of the time.
+        subprocess.run(["cmake", "--preset", "dev", "-DWEIR_TOGETHER=OFF", "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold"],
+                       cwd=self.tree, check=True, stdout=subprocess.DEVNULL)
 
     def make(self, program):
-        return run(["nice", "ninja", "-C", self.build, "-j2", program])
+        target = "weir_program" if program.endswith(".py") else program
+        return run(["ninja", "-C", self.build, f"-j{self.jobs}", target])
 
     def test(self, program, names=None):
-        command = ["nice", os.path.join(self.build, "bin", program), "--gtest_brief=1"]
-        command += ["--gtest_fail_fast"] + ([f"--gtest_filter={':'.join(names)}"] if names else [])
+        if program.endswith(".py"):
+            command = ["env", f"WEIR_BIN={self.build}/bin/weir", "/usr/bin/python3", "-m", "pytest", "-q", "-x", "-p",
+                       "no:cacheprovider", "--rootdir", self.tree]
+            command += [os.path.join(self.tree, name) for name in names or [program]]
+        else:
+            command = [os.path.join(self.build, "bin", program), "--gtest_fail_fast"]
+            command += [f"--gtest_filter={':'.join(names)}"] if names else []
         timeout = max(LEAST_SECONDS, SLOWEST * self.seconds.get(program, 0))
         return run(command, timeout)
 
@@ -124,10 +151,24 @@ class Bench:
         else:
             sys.exit(f"{program} fails without a fault:\n{output[-3000:]}")
         self.seconds[program] = time.monotonic() - start
+        self.slow[program] = slow_tests(output)
+        with open(self.known, "w", encoding="utf-8") as f:
+            json.dump([self.seconds, self.slow], f)
+
+    def keep_baseline(self):
+        """Of an interrupted run."""
+        if os.path.exists(self.known):
+            self.seconds, self.slow = json.loads(read(self.known))
 
 
 def failed_tests(output):
-    return sorted(set(re.findall(r"^\[  FAILED  \] ([\w/.]+)", output, re.M)))
+    name = r"[\w/]+\.[\w/.]+(?:::\w+(?:\[[^\n]*?\])?)?"
+    return sorted(set(re.findall(rf"^(?:\[  FAILED  \]|FAILED|ERROR) ({name})", output, re.M)))
+
+
+def slow_tests(output):
+    return [name for name, took in re.findall(r"^\[       OK \] (\S+).*\((\d+) ms\)$", output, re.M)
+            if int(took) > SLOW_TEST_MS]
 
 
 def nearest_tests(tree, path):
@@ -151,13 +192,26 @@ def judge(bench, path, programs, without_fault):
         code, output = bench.make(program)
         if code != 0:
             return "invalid", re.findall(r"error: .*", output)[:1]
-        code, output = bench.test(program, nearest) if nearest and program == programs[0] else (0, "")
-        if code == 0:
-            code, output = bench.test(program)
-        if code == 0:
+        slow = bench.slow[program]
+        # Most faults are found soon.
+        first = [nearest] if nearest and program == programs[0] else []
+        first += [["-" + ":".join(slow)], slow] if slow else [None]
+        for names in first:
+            code, output = bench.test(program, names)
+            if code != 0:
+                break
+        else:
             continue
         if code is None:
-            return "detected", f"{program} did not end"
+            # Perhaps only the machine is slow now.
+            without_fault(lambda: bench.measure(program))
+            bench.make(program)
+            code, output = bench.test(program)
+            if code is None:
+                return "detected", f"{program} did not end"
+            if code == 0:
+                unsteady = f"{program} did not end"
+                continue
         names = failed_tests(output)
         if not names:
             return "detected", f"{program} ended with {code}"
@@ -242,6 +296,7 @@ def main():
     options.add_argument("--rooms", default=",".join(ROOMS), help="which rooms, separated by commas")
     options.add_argument("--no-headers", action="store_true", help="a fault in a header takes long to compile")
     options.add_argument("--only", default="", help="file:line, separated by commas: every fault of these lines")
+    options.add_argument("--jobs", type=int, default=2, help="how many files are compiled at a time")
     options.add_argument("--tree", default=os.path.join(ROOT, "build", "mutate"), help="where the copy is built")
     options.add_argument("--report", default="", help="default: report-SEED.jsonl beside the copy")
     chosen = options.parse_args()
@@ -249,7 +304,8 @@ def main():
     report = chosen.report or os.path.join(chosen.tree, f"report-{chosen.seed}.jsonl")
     print(f"seed {chosen.seed}, report {report}", flush=True)
 
-    bench = Bench(chosen.tree)
+    os.nice(max(0, 10 - os.nice(0)))
+    bench = Bench(chosen.tree, chosen.jobs)
     os.makedirs(bench.tree, exist_ok=True)
     bench.copy_sources()
     found = all_faults(bench.tree, rooms, (".cc",) if chosen.no_headers else (".cc", ".h"))
@@ -260,6 +316,7 @@ def main():
                       for fault in faults if (path, str(line)) in places]
     entries = []
     if os.path.exists(report):
+        bench.keep_baseline()
         entries = [json.loads(line) for line in read(report).splitlines()]
     done = {(entry["path"], entry["line"], entry["after"]) for entry in entries}
     for room, path, fault in candidates:

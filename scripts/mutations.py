@@ -49,13 +49,16 @@ def close_of(text, start):
     return -1
 
 
-def edits(line):
-    """(kind, start, end, replacement) for each fault on one blanked line."""
+def edits(line, following):
+    """(kind, start, end, replacement) for each fault on one blanked line; `following` is the line behind it."""
     for found in re.finditer(r"(?<= )(<=|>=|==|!=|<|>)(?= )", line):
         yield "comparison", *found.span(), FLIPPED[found.group()]
     for found in re.finditer(r"(?<= )(&&|\|\||[-+*/%&|^]|[-+|&]=)(?= )", line):
         yield "operator", *found.span(), OTHER_OPERATOR[found.group()]
     for found in re.finditer(r"(?<![\w:])(" + "|".join(OTHER_WORD) + r")\b", line):
+        # The end of a case: behind the switch there is rarely anything that `continue` would skip.
+        if found.group() == "break" and re.match(r"\s*(case|default)\b", following):
+            continue
         yield "word", *found.span(), OTHER_WORD[found.group()]
     for found in re.finditer(r"(?<![\w.'])\d[\d']*(?![\w.'>])", line):
         number = int(found.group().replace("'", ""))
@@ -96,9 +99,10 @@ def faults_of(text):
     found = []
     masked = without_text(text)
     offset = 0
-    for number, line in enumerate(masked.split("\n"), 1):
+    lines = masked.split("\n")
+    for number, line in enumerate(lines, 1):
         if not LEFT_ALONE.search(line):
-            for kind, start, end, replacement in edits(line):
+            for kind, start, end, replacement in edits(line, "".join(lines[number:number + 1])):
                 # Where the blanked line has a gap, the replacement must repeat what was there.
                 if kind in ("condition", "return", "order") and replacement not in ("false", "true", "{}"):
                     old = line[start:end]
