@@ -39,8 +39,9 @@ struct HoldStep {
   std::uint64_t token = 0;                    // renew: the hold's own; take: the next one is larger
   std::vector<ListedHold>* listed = nullptr;  // list: where to
 
-  // Answered. `expires` and `token` as well, by the store's time.
+  // Answered. `expires` and `token` as well.
   HoldState state = HoldState::none;
+  TimePoint at{};  // the moment of the call by the store's clock, which `expires` is counted by
 };
 
 }  // namespace weir

@@ -99,9 +99,6 @@ class Store {
   // True for a store that spreads buckets over slots and so reads Charge::tag.
   virtual bool uses_tags() const { return false; }
 
-  // False for a store that cannot take leases: a limiter on it gives none.
-  virtual bool holds_leases() const { return true; }
-
   // True when begin() always answers before it returns.
   virtual bool immediate() const = 0;
 

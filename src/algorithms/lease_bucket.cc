@@ -166,10 +166,12 @@ void LeaseBucket::doubt_next(std::int64_t expires_us) {
   if (expires_us == tail_[kNext]) set_size(size(), false);
 }
 
-void LeaseBucket::renew(std::size_t i, std::int64_t expires_us, std::int64_t ttl_us) {
+void LeaseBucket::renew(std::size_t i, std::int64_t expires_us, std::int64_t ttl_us, std::uint64_t token) {
   LeaseEntry renewed = entry(i);
   doubt_next(renewed.expires_us);
   renewed.expires_us = expires_us;
+  renewed.token = std::max(renewed.token, token);
+  head_[kToken] = static_cast<std::int64_t>(std::max(last_token(), renewed.token));
   if (renewed.ttl_us > 0) renewed.ttl_us = ttl_us;
   write(i, renewed);
   note(renewed);

@@ -61,7 +61,8 @@ class LeaseBucket {
   // Precondition: the id is not there as a live lease, and words_for_one_more() are there.
   void add(const LeaseEntry& entry, std::int64_t now_us);
   // Precondition: i < size() and the entry has not ended.
-  void renew(std::size_t i, std::int64_t expires_us, std::int64_t ttl_us);
+  // The token of the lease does not become smaller.
+  void renew(std::size_t i, std::int64_t expires_us, std::int64_t ttl_us, std::uint64_t token);
   void end(std::size_t i, std::int64_t now_us);
 
   // From then on the bucket is as good as a fresh one.

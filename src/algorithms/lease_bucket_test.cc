@@ -88,7 +88,7 @@ TEST(LeaseBucket, AnyWordsGiveABoundedAnswer) {
     words.grown(now).add(lease(random(), now + 5, random() % 2 == 0 ? 5 : 0), now);
     bucket = words.bucket();
     if (const std::size_t at = random() % bucket.size(); !bucket.entry(at).ended()) {
-      bucket.renew(at, now + 9, 9);
+      bucket.renew(at, now + 9, 9, 0);
       bucket.end(at, now);
     }
     static_cast<void>(bucket.find({random(), random()}));

@@ -45,8 +45,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   [[nodiscard]] bool begin_group(GroupCall& call) override;
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   AdHocLimiter* ad_hoc() override { return this; }
-  // Null if the store cannot hold leases.
-  LeaseLimiter* leases() override { return store_->holds_leases() ? this : nullptr; }
+  LeaseLimiter* leases() override { return this; }
   Status replace(const Rules& rules) override;
   Status reload() override;
 

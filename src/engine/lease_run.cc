@@ -33,6 +33,7 @@ bool Engine::LeaseRun::start() {
   verb_ = call_->question.verb;
   hold = &step_;
   set_reading(engine_.clock_->read());
+  step_.at = now;
   switch (verb_) {
     case Verb::acquire:
       return acquire();
@@ -185,16 +186,21 @@ void Engine::LeaseRun::finish_acquire() {
   handle_.named = step_.named;
   handle_.ttl = step_.ttl;
   handle_.token = stored ? step_.token : 0;
-  handle_.expires = stored ? step_.expires : now + step_.ttl;
+  handle_.expires = stored ? step_.expires : step_.at + step_.ttl;
   for (std::size_t i = 0; i < check_.charges().size(); ++i) {
     const Charge& charge = check_.charges()[i];
     if (is_lease(charge) && charge.cost > 0 && check_.outcomes()[i].admitted) handle_.charges.push_back(held(i));
   }
   answer.handle = engine_.hold_ids_.seal(handle_);
   answer.created = step_.state != HoldState::live;
-  answer.ttl = handle_.expires - now;
-  answer.expires = handle_.expires - ahead;
+  tell_expiry();
   if (stored && !handle_.charges.empty()) answer.fencing_token = step_.token;
+}
+
+// The store's clock may be another than this node's. By the time of asking, so that it lives at least that long.
+void Engine::LeaseRun::tell_expiry() {
+  call_->answer.ttl = handle_.expires - step_.at;
+  call_->answer.expires = reading().wall() + call_->answer.ttl;
 }
 
 HeldCharge Engine::LeaseRun::held(std::size_t charge) const {
@@ -218,10 +224,9 @@ void Engine::LeaseRun::finish_renew() {
   LeaseAnswer& answer = call_->answer;
   handle_.token = step_.token;
   handle_.ttl = step_.ttl;
-  handle_.expires = charges.empty() ? now + step_.ttl : step_.expires;
+  handle_.expires = charges.empty() ? step_.at + step_.ttl : step_.expires;
   answer.handle = engine_.hold_ids_.seal(handle_);
-  answer.ttl = handle_.expires - now;
-  answer.expires = handle_.expires - ahead;
+  tell_expiry();
   if (!charges.empty()) answer.fencing_token = step_.token;
   describe_outcomes();
 }
@@ -266,7 +271,7 @@ void Engine::LeaseRun::finish_list() {
     answer.list.push_back({.rule = std::string(charges[each.charge].rule),
                            .handle = engine_.hold_ids_.seal(handle),
                            .units = each.units,
-                           .expires = each.expires - ahead});
+                           .expires = reading().wall() + (each.expires - step_.at)});
   }
 }
 

@@ -42,6 +42,7 @@ class Engine::LeaseRun final : public Run {
   bool check_ttl(Duration ttl);
   Duration shortest_lease() const;
   void describe_outcomes();
+  void tell_expiry();
   HeldCharge held(std::size_t charge) const;
 
   Engine& engine_;

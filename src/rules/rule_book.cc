@@ -128,13 +128,6 @@ Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr
       RuleSet::compile(std::move(changed).value(), names_, checked ? RulesAre::checked : RulesAre::unchecked,
                        {.version = version() + 1, .issues = issues_});
   if (!compiled.ok()) return compiled.failure();
-  if (!leases_refused_.empty() && compiled.value()->has_leases()) {
-    const std::vector<CompiledRule>& rules = compiled.value()->rules();
-    const auto lease = std::find_if(rules.begin(), rules.end(), [](const CompiledRule& rule) {
-      return rule.source.kind == ChargeKind::lease && rule.mode != Mode::off;
-    });
-    return Failure{Code::invalid_argument, "rule " + lease->source.id + ": algorithm: " + leases_refused_};
-  }
   for (RulesUser* user : users_) user->prepare(compiled.value(), version() + 1);
   RulesVersion about{.number = version() + 1,
                      .content = content_hash(*base, *changes),

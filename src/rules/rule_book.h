@@ -47,9 +47,6 @@ class RuleBook {
  public:
   RuleBook();
 
-  // From now on rules with `algorithm: concurrency` are refused, for this reason. Before the first load.
-  void refuse_leases(std::string why) { leases_refused_ = std::move(why); }
-
   // Reads a file or folder, which reload() then reads again. The path is kept even if the load fails. `now` is what
   // last_success() and history() return, and decides whether overrides have expired (warnings()).
   Status load(const std::filesystem::path& path, TimePoint now = {}, RulesFormat format = RulesFormat::weir);
@@ -115,7 +112,6 @@ class RuleBook {
   void install(std::shared_ptr<const RuleSet> set, KeptVersion version, std::vector<std::string> warnings);
 
   RuleNames names_;
-  std::string leases_refused_;  // why; empty: they are not. Constant after the first load
   const std::shared_ptr<MatchIssueCounters> issues_ = std::make_shared<MatchIssueCounters>();
   std::mutex loading_;             // one load at a time, held while files are read
   std::vector<RulesUser*> users_;  // guarded by loading_

@@ -252,23 +252,5 @@ TEST(RuleBook, KeepsTheWarningsOfTheActiveRules) {
   EXPECT_NE(book.warnings()[0].find("rules.yaml:2:25: rules[0].per[0]: "), std::string::npos) << book.warnings()[0];
 }
 
-// A store that cannot hold leases must not let them pass silently.
-TEST(RuleBook, RefusesConcurrencyRulesWhereTheStoreCannotHoldLeases) {
-  RuleBook book;
-  book.refuse_leases("concurrency is not supported here");
-  Rules rules;
-  rules.rules.resize(1);
-  rules.rules[0].id = "exports-active";
-  rules.rules[0].kind = ChargeKind::lease;
-  rules.rules[0].allowance.limit = 3;
-  rules.rules[0].lease = std::chrono::seconds(30);
-  const Status refused = book.replace(rules);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.failure().message, "rule exports-active: algorithm: concurrency is not supported here");
-  rules.rules[0].mode = Mode::off;
-  EXPECT_TRUE(book.replace(rules).ok()) << "a rule that is off needs no store";
-  EXPECT_TRUE(RuleBook().replace(rules).ok());
-}
-
 }  // namespace
 }  // namespace weir::rules

@@ -150,22 +150,26 @@ inline void LeaseModelStore::renew(StoreCall& call) {
   };
   bool gone = false;
   bool lost = false;
+  std::uint64_t held_token = hold.token;
   for (const Charge& charge : call.charges) {
-    if (!is_lease(charge) || (leases(charge).live().contains(id) && !has_later(charge))) continue;
+    if (!is_lease(charge)) continue;
+    if (leases(charge).live().contains(id) && !has_later(charge)) {
+      held_token = std::max(held_token, leases(charge).live().at(id).token);
+      continue;
+    }
     gone = gone || (charge.binding && !may_take_again(charge));
     lost = lost || may_take_again(charge);
   }
   hold.state = gone ? HoldState::gone : HoldState::live;
   if (gone) return describe(call);
-  if (lost) hold.token = std::max(hold.token, next_token(call));
+  hold.token = std::max(held_token, lost ? next_token(call) : 0);
   const std::int64_t expires = micros(call.now + hold.ttl);
   for (const Charge& charge : call.charges) {
     if (!is_lease(charge)) continue;
     const auto live = leases(charge).live().find(id);
     if (live != leases(charge).live().end()) {
       if (has_later(charge)) continue;
-      hold.token = std::max(hold.token, live->second.token);
-      leases(charge).renew(id, expires, hold.ttl.count());
+      leases(charge).renew(id, expires, hold.ttl.count(), hold.token);
     } else if (may_take_again(charge)) {
       leases(charge).add(id,
                          {.units = charge.cost,

@@ -1,14 +1,18 @@
 """Leases from outside: the HTTP routes, `weir lease`, and holders that crash."""
 
+import concurrent.futures
 import http.client
 import json
 import os
+import random
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
 
+from redis_nodes import PATIENT, Redis, redis  # noqa: F401 (redis is a fixture)
 from test_cli import QUIET, WEIR, start, weir  # noqa: F401 (start is a fixture)
 
 RULES = """version: 1
@@ -18,11 +22,18 @@ rules:
 """
 
 
-@pytest.fixture
-def server(start, tmp_path):  # noqa: F811
+@pytest.fixture(params=["memory", "redis"])
+def server(request, start, tmp_path):  # noqa: F811
     path = tmp_path / "rules.yaml"
     path.write_text(RULES)
-    return start("--rules", str(path))
+    if request.param == "memory":
+        yield start("--rules", str(path))
+        return
+    redis = Redis(tmp_path)
+    try:
+        yield start("--rules", str(path), "--store", redis.url, "--redis-deadline", PATIENT)
+    finally:
+        redis.kill()
 
 
 def ask(server, method, path, body=None, headers=None):
@@ -99,14 +110,6 @@ def test_an_idempotency_key_is_refused_and_not_ignored(server):
     status, problem, _ = acquire(server, headers={"Idempotency-Key": '"k-1"'})
     assert status == 400 and "Idempotency-Key" in problem["detail"], problem
     assert held(server) == 0
-
-
-def test_a_redis_store_refuses_concurrency_rules(tmp_path):
-    path = tmp_path / "rules.yaml"
-    path.write_text(RULES)
-    refused = weir("serve", "--rules", str(path), "--store", "redis://127.0.0.1:1", "--hash-key-file", str(tmp_path / "key"),
-                   "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0")
-    assert refused.returncode != 0 and "rule exports-active: algorithm: concurrency is not supported with a Redis store" in refused.stderr
 
 
 def run_command(server, *words, env=None, **options):
@@ -195,3 +198,94 @@ def test_lease_list_and_release(server):
     assert "no leases are held" in weir("lease", "list", "tenant=acme", "action=export", "--server", server.http).stdout
     forged = weir("lease", "release", "nonsense", "--json", "--server", server.http)
     assert forged.returncode == 3 and json.loads(forged.stdout)["error"]["code"] == "not_found"
+
+
+# A holder that is stopped for longer than its TTL has lost its slot, is told so when it goes on, and ends its command.
+def test_a_holder_that_was_stopped_past_its_ttl_is_told(server, tmp_path):
+    acquire(server)
+    ready = tmp_path / "ready"
+    holder = subprocess.Popen([WEIR, "lease", "run", "--server", server.http, "tenant=acme", "action=export", "--ttl", "0.5", "--grace", "1",
+                               "--", "sh", "-c", f"touch {ready}; exec sleep 60"], env=QUIET)
+    end = time.monotonic() + 20
+    try:
+        while not ready.exists():
+            assert time.monotonic() < end and holder.poll() is None
+            time.sleep(0.02)
+        holder.send_signal(signal.SIGSTOP)
+        while acquire(server)[0] != 201:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        holder.send_signal(signal.SIGCONT)
+        assert holder.wait(20) == 76
+        assert held(server) == 2, "the slot is the other's"
+    finally:
+        if holder.poll() is None:
+            holder.send_signal(signal.SIGCONT)
+            holder.kill()
+            holder.wait()
+
+
+# Acquired on one node, renewed and released on another; 64 callers of both never hold more than the limit.
+def test_two_nodes_and_64_callers_never_exceed_the_limit(redis, start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text("version: 1\nrules:\n  - {id: exports-active, match: {action: export}, per: [tenant], algorithm: concurrency, "
+                    "limit: 5, lease: 30s, on_store_failure: deny}\n")
+    nodes = [start("--rules", str(path), "--store", redis.url, "--redis-deadline", "5s", "--loops", "2") for _ in range(2)]
+    lock = threading.Lock()
+    holders, most, given, tokens = [0], [0], [0], []
+
+    def work(number):
+        dice = random.Random(number)
+        for _ in range(25):
+            status, lease, _ = acquire(nodes[dice.randrange(2)])
+            assert status in (201, 429), lease
+            if status == 429:
+                continue
+            with lock:
+                holders[0] += 1
+                given[0] += 1
+                most[0] = max(most[0], holders[0])
+                tokens.append(lease["fencing_token"])
+            if dice.random() < 0.3:
+                status, renewed, _ = ask(nodes[dice.randrange(2)], "POST", f"/v1/leases/{lease['lease']}/renew")
+                assert status == 200, renewed
+            with lock:
+                holders[0] -= 1
+            assert ask(nodes[dice.randrange(2)], "DELETE", "/v1/leases/" + lease["lease"])[0] == 204
+
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        for _ in pool.map(work, range(64)):
+            pass
+    assert given[0] >= 25 and most[0] <= 5, (given, most)
+    assert len(set(tokens)) == len(tokens)
+    assert held(nodes[0]) == 0
+
+
+# What "allow" promises while Redis is away: a lease without a fencing token, which becomes a real one when it is renewed.
+def test_without_redis_a_lease_of_the_policy_allow_has_no_token(redis, start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text("version: 1\nrules:\n" + "".join(
+        f"  - {{id: {policy}, match: {{kind: {policy}}}, per: [tenant], algorithm: concurrency, limit: 1, lease: 30s, on_store_failure: {policy}}}\n"
+        for policy in ("allow", "deny")))
+    node = start("--rules", str(path), "--store", redis.url)
+
+    def take(policy):
+        return ask(node, "POST", "/v1/leases", {"attributes": {"tenant": "acme", "kind": policy}})
+
+    assert ask(node, "POST", "/v1/leases", {"attributes": {"tenant": "other", "kind": "allow"}})[0] == 201
+    redis.kill()
+    status, lease, _ = take("allow")
+    assert status == 201 and lease["degraded"] is True and lease["fencing_token"] is None, lease
+    status, refused, _ = take("deny")
+    assert status == 503, refused
+    status, refused, _ = ask(node, "POST", f"/v1/leases/{lease['lease']}/renew")
+    assert status == 503 and refused["code"] == "unavailable", refused
+    assert ask(node, "DELETE", "/v1/leases/" + lease["lease"])[0] == 503
+    redis.start()
+    end = time.monotonic() + 20
+    while ask(node, "POST", f"/v1/leases/{lease['lease']}/renew")[0] == 503:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    status, real, _ = ask(node, "POST", f"/v1/leases/{lease['lease']}/renew")
+    assert status == 200 and real["fencing_token"] > 0, real
+    assert take("allow")[0] == 429, "the slot is taken"

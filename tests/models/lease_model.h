@@ -76,9 +76,11 @@ class LeaseModel {
     token_ = std::max(token_, lease.token);
     note(lease);
   }
-  void renew(const Id& id, std::int64_t expires, std::int64_t ttl) {
+  void renew(const Id& id, std::int64_t expires, std::int64_t ttl, std::uint64_t token) {
     Lease& lease = live_.at(id);
     lease.expires = expires;
+    lease.token = std::max(lease.token, token);
+    token_ = std::max(token_, lease.token);
     if (lease.known_for > 0) lease.known_for = ttl;
     note(lease);
   }

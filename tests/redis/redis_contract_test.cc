@@ -2,6 +2,7 @@
 // scenario.
 #include <map>
 
+#include "tests/contract/lease_contract.h"
 #include "tests/contract/store_contract.h"
 #include "tests/redis/redis_servers.h"
 #include "tests/redis/store_harness.h"
@@ -9,6 +10,7 @@
 namespace weir::redis::testing {
 namespace {
 
+using contract::LeaseContract;
 using contract::RunningStore;
 using contract::StoreContract;
 using contract::StoreFactory;
@@ -61,6 +63,7 @@ class RunningRedis final : public RunningStore {
       if (spread_) charge.tag = charge.key;
     }
     TestCall inner(call.action, charges, call.now);
+    inner.hold = call.hold;
     harness_.run(inner);
     call.status = inner.status;
     call.atomic = inner.atomic;
@@ -99,6 +102,9 @@ INSTANTIATE_TEST_SUITE_P(Standalone, StoreContract, with_all_algorithms(kStandal
 INSTANTIATE_TEST_SUITE_P(Sentinel, StoreContract, with_all_algorithms(kSentinel), contract::contract_name);
 INSTANTIATE_TEST_SUITE_P(Cluster, StoreContract, with_all_algorithms(kCluster), contract::contract_name);
 INSTANTIATE_TEST_SUITE_P(AcrossSlots, StoreContract, with_all_algorithms(kAcrossSlots), contract::contract_name);
+
+INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
+                         contract::lease_contract_name);
 
 }  // namespace
 }  // namespace weir::redis::testing

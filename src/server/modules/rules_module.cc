@@ -2,8 +2,6 @@
 
 #include <string>
 
-#include "server/redis_settings.h"
-
 namespace weir::server {
 
 RulesModule::RulesModule(ServerContext& context)
@@ -12,9 +10,6 @@ RulesModule::RulesModule(ServerContext& context)
              *rules::format_from_name(context.config.rules_format)) {}
 
 Status RulesModule::start() {
-  if (uses_redis(context_.config)) {
-    book()->refuse_leases("concurrency is not supported with a Redis store by this version of weir yet");
-  }
   if (Status loaded = rules_.load(); !loaded.ok()) return Failure{Code::invalid_argument, loaded.failure().message};
   context_.add_task(kWatchPeriod, [this] { rules_.poll(); });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });

@@ -22,8 +22,9 @@ ChargeOutcome Transaction::evaluate_leases(std::size_t i, std::int64_t cost, boo
 }
 
 bool Transaction::take_hold() {
-  if (answer_known()) return true;
   HoldStep& hold = *call_.hold;
+  hold.at = call_.now;
+  if (answer_known()) return true;
   hold.token = std::max(hold.token, next_token());
   const bool room = take();
   const bool admitted = room && std::none_of(call_.charges.begin(), call_.charges.end(), [&](const Charge& charge) {
@@ -93,6 +94,7 @@ bool is_later_lease(const LeaseEntry& entry, std::uint64_t token) { return token
 // False: no room in memory for a lease that the store has lost, and nothing has changed.
 bool Transaction::renew_hold() {
   HoldStep& hold = *call_.hold;
+  hold.at = call_.now;
   const std::uint64_t own_token = hold.token;
   bool gone = false;
   bool lost = false;
@@ -103,9 +105,12 @@ bool Transaction::renew_hold() {
     const std::size_t at = known ? leases(i).find(hold.id) : 0;
     const bool there = known && at < leases(i).size();
     const bool ended = there && (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token));
-    if (there && !ended) continue;
+    if (there && !ended) {
+      hold.token = std::max(hold.token, leases(i).entry(at).token);
+      continue;
+    }
     // It was released or lapsed, unless all that the bucket knows is younger than the lease.
-    const bool younger = !known || fresh(i) || leases(i).since_us() > static_cast<std::int64_t>(hold.token);
+    const bool younger = !known || fresh(i) || leases(i).since_us() > static_cast<std::int64_t>(own_token);
     const bool again = !ended && younger && entries_[i].now_us < micros(hold.expires) &&
                        evaluate_leases(i, call_.charges[i].cost, true).admitted;
     gone = gone || (call_.charges[i].binding && !again);
@@ -114,6 +119,7 @@ bool Transaction::renew_hold() {
   }
   hold.state = gone ? HoldState::gone : HoldState::live;
   if (gone) {
+    hold.token = own_token;
     describe_all();
     return true;
   }
@@ -128,8 +134,7 @@ bool Transaction::renew_hold() {
     const std::size_t at = leases(i).find(hold.id);
     if (at == leases(i).size()) continue;  // of a rule in shadow mode, like what follows
     if (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token)) continue;
-    hold.token = std::max(hold.token, leases(i).entry(at).token);
-    leases(i).renew(at, entries_[i].now_us + hold.ttl.count(), hold.ttl.count());
+    leases(i).renew(at, entries_[i].now_us + hold.ttl.count(), hold.ttl.count(), hold.token);
     refresh_idle(i);
   }
   describe_all();
@@ -138,6 +143,7 @@ bool Transaction::renew_hold() {
 
 void Transaction::settle_hold() {
   HoldStep& hold = *call_.hold;
+  hold.at = call_.now;
   hold.state = HoldState::gone;
   for (std::size_t i = 0; i < size_; ++i) {
     if (!is_lease(i) || entries_[i].slot == nullptr) continue;
@@ -152,6 +158,7 @@ void Transaction::settle_hold() {
 }
 
 void Transaction::list_holds() {
+  call_.hold->at = call_.now;
   for (std::size_t i = 0; i < size_; ++i) {
     if (!is_lease(i) || entries_[i].slot == nullptr) continue;
     const LeaseBucket bucket = leases(i);

@@ -35,4 +35,34 @@ bool read_standing(Reply numbers, const Allowance& allowance, Standing& standing
   return true;
 }
 
+bool read_hold(Reply numbers, HoldAnswer& answer) {
+  if (!is_number(numbers[0], static_cast<std::int64_t>(HoldState::ended))) return false;
+  for (const ReplyItem& each : numbers.subspan(1)) {
+    if (!is_number(each, kMostMicros)) return false;
+  }
+  answer.state = static_cast<HoldState>(numbers[0].number);
+  answer.token = static_cast<std::uint64_t>(numbers[1].number);
+  answer.expires_us = numbers[2].number;
+  answer.at_us = numbers[3].number;
+  return true;
+}
+
+bool read_listed(Reply items, std::size_t buckets, ListedHold& listed) {
+  if (!is_number(items[0], static_cast<std::int64_t>(buckets) - 1) || items[1].kind != ReplyKind::text ||
+      items[1].text.size() != 16 || !is_number(items[2], kMaxUnits) || !is_number(items[3], kMostMicros) ||
+      !is_number(items[4], kMostMicros)) {
+    return false;
+  }
+  listed = {};
+  listed.charge = static_cast<std::uint32_t>(items[0].number);
+  for (std::size_t i = 0; i < 16; ++i) {
+    std::uint64_t& half = i < 8 ? listed.id.high : listed.id.low;
+    half = half << 8 | static_cast<unsigned char>(items[1].text[i]);
+  }
+  listed.units = items[2].number;
+  listed.token = static_cast<std::uint64_t>(items[3].number);
+  listed.expires = from_micros(items[4].number);
+  return true;
+}
+
 }  // namespace weir::redis

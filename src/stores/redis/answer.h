@@ -9,6 +9,7 @@
 
 #include "stores/redis/resp.h"
 #include "weir/allowance.h"
+#include "weir/hold_step.h"
 #include "weir/store.h"
 
 namespace weir::redis {
@@ -31,5 +32,21 @@ struct Standing {
 };
 // Precondition: numbers.size() == kSharedAnswer - kAnswer. False: `standing` means nothing.
 [[nodiscard]] bool read_standing(Reply numbers, const Allowance& allowance, Standing& standing);
+
+// What the script for leases says of the lease, after the numbers of all charges.
+inline constexpr std::size_t kHoldAnswer = 4;
+struct HoldAnswer {
+  HoldState state = HoldState::none;
+  std::uint64_t token = 0;
+  std::int64_t expires_us = 0;
+  std::int64_t at_us = 0;  // the moment of the call by the server's clock
+};
+// Precondition: numbers.size() == kHoldAnswer. False: `answer` means nothing.
+[[nodiscard]] bool read_hold(Reply numbers, HoldAnswer& answer);
+
+// One lease of a list: the index of its bucket among those of the script call, id, units, token, expiry.
+inline constexpr std::size_t kListedAnswer = 5;
+// Precondition: items.size() == kListedAnswer. False: `listed` means nothing.
+[[nodiscard]] bool read_listed(Reply items, std::size_t buckets, ListedHold& listed);
 
 }  // namespace weir::redis

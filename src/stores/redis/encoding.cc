@@ -8,6 +8,11 @@ namespace weir::redis {
 namespace {
 
 constexpr std::size_t kTagDigits = 16;
+// After those of weir::Algorithm.
+constexpr std::int64_t kLeases = kAlgorithmCount;
+constexpr std::size_t kHoldWords = 5;
+
+bool is_lease(const Charge& charge) { return charge.kind == ChargeKind::lease; }
 
 void put_bucket_name(std::string& out, const Charge& charge, std::string_view key_prefix) {
   char digits[2 * kTagDigits];
@@ -28,7 +33,9 @@ struct Numbers {
 };
 
 // The three numbers of an allowance that its script takes.
-Numbers numbers_of(const Allowance& allowance) {
+Numbers numbers_of(const Charge& charge) {
+  const Allowance& allowance = *charge.allowance;
+  if (is_lease(charge)) return {allowance.limit, 0, 0};
   switch (allowance.algorithm) {
     case Algorithm::token_bucket:
     case Algorithm::gcra:
@@ -41,8 +48,26 @@ Numbers numbers_of(const Allowance& allowance) {
 }
 
 void write_charge(CommandWriter& command, std::int64_t flags, const Charge& charge) {
-  const Numbers numbers = numbers_of(*charge.allowance);
+  const Numbers numbers = numbers_of(charge);
   command.number(flags).number(charge.cost).number(numbers.a).number(numbers.b).number(numbers.c);
+}
+
+// 16 bytes.
+void put_id(std::string& out, const BucketKey& id) {
+  for (const std::uint64_t half : {id.high, id.low}) {
+    for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(half >> shift & 0xff);
+  }
+}
+
+void write_hold(CommandWriter& command, const HoldStep* hold) {
+  if (hold == nullptr) {
+    command.word("").number(0).number(0).number(0).number(0);
+    return;
+  }
+  std::string id;
+  put_id(id, hold->id);
+  command.word(id).number(hold->ttl.count()).number(hold->named ? 1 : 0);
+  command.number(static_cast<std::int64_t>(hold->token)).number(micros(hold->expires));
 }
 
 }  // namespace
@@ -59,12 +84,21 @@ std::uint16_t slot_of(const Charge& charge) {
   return slot_of_tag({digits, kTagDigits});
 }
 
+bool has_leases(const ScriptCall& call) {
+  for (const std::uint8_t i : call.which) {
+    if (is_lease(call.charges[i])) return true;
+  }
+  return false;
+}
+
 void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptCall& call) {
   const std::size_t count = call.which.size();
   const Charge& first = call.charges[call.which[0]];
-  const bool one = count == 1 && call.action != ScriptAction::share && call.action != ScriptAction::undo;
-  const Script& script = one ? scripts.one(first.allowance->algorithm) : scripts.many();
-  CommandWriter command(out, 3 + count + (one ? 7 : 2 + 6 * count + call.charged_at_us.size()));
+  const bool holds = has_leases(call);
+  const bool one = count == 1 && !holds && call.action != ScriptAction::share && call.action != ScriptAction::undo;
+  const Script& script = one ? scripts.one(first.allowance->algorithm) : holds ? scripts.holds() : scripts.many();
+  CommandWriter command(
+      out, 3 + count + (one ? 7 : 2 + 6 * count + call.charged_at_us.size() + (holds ? kHoldWords : 0)));
   if (call.by_body) {
     command.word("EVAL").word(script.body);
   } else {
@@ -87,10 +121,12 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   if (one) return write_charge(command, first.count_denied ? 2 : 0, first);
   for (const std::uint8_t i : call.which) {
     const Charge& charge = call.charges[i];
-    command.number(static_cast<std::int64_t>(charge.allowance->algorithm));
-    write_charge(command, (charge.binding ? 1 : 0) + (charge.count_denied ? 2 : 0), charge);
+    const bool counts = charge.count_denied && !is_lease(charge);
+    command.number(is_lease(charge) ? kLeases : static_cast<std::int64_t>(charge.allowance->algorithm));
+    write_charge(command, (charge.binding ? 1 : 0) + (counts ? 2 : 0), charge);
   }
   for (const std::int64_t moment : call.charged_at_us) command.number(moment);
+  if (holds) write_hold(command, call.hold);
 }
 
 }  // namespace weir::redis

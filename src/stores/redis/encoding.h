@@ -18,8 +18,18 @@ namespace weir::redis {
 std::string bucket_name(const Charge& charge, std::string_view key_prefix = "w1:");
 std::uint16_t slot_of(const Charge& charge);
 
-// What a script is asked to do: the four of weir::Action, and two for decisions that span slots.
-enum class ScriptAction : char { take = 't', peek = 'p', refund = 'r', reset = 'x', share = 's', undo = 'u' };
+// What a script is asked to do: those of weir::Action, and two for decisions that span slots.
+enum class ScriptAction : char {
+  take = 't',
+  peek = 'p',
+  refund = 'r',
+  reset = 'x',
+  share = 's',
+  undo = 'u',
+  renew = 'n',
+  settle = 'e',
+  list = 'l',
+};
 
 struct ScriptCall {
   ScriptAction action = ScriptAction::take;
@@ -28,7 +38,11 @@ struct ScriptCall {
   std::span<const Charge> charges = {};              // of the whole decision
   std::span<const std::uint8_t> which = {};          // those of them that this call is about
   std::span<const std::int64_t> charged_at_us = {};  // for undo, of each of `which`
+  const HoldStep* hold = nullptr;                    // null: leases are only looked at
 };
+
+// True: the call is one for ScriptSet::holds(), which answers with four numbers more.
+bool has_leases(const ScriptCall& call);
 
 // Appends the command to `out`.
 void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptCall& call);

@@ -31,7 +31,8 @@ void Part::reset() {
   standing_.clear();
   node = nullptr;
   attempts_ = 0;
-  reloaded_ = undoing_ = answered_ = charged_ = false;
+  reloaded_ = undoing_ = answered_ = charged_ = leases_ = lost_ = false;
+  hold_ = {};
 }
 
 void Part::send(const Route& route, SteadyTime now) {
@@ -44,18 +45,27 @@ void Part::send(const Route& route, SteadyTime now) {
   }
   std::string& out = connection->start();
   if (route.asking) CommandWriter(out, 1).word("ASKING");
-  write_script_call(out, host.scripts(),
-                    {.action = operation_.action(),
-                     .by_body = route.by_body,
-                     .now_us = operation_.now_us(),
-                     .charges = operation_.call_->charges,
-                     .which = {which.data(), which.size()}});
+  ScriptCall call = script_call();
+  call.by_body = route.by_body;
+  write_script_call(out, host.scripts(), call);
   StoreStats::add(host.counters().script_calls);
   const auto place = static_cast<std::uint32_t>(node->under_way() + 1);
   connection->finish(*this, {.now = now,
                              .deadline = operation_.deadline_,
                              .skipped = static_cast<std::uint8_t>(route.asking ? 1 : 0),
                              .place = place});
+}
+
+ScriptCall Part::script_call() const {
+  ScriptCall call{.action = operation_.action(),
+                  .now_us = operation_.now_us(),
+                  .charges = operation_.call_->charges,
+                  .which = {which.data(), which.size()}};
+  if (operation_.call_->hold != nullptr && leases_) call.hold = &operation_.step_;
+  const bool of_leases = call.action == ScriptAction::renew || call.action == ScriptAction::settle ||
+                         call.action == ScriptAction::list;
+  if (of_leases && !leases_) call.action = ScriptAction::peek;
+  return call;
 }
 
 void Part::on_reply(Reply reply, SteadyTime now) {
@@ -66,7 +76,7 @@ void Part::on_reply(Reply reply, SteadyTime now) {
     return fail(FailureKind::bucket, now);
   }
   node->call_succeeded();
-  answered_ = true;
+  answered_ = !lost_;
   end(now);
 }
 
@@ -112,8 +122,12 @@ const Charge* Part::take_answer(Reply reply) {
   StoreCall& call = *operation_.call_;
   const bool share = operation_.action() == ScriptAction::share;
   const std::size_t width = share ? kSharedAnswer : kAnswer;
-  if (reply[0].kind != ReplyKind::array || reply.size() != which.size() * width + 1) return &call.charges[which[0]];
-  bool charged = share;
+  const std::size_t numbers_end = which.size() * width + 1;
+  const bool fits = leases_ ? reply.size() >= numbers_end + kHoldAnswer : reply.size() == numbers_end;
+  if (reply[0].kind != ReplyKind::array || !fits) return &call.charges[which[0]];
+  if (leases_ && !take_hold(reply.subspan(numbers_end))) return &call.charges[which[0]];
+  if (operation_.raising_) return nullptr;  // what it charged is known
+  bool charged = share && (!leases_ || call.hold == nullptr || hold_.state == HoldState::taken);
   for (std::size_t i = 0; i < which.size(); ++i) {
     const Reply numbers = reply.subspan(1 + i * width, width);
     const Charge& charge = call.charges[which[i]];
@@ -131,7 +145,6 @@ const Charge* Part::take_answer(Reply reply) {
 // Takes back what this part has charged and tells the outcomes so. Never waits for a retry: should it fail, too much
 // stays charged, which is the safe side.
 void Part::undo(SteadyTime now) {
-  OperationHost& host = operation_.host_;
   StoreCall& call = *operation_.call_;
   InlineVector<std::uint8_t, 8> taken;
   InlineVector<std::int64_t, 8> charged_at_us;
@@ -144,16 +157,24 @@ void Part::undo(SteadyTime now) {
     taken.push_back(which[i]);
     charged_at_us.push_back(standing_[i].charged_at_us);
   }
+  HoldStep step = operation_.step_;
+  step.token = hold_.token;
+  send_after({.action = ScriptAction::undo,
+              .now_us = operation_.now_us(),
+              .charges = call.charges,
+              .which = {taken.data(), taken.size()},
+              .charged_at_us = {charged_at_us.data(), charged_at_us.size()},
+              .hold = &step},
+             now);
+}
+
+void Part::send_after(const ScriptCall& call, SteadyTime now) {
+  OperationHost& host = operation_.host_;
   // Not where it was sent, which may be gone, but where the slot lives now.
   Node* const home = host.alive() ? host.directory().node_for(slot) : nullptr;
   Connection* const connection = home != nullptr ? home->pick() : nullptr;
-  if (taken.empty() || connection == nullptr) return;
-  write_script_call(connection->start(), host.scripts(),
-                    {.action = ScriptAction::undo,
-                     .now_us = operation_.now_us(),
-                     .charges = call.charges,
-                     .which = {taken.data(), taken.size()},
-                     .charged_at_us = {charged_at_us.data(), charged_at_us.size()}});
+  if (call.which.empty() || connection == nullptr) return;
+  write_script_call(connection->start(), host.scripts(), call);
   undoing_ = true;
   ++operation_.under_way_;
   StoreStats::add(host.counters().script_calls);
@@ -183,6 +204,8 @@ bool Operation::begin(StoreCall& call, Origin caller, SteadyTime now) {
   origin = caller;
   since = now;
   deadline_ = now + host_.options().deadline;
+  raising_ = false;
+  if (call.hold != nullptr) step_ = *call.hold;
   divide();
   call.atomic = used_ == 1;
   if (const auto obstacle = find_obstacle(now)) {
@@ -224,7 +247,9 @@ void Operation::divide() {
   used_ = 0;
   const bool slotted = host_.directory().slotted();
   for (std::size_t i = 0; i < call_->charges.size(); ++i) {
-    part_for(slotted ? slot_of(call_->charges[i]) : std::uint16_t{0}).which.push_back(static_cast<std::uint8_t>(i));
+    Part& part = part_for(slotted ? slot_of(call_->charges[i]) : std::uint16_t{0});
+    part.which.push_back(static_cast<std::uint8_t>(i));
+    part.leases_ = part.leases_ || call_->charges[i].kind == ChargeKind::lease;
   }
 }
 
@@ -284,10 +309,17 @@ void Operation::conclude(SteadyTime now) {
   for (std::size_t i = 0; i < used_; ++i) {
     if (!parts_[i].answered_ && call.status == Code::ok) call.status = code_of(parts_[i].failure_);
   }
-  if (action() == ScriptAction::share && (call.status != Code::ok || denied())) {
+  if (call.hold != nullptr && call.status == Code::ok && agree_on_token(now)) return;
+  raising_ = false;
+  if (action() == ScriptAction::share) {
+    const bool failed = call.status != Code::ok || denied();
     for (std::size_t i = 0; i < used_; ++i) {
-      if (parts_[i].charged_) parts_[i].undo(now);
+      if (parts_[i].charged_ && must_undo(parts_[i], failed)) parts_[i].undo(now);
     }
+  }
+  if (call.hold != nullptr && call.status == Code::ok) {
+    end_gone_lease(now);
+    report_hold();
   }
   if (call.status == Code::ok) {
     host_.counters().add_latency(std::chrono::duration_cast<std::chrono::microseconds>(now - since));
@@ -299,6 +331,7 @@ void Operation::conclude(SteadyTime now) {
 }
 
 ScriptAction Operation::action() const {
+  if (raising_) return ScriptAction::renew;
   switch (call_->action) {
     case Action::take:
       return used_ > 1 ? ScriptAction::share : ScriptAction::take;
@@ -309,9 +342,11 @@ ScriptAction Operation::action() const {
     case Action::reset:
       return ScriptAction::reset;
     case Action::renew:
+      return ScriptAction::renew;
     case Action::settle:
+      return ScriptAction::settle;
     case Action::list:
-      break;
+      return ScriptAction::list;
   }
   return ScriptAction::peek;
 }

@@ -54,9 +54,16 @@ class Part final : public ReplyHandler {
   void send(const Route& route, SteadyTime now);
   void take_error(const ReplyItem& error, SteadyTime now);
   void follow(const ReplyItem& error, bool asking, SteadyTime now);
+  ScriptCall script_call() const;
   // Null: done. Otherwise a charge whose answer cannot be right.
   const Charge* take_answer(Reply reply);
   void undo(SteadyTime now);
+  // Sends a call that no one waits for.
+  void send_after(const ScriptCall& call, SteadyTime now);
+  // Of leases (operation_holds.cc).
+  bool take_hold(Reply reply);
+  bool take_list(Reply items);
+  void end_lease(SteadyTime now);
   void end(SteadyTime now);
   // `said`: what there is to say of it, if there is anything.
   void fail(FailureKind kind, SteadyTime now, std::string_view said = {});
@@ -69,6 +76,9 @@ class Part final : public ReplyHandler {
   bool undoing_ = false;
   bool answered_ = false;
   bool charged_ = false;
+  bool leases_ = false;  // some of its charges are leases
+  bool lost_ = false;    // the lease was lost while it was being acquired
+  HoldAnswer hold_;      // what is known of the call's lease, if there is one and it has charges here
   FailureKind failure_ = FailureKind::other;
   InlineVector<Standing, 8> standing_;  // of each charge, where undoing may be needed
 };
@@ -118,6 +128,12 @@ class Operation final : private QueuedCall {
   void part_ended(SteadyTime now);
   void conclude(SteadyTime now);
   bool denied() const;
+  // Of leases (operation_holds.cc).
+  bool finds(HoldState state) const;
+  bool agree_on_token(SteadyTime now);
+  void end_gone_lease(SteadyTime now);
+  bool must_undo(const Part& part, bool failed) const;
+  void report_hold();
   ScriptAction action() const;
   std::int64_t now_us() const;
 
@@ -127,6 +143,8 @@ class Operation final : private QueuedCall {
   std::deque<Part> parts_;  // the first used_ of them; a deque, because parts are borrowed by connections
   std::size_t used_ = 0;
   std::size_t under_way_ = 0;
+  bool raising_ = false;  // its lease is being given the same token in all slots
+  HoldStep step_;         // what parts are asked of the lease
 };
 
 }  // namespace weir::redis

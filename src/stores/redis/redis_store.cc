@@ -1,6 +1,5 @@
 #include "stores/redis/redis_store.h"
 
-#include <algorithm>
 #include <cassert>
 #include <random>
 #include <utility>
@@ -87,11 +86,7 @@ bool RedisStore::begin(StoreCall& call, Origin origin) {
   call.status = Code::ok;
   call.atomic = true;
   if (call.charges.empty()) return true;
-  const auto is_lease = [](const Charge& charge) { return charge.kind == ChargeKind::lease; };
-  if (call.hold != nullptr || std::any_of(call.charges.begin(), call.charges.end(), is_lease)) {
-    call.status = Code::unimplemented;
-    return true;
-  }
+  if (call.hold != nullptr) call.hold->at = call.reading().wall();  // until the store has told its own
   if (origin == 0) origin = completing_;
   const std::size_t free = options_.max_in_flight - (operations_.size() - idle_.size());
   // One that waits with more than what is left for all others has its share.

@@ -58,7 +58,6 @@ class RedisStore final : public Store, private OperationHost {
   bool holds_back(Origin origin) const { return context_.queued.of(origin) >= kMaxWaiting; }
   bool uses_tags() const override { return true; }
   bool immediate() const override { return false; }
-  bool holds_leases() const override { return false; }
   std::string_view name() const override { return "redis"; }
 
   // May be read from any thread while the store lives.

@@ -13,8 +13,8 @@
 
 namespace weir::redis {
 
-inline constexpr std::size_t kScriptCount = kAlgorithmCount + 1;
-// One for each algorithm, then the one for decisions of several charges.
+inline constexpr std::size_t kScriptCount = kAlgorithmCount + 2;
+// One for each algorithm, then the one for decisions of several charges, then the one for calls with leases.
 extern const std::array<std::string_view, kScriptCount> kScriptBodies;
 
 struct Script {
@@ -27,6 +27,7 @@ class ScriptSet {
   explicit ScriptSet(std::string key_prefix = "w1:");
   const Script& one(Algorithm algorithm) const { return scripts_[static_cast<std::size_t>(algorithm)]; }
   const Script& many() const { return scripts_[kAlgorithmCount]; }
+  const Script& holds() const { return scripts_[kAlgorithmCount + 1]; }
   std::span<const Script> all() const { return scripts_; }
   const std::string& key_prefix() const { return key_prefix_; }
 

@@ -1,5 +1,5 @@
--- Several charges of one decision, all or none. Put together at build with keep.lua and every algorithm, which are in
--- `algorithms` by their number in weir::Algorithm.
+-- Several charges of one decision, all or none. Put together at build with keep.lua, every algorithm, which are in
+-- `algorithms` by their number in weir::Algorithm, and several.lua; the build also adds how it answers.
 --
 -- KEYS     the buckets
 -- ARGV     action: t take, p peek, r refund, x reset, s take as a share of a decision that spans slots, u undo such a
@@ -8,21 +8,7 @@
 --          it was charged
 -- Answer   for each bucket five numbers as in one.lua; for s eight, with what remaining and reset_after are without this
 --          charge, and the moment at which it was charged by the bucket's own time
-local action, now = ARGV[1], moment(ARGV[2])
-local states = redis.call('MGET', unpack(KEYS))
-for i = 1, #KEYS do
-  -- MGET passes over keys of another type, which must not be taken for empty buckets; GET fails on them.
-  states[i] = states[i] or redis.call('GET', KEYS[i])
-end
-local takes = action == 't' or action == 's'
-local width = action == 's' and 8 or 5
 local answer, after, idle, time, admitted = {}, {}, {}, {}, true
-
-local function run(i, mode, cost)
-  local at = 6 * i - 3
-  return algorithms[ARGV[at] + 0](states[i], mode, now, cost or ARGV[at + 2] + 0, ARGV[at + 3] + 0, ARGV[at + 4] + 0,
-    ARGV[at + 5] + 0, mode == 'u' and ARGV[2 + 6 * #KEYS + i] + 0)
-end
 
 local function answer_with(i, ...)
   for k = 1, 5 do
@@ -76,4 +62,3 @@ for i = 1, #KEYS do
     answer_with(i, run(i, 't'))
   end
 end
-return answer
