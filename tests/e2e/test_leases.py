@@ -2,19 +2,23 @@
 
 import concurrent.futures
 import http.client
+import importlib.util
 import json
 import os
+import pathlib
 import random
 import signal
 import subprocess
 import threading
 import time
 
+import grpc
 import pytest
-
+import redis as redis_py
 from redis_nodes import PATIENT, Redis, redis  # noqa: F401 (redis is a fixture)
 from test_cli import QUIET, WEIR, start, weir  # noqa: F401 (start is a fixture)
 
+ROOT = pathlib.Path(__file__).parents[2]
 RULES = """version: 1
 rules:
   - {id: exports-active, match: {action: export}, per: [tenant], algorithm: concurrency, limit: 2, lease: 30s}
@@ -99,8 +103,11 @@ def test_a_plain_check_looks_and_takes_no_slot(server):
 def test_forged_and_foreign_handles_are_unknown(server):
     _, lease, _ = acquire(server)
     handle = lease["lease"]
-    turned = ("A" if handle[-1] != "A" else "B")
-    for forged in ("nonsense", handle[:-1] + turned, handle[:10] + turned + handle[11:], handle + "A"):
+
+    def turned(place):
+        return handle[:place] + ("A" if handle[place] != "A" else "B") + handle[place + 1:]
+
+    for forged in ("nonsense", turned(len(handle) - 1), turned(10), handle + "A"):
         assert ask(server, "DELETE", "/v1/leases/" + forged)[0] == 404, forged
         assert ask(server, "POST", f"/v1/leases/{forged}/renew")[0] == 404, forged
     assert len(ask(server, "GET", "/v1/leases?tenant=acme&action=export")[1]["leases"]) == 1
@@ -289,3 +296,65 @@ def test_without_redis_a_lease_of_the_policy_allow_has_no_token(redis, start, tm
     status, real, _ = ask(node, "POST", f"/v1/leases/{lease['lease']}/renew")
     assert status == 200 and real["fencing_token"] > 0, real
     assert take("allow")[0] == 429, "the slot is taken"
+
+
+@pytest.fixture
+def everywhere(start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    return start("--rules", str(path), "--listen-grpc", "127.0.0.1:0", "--listen-resp", "127.0.0.1:0")
+
+
+def test_grpcio_acquires_renews_and_releases(everywhere, tmp_path):
+    subprocess.run(["protoc", f"--proto_path={ROOT}/api/proto", f"--python_out={tmp_path}", "weir/v1/limiter.proto"], check=True, timeout=60)
+    spec = importlib.util.spec_from_file_location("limiter_pb2", tmp_path / "weir" / "v1" / "limiter_pb2.py")
+    pb = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pb)
+    channel = grpc.insecure_channel(everywhere.await_event("listening")["grpc"])
+
+    def call(name, **members):
+        request = getattr(pb, name + "Request")(**members)
+        method = channel.unary_unary(f"/weir.v1.Limiter/{name}", type(request).SerializeToString, getattr(pb, name + "Response").FromString)
+        return method(request, timeout=10)
+
+    export = [pb.Attribute(name="tenant", value="acme"), pb.Attribute(name="action", value="export")]
+    first = call("Acquire", attributes=export, ttl_ms=5_000, id="job-7")
+    assert first.decision.allowed and first.lease.created and first.lease.fencing_token > 0 and first.lease.ttl_ms == 5_000
+    again = call("Acquire", attributes=export, ttl_ms=5_000, id="job-7")
+    assert not again.lease.created and again.lease.fencing_token == first.lease.fencing_token
+    assert call("Acquire", attributes=export).lease.fencing_token > first.lease.fencing_token
+    denied = call("Acquire", attributes=export)
+    assert not denied.decision.allowed and not denied.HasField("lease") and denied.decision.reason == pb.REASON_CONCURRENCY_EXCEEDED
+    renewed = call("Renew", lease=first.lease.lease, ttl_ms=9_000)
+    assert renewed.lease.ttl_ms == 9_000
+    call("Release", lease=renewed.lease.lease)
+    call("Release", lease=renewed.lease.lease)
+    for name, lease, code in (("Renew", renewed.lease.lease, grpc.StatusCode.FAILED_PRECONDITION), ("Renew", "x", grpc.StatusCode.NOT_FOUND),
+                              ("Release", "x", grpc.StatusCode.NOT_FOUND)):
+        with pytest.raises(grpc.RpcError) as error:
+            call(name, lease=lease)
+        assert error.value.code() == code, name
+    with pytest.raises(grpc.RpcError) as error:
+        call("Acquire", attributes=export, ttl_ms=365 * 86_400_000)
+    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT and "ttl_ms" in error.value.details()
+    assert held(everywhere) == 1
+
+
+def test_redis_py_acquires_renews_and_releases(everywhere):
+    host, port = everywhere.await_event("listening")["resp"].rsplit(":", 1)
+    client = redis_py.Redis(host=host, port=int(port), decode_responses=True)
+
+    def call(*words):
+        answer = client.execute_command(*words)
+        return dict(zip(answer[::2], answer[1::2])) if isinstance(answer, list) else answer
+
+    first = call("WEIR.ACQUIRE", "TTL", 5000, "ID", "job-7", "tenant", "acme", "action", "export")
+    assert first["allowed"] == 1 and first["created"] == 1 and first["fencing_token"] > 0, first
+    assert call("WEIR.ACQUIRE", "ID", "job-7", "tenant", "acme", "action", "export")["created"] == 0
+    assert call("WEIR.RENEW", first["lease"], "TTL", 9000)["ttl_ms"] == 9_000
+    assert call("WEIR.RELEASE", first["lease"]) in ("OK", True)
+    with pytest.raises(redis_py.ResponseError, match="GONE"):
+        call("WEIR.RENEW", first["lease"])
+    with pytest.raises(redis_py.ResponseError, match="NOTFOUND"):
+        call("WEIR.RELEASE", "x")
+    assert held(everywhere) == 0

@@ -256,6 +256,7 @@ TEST_F(RedisLeases, AServerThatIsAwayChangesNothing) {
   own.kill();
   node.harness.run_until("the call fails", [&] {
     HoldStep renewed = hold;
+    renewed.state = HoldState::none;
     return node.ask(Action::renew, {node.slot(1)}, renewed, now_) != Code::ok && renewed.state == HoldState::none;
   });
 }

@@ -1,6 +1,7 @@
 #include "frontends/grpc/grpc_server.h"
 
 #include "frontends/grpc/health_service.h"
+#include "frontends/grpc/lease_service.h"
 #include "frontends/grpc/limiter_service.h"
 #include "frontends/grpc/reflection_service.h"
 #include "frontends/grpc/rls_service.h"
@@ -20,6 +21,12 @@ class Services final : public ServiceTable {
     add({"/weir.v1.Limiter/Check", &limiter_, LimiterService::kCheck});
     add({"/weir.v1.Limiter/CheckBatch", &limiter_, LimiterService::kCheckBatch});
     add({"/weir.v1.Limiter/Refund", &limiter_, LimiterService::kRefund});
+    if (limiter.leases() != nullptr) {
+      leases_ = std::make_unique<LeaseService>(*limiter.leases(), options.identity);
+      add({"/weir.v1.Limiter/Acquire", leases_.get(), LeaseService::kAcquire});
+      add({"/weir.v1.Limiter/Renew", leases_.get(), LeaseService::kRenew});
+      add({"/weir.v1.Limiter/Release", leases_.get(), LeaseService::kRelease});
+    }
     add({"/grpc.health.v1.Health/Check", &health_, HealthService::kCheck});
     add({"/grpc.health.v1.Health/Watch", &health_, HealthService::kWatch});
     add({"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &reflection_, 0, true});
@@ -29,6 +36,7 @@ class Services final : public ServiceTable {
  private:
   RlsService rls_;
   LimiterService limiter_;
+  std::unique_ptr<LeaseService> leases_;  // null: the limiter gives none
   HealthService health_;
   ReflectionService reflection_;
 };

@@ -66,11 +66,11 @@ Result<Request> CheckCommand::read(std::span<const std::string_view> words, bool
   return request;
 }
 
-void CheckCommand::write(ReplyWriter& reply, const Decision& decision) {
+void CheckCommand::write(ReplyWriter& reply, const Decision& decision, std::size_t more) {
   const RuleOutcome* const rule = decision.decisive();
   const bool counted = rule != nullptr && !rule->unlimited;
   const std::string message = denial_message(decision);
-  reply.map(kAnswerFields + (message.empty() ? 0 : 1));
+  reply.map(kAnswerFields + (message.empty() ? 0 : 1) + more);
   put(reply, "allowed", decision.allowed ? 1 : 0);
   reply.bulk("reason");
   reply.bulk(reason_name(decision.reason));

@@ -29,7 +29,8 @@ class CheckCommand {
   // and to this object; it holds until the next call.
   Result<Request> read(std::span<const std::string_view> words, bool peek_allowed);
 
-  static void write(ReplyWriter& reply, const Decision& decision);
+  // `more`: so many fields that the caller writes follow.
+  static void write(ReplyWriter& reply, const Decision& decision, std::size_t more = 0);
 
  private:
   std::array<Attribute, kMaxAttributes> attributes_;

@@ -14,7 +14,12 @@ constexpr ArgumentSpec kCheck[] = {{"cost", "integer", "COST", true},
                                    {"peek", "pure-token", "PEEK", true},
                                    {"attribute value", "string", "", false, true}};
 constexpr ArgumentSpec kRefund[] = {{"cost", "integer", "COST", true}, {"attribute value", "string", "", false, true}};
-constexpr ArgumentSpec kLease[] = {{"argument", "string", "", true, true}};
+constexpr ArgumentSpec kAcquire[] = {{"cost", "integer", "COST", true},
+                                     {"milliseconds", "integer", "TTL", true},
+                                     {"id", "string", "ID", true},
+                                     {"attribute value", "string", "", false, true}};
+constexpr ArgumentSpec kRenew[] = {{"handle", "string", ""}, {"milliseconds", "integer", "TTL", true}};
+constexpr ArgumentSpec kRelease[] = {{"handle", "string", ""}};
 constexpr ArgumentSpec kPing[] = {{"message", "string", "", true}};
 constexpr ArgumentSpec kEcho[] = {{"message", "string", ""}};
 constexpr ArgumentSpec kHello[] = {{"protover", "integer", "", true},
@@ -34,9 +39,10 @@ constexpr CommandSpec kCommands[] = {
      kCheck},
     {CommandId::refund, "weir.refund", -3, false, false, "weir", "Gives a cost back to every rule the request matches",
      kRefund},
-    {CommandId::lease, "weir.acquire", -1, false, false, "weir", "Comes with a later version", kLease},
-    {CommandId::lease, "weir.renew", -1, false, false, "weir", "Comes with a later version", kLease},
-    {CommandId::lease, "weir.release", -1, false, false, "weir", "Comes with a later version", kLease},
+    {CommandId::acquire, "weir.acquire", -3, false, false, "weir", "Takes a lease of the request's concurrency rules",
+     kAcquire},
+    {CommandId::renew, "weir.renew", -2, false, false, "weir", "Lets a lease live longer", kRenew},
+    {CommandId::release, "weir.release", 2, false, false, "weir", "Ends a lease", kRelease},
     {CommandId::ping, "ping", -1, false, false, "connection", "Answers PONG, or the message", kPing},
     {CommandId::echo, "echo", 2, false, false, "connection", "Answers the message", kEcho},
     {CommandId::hello, "hello", -1, false, true, "connection", "Greets, and chooses the protocol's version", kHello},

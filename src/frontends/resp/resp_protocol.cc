@@ -100,6 +100,12 @@ void RespProtocol::perform(Words words) {
     case CommandId::check:
     case CommandId::refund:
       return check(*command, words);
+    case CommandId::acquire:
+      return lease(LeaseQuestion::Verb::acquire, words);
+    case CommandId::renew:
+      return lease(LeaseQuestion::Verb::renew, words);
+    case CommandId::release:
+      return lease(LeaseQuestion::Verb::release, words);
     case CommandId::multi:
       return multi();
     case CommandId::exec:
@@ -216,6 +222,29 @@ void RespProtocol::check(const CommandSpec& command, Words words) {
   ask(limiter_, refund ? Action::refund : Action::take, request.value(), now, [&] {
     return [this, ticket = replies_.owe(session_.version()), held = link_.hold()](const Decision& decision) {
       answer_later(ticket, [decision](ReplyWriter& reply) { CheckCommand::write(reply, decision); });
+    };
+  });
+}
+
+void RespProtocol::lease(LeaseQuestion::Verb verb, Words words) {
+  LeaseLimiter* const leases = limiter_.leases();
+  Result<LeaseQuestion> question = lease_.read(verb, words);
+  if (!question.ok() || leases == nullptr) {
+    const std::string what = question.ok() ? "this limiter gives no leases" : question.failure().message;
+    return answer([&](ReplyWriter& reply) { reply.error("ERR " + what); });
+  }
+  if (identity_ != nullptr && verb == LeaseQuestion::Verb::acquire) {
+    if (const auto refusal = transport::identify(*identity_, question.value().request)) {
+      const std::string_view code = refusal->malformed ? "ERR " : "NOPERM ";
+      return answer([&](ReplyWriter& reply) { reply.error(std::string(code) + refusal->message("", "")); });
+    }
+  }
+  const auto now = [&](const LeaseAnswer& given) {
+    answer([&](ReplyWriter& reply) { LeaseCommand::write(reply, verb, given); });
+  };
+  ask(*leases, question.value(), now, [&] {
+    return [this, verb, ticket = replies_.owe(session_.version()), held = link_.hold()](const LeaseAnswer& given) {
+      answer_later(ticket, [verb, given](ReplyWriter& reply) { LeaseCommand::write(reply, verb, given); });
     };
   });
 }

@@ -22,6 +22,7 @@
 #include "frontends/resp/check_command.h"
 #include "frontends/resp/command_reader.h"
 #include "frontends/resp/command_table.h"
+#include "frontends/resp/lease_command.h"
 #include "frontends/resp/reply_queue.h"
 #include "frontends/resp/session.h"
 #include "frontends/resp/throttle.h"
@@ -54,6 +55,7 @@ class RespProtocol final : public transport::Protocol {
   void perform(Words words);
   void throttle(Words words);
   void check(const CommandSpec& command, Words words);
+  void lease(LeaseQuestion::Verb verb, Words words);
   bool hold_login();
   void reject(const std::string& error);
   void queue(Words words);
@@ -77,6 +79,7 @@ class RespProtocol final : public transport::Protocol {
   Session session_;
   Throttle throttle_;
   CheckCommand check_;
+  LeaseCommand lease_;
   Transaction transaction_;
   std::size_t exec_bytes_ = 0;  // of the EXEC that is being executed
   bool partial_ = false;        // the beginning of a command was received

@@ -175,12 +175,6 @@ TEST_F(RespProtocolTest, NamesWhatIsWrongWithACheck) {
   EXPECT_EQ(ask(many), "-ERR more than 64 attributes\r\n");
 }
 
-TEST_F(RespProtocolTest, SaysThatLeasesComeLater) {
-  EXPECT_EQ(ask("WEIR.ACQUIRE tenant acme"), "-ERR leases come with a later version of Weir\r\n");
-  EXPECT_EQ(ask("WEIR.RENEW x"), "-ERR leases come with a later version of Weir\r\n");
-  EXPECT_EQ(ask("WEIR.RELEASE x"), "-ERR leases come with a later version of Weir\r\n");
-}
-
 TEST_F(RespProtocolTest, GreetsInTheVersionAskedFor) {
   EXPECT_TRUE(
       ask("HELLO").starts_with("*14\r\n$6\r\nserver\r\n$4\r\nweir\r\n$7\r\nversion\r\n$3\r\n9.9\r\n$5\r\nproto\r\n:2"));

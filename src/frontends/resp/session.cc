@@ -54,11 +54,12 @@ void Session::answer(CommandId id, Words words, ReplyWriter& reply) {
     case CommandId::quit:
       leave();
       return reply.simple("OK");
-    case CommandId::lease:
-      return reply.error("ERR leases come with a later version of Weir");
     case CommandId::throttle:
     case CommandId::check:
     case CommandId::refund:
+    case CommandId::acquire:
+    case CommandId::renew:
+    case CommandId::release:
     case CommandId::multi:
     case CommandId::exec:
     case CommandId::discard:
