@@ -9,10 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "weir/decision.h"
+#include "weir/request.h"
 #include "weir/store.h"
 #include "weir/time.h"
 
@@ -36,11 +40,37 @@ class Observer {
   virtual void on_charge(std::string_view /*space*/, const ChargeOutcome& /*outcome*/) {}
 };
 
+// What is known about the request behind a decision. Everything here lives only during the call.
+struct RequestContext {
+  // Of the request. If the store answered later, only what was kept until then: `tenant`, `action` and the attributes
+  // that the rules count by, within a bound on their size.
+  std::span<const Attribute> attributes;
+  bool complete = true;              // false: some of these attributes were too long to be kept, or none was kept
+  std::span<const std::string> per;  // what the decisive rule counts by, as in Rule::per
+  std::uint64_t rules_version = 0;   // which rules decided; grows with every load
+  std::optional<Duration> store_latency;  // of a store that answers later, if it was asked
+};
+
+// Sees the same decisions as an Observer, after those, together with the request.
+class RequestObserver {
+ public:
+  enum class Scope : std::uint8_t {
+    every_decision,  // costs a copy of some attributes for each request whose store answers later
+    degraded_only,   // those that a failure policy made; free for all others, and attributes may be missing
+  };
+  virtual ~RequestObserver() = default;
+  // Asked once, when the limiter is made.
+  virtual Scope scope() const = 0;
+  // As Observer::on_decision. With Scope::degraded_only, others may be shown too.
+  virtual void on_decision(const Decision& decision, const RequestContext& context) = 0;
+};
+
 struct LimiterOptions {
   std::shared_ptr<Store> store;  // default: a memory store of its own, made from `memory`
   MemoryOptions memory;
   std::shared_ptr<Clock> clock;                      // default: ProcessClock
   std::vector<std::shared_ptr<Observer>> observers;  // called in this order
+  std::vector<std::shared_ptr<RequestObserver>> request_observers;
   HashKey hash_key{};                                // all zero: a random one
   bool prefilter = true;  // with a store that answers later: refuse exhausted buckets without asking it
 };

@@ -88,6 +88,8 @@ void Check::plan(const Request& request, TimePoint wall, const ActiveRules& rule
   may_have_local_limits_ = rules.set->has_local_limits();
   may_have_hidden_rules_ = rules.set->has_hidden();
   denies_unmatched_ = rules.set->denies_unmatched();
+  request_ = &request;
+  rules_ = rules.set.get();
   rules.set->match(request, wall, names, matches_);
   for (const rules::Match& match : matches_) {
     if (match.allowance == nullptr) continue;
@@ -115,6 +117,19 @@ void Check::plan(const AdHocCharge& charge, const Allowance& allowance, const Ke
   requested_cost_ = charge.cost.units;
   charges_.push_back(make_ad_hoc_charge(charge, allowance, encoder));
   outcomes_.append();
+}
+
+RequestContext Check::context(const Decision& decision) const {
+  RequestContext context;
+  if (request_ != nullptr) context.attributes = request_->attributes;
+  if (kept_ != nullptr) context.attributes = kept_->attributes();
+  context.complete = request_ != nullptr || (kept_ != nullptr && kept_->complete());
+  if (rules_ != nullptr) context.rules_version = rules_->version();
+  const RuleOutcome* const decisive = decision.decisive();
+  for (const rules::Match& match : matches_) {
+    if (decisive != nullptr && match.rule->name.ordinal == decisive->ordinal) context.per = match.rule->source.per;
+  }
+  return context;
 }
 
 void Check::drop_bad_costs() {

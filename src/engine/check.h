@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "engine/active_rules.h"
+#include "engine/kept_request.h"
 #include "rules/compile/rule_set.h"
 #include "weir/ad_hoc.h"
 #include "weir/decision.h"
 #include "weir/inline_vector.h"
+#include "weir/options.h"
 #include "weir/request.h"
 #include "weir/store.h"
 
@@ -18,7 +20,8 @@ namespace weir::engine {
 
 class Check {
  public:
-  // Fills matches and charges. Everything that is needed later is copied; the request may go away afterwards.
+  // Fills matches and charges. The request and the rules must live until
+  // outlive_request() or the end of the check.
   // `wall` is the time of day, which says whether a temporary override applies. Precondition: within_bounds(request).
   void plan(const Request& request, TimePoint wall, const ActiveRules& rules, const keys::KeyEncoder& encoder,
             bool with_tags);
@@ -56,6 +59,16 @@ class Check {
   // A request that no rule counts is denied.
   bool denies_unmatched() const { return denies_unmatched_; }
 
+  // The request may go away after this. `kept` takes its place for observers, and outlives the check; null: nothing.
+  void outlive_request(const KeptRequest* kept) {
+    request_ = nullptr;
+    kept_ = kept;
+  }
+  // Null for an ad-hoc charge, and when it is gone.
+  const Request* request() const { return request_; }
+  // What observers are told of the request, all but the time that the store took.
+  RequestContext context(const Decision& decision) const;
+
  private:
   void mark_leases();
   void record_in_other_windows();
@@ -70,6 +83,9 @@ class Check {
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;
   bool denies_unmatched_ = false;
+  const Request* request_ = nullptr;
+  const rules::RuleSet* rules_ = nullptr;  // null: an ad-hoc charge
+  const KeptRequest* kept_ = nullptr;
 };
 
 }  // namespace weir::engine

@@ -51,6 +51,10 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       source_(store_->name()),
       clock_(std::move(options.clock)),
       observers_(std::move(options.observers)),
+      request_observers_(std::move(options.request_observers)),
+      shows_requests_(std::any_of(
+          request_observers_.begin(), request_observers_.end(),
+          [](const auto& each) { return each->scope() == RequestObserver::Scope::every_decision; })),
       fallback_(std::move(fallback)),
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder(), given_or_made(std::move(shared.fallback_times))),
@@ -101,7 +105,7 @@ void Engine::refuse_too_many(Run& run) {
   for (std::size_t i = 0; i < run.decisions.size(); ++i) {
     if (!run.checks[i].planned()) continue;
     refuse_too_many_rules(run.checks[i], run.decisions[i]);
-    publish(run.checks[i], run.decisions[i], source_, run.action, run.reading().wall());
+    publish(run.checks[i], run, run.decisions[i], source_, run.action, run.reading().wall());
   }
   for (ChargeOutcome& outcome : run.ad_hoc) outcome.admitted = false;
 }
@@ -113,7 +117,7 @@ bool Engine::refuse_by_prefilter(Run& run) {
   if (run.combined == nullptr) {
     if (const auto hit = prefilter_->find(run.charges, run.now, run.skew())) {
       refuse_exhausted(run.checks.front(), hit->charge, hit->outcome, run.decisions.front());
-      publish(run.checks.front(), run.decisions.front(), "prefilter", Action::take, run.reading().wall());
+      publish(run.checks.front(), run, run.decisions.front(), "prefilter", Action::take, run.reading().wall());
       return true;
     }
   }
@@ -130,7 +134,7 @@ bool Engine::refuse_by_local_limits(Run& run) {
       for (Check& earlier : run.checks.first(run.local_takes)) local_limits_.give_back(earlier, run.reading());
       refuse_exhausted(run.checks[i], *local.denied, local.outcome, run.decisions[i]);
       run.decisions[i].message = {};  // its numbers are not those of the cap
-      publish(run.checks[i], run.decisions[i], "local", run.action, run.reading().wall());
+      publish(run.checks[i], run, run.decisions[i], "local", run.action, run.reading().wall());
       return true;
     }
     if (local.taken) run.local_takes = i + 1;
@@ -141,7 +145,7 @@ bool Engine::refuse_by_local_limits(Run& run) {
 // The only place where charges reach the store, and where "now or later" is decided.
 template <bool kAlone>
 [[gnu::always_inline]] inline bool Engine::ask_store(Run& run) {
-  if (!kAlone && !immediate_ && !run.charges.empty()) run.detach();
+  if (!kAlone && !immediate_ && !run.charges.empty()) run.detach(shows_requests_);
   // While the memory of the buckets is being fetched.
   if constexpr (kAlone) {
     describe_rules(run.checks.front(), run.decisions.front());
@@ -214,14 +218,14 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
     policies_.store_answered(check, run.now);
     make_verdict(check, {}, decision);
     decision.atomic = run.atomic;
-    return publish(check, decision, source_, action, decided_at(run));
+    return publish(check, run, decision, source_, action, decided_at(run));
   }
   Store* const again = immediate_ && run.combined == nullptr ? store_.get() : nullptr;
   const FailurePolicies::Failed failed = policies_.stand_in(check, run, action, again);
   make_verdict(check, {failed.data(), failed.size()}, decision);
   decision.degraded = true;
   decision.atomic = false;
-  publish(check, decision, "fallback", action, decided_at(run));
+  publish(check, run, decision, "fallback", action, decided_at(run));
 }
 
 void Engine::conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome) {
@@ -259,15 +263,27 @@ void Engine::learn(const Run& run) {
 
 // Every decision passes here once. Peeks, refunds and resets decide nothing, so the observers do not see them.
 // Hidden rules are hidden from callers, not from the observers.
-inline void Engine::publish(const Check& check, Decision& decision, std::string_view source, Action action,
-                            TimePoint wall) {
+inline void Engine::publish(const Check& check, const Run& run, Decision& decision, std::string_view source,
+                            Action action, TimePoint wall) {
   decision.source = source;
   decision.at = wall;
   if (action == Action::take) {
     for (const auto& observer : observers_) observer->on_decision(decision);
+    if (shows_requests_ | decision.degraded) [[unlikely]]
+      show_request(check, run, decision);
   }
   if (check.may_have_hidden_rules()) [[unlikely]]
     hide_rules(check, source_, decision);
+}
+
+[[gnu::noinline]] void Engine::show_request(const Check& check, const Run& run, const Decision& decision) {
+  if (request_observers_.empty()) return;
+  RequestContext context = check.context(decision);
+  const bool asked = !run.charges.empty() && (decision.degraded || decision.source == source_);
+  if (!immediate_ && asked && run.charges.size() <= kMaxCharges) {
+    context.store_latency = std::max(Duration::zero(), clock_->read().now - run.now);
+  }
+  for (const auto& observer : request_observers_) observer->on_decision(decision, context);
 }
 
 // At most N requests, all planned first, so that the memory of all their buckets is being fetched before the first is

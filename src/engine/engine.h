@@ -92,7 +92,9 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   void conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome);
   void learn(const Run& run);
   TimePoint decided_at(const Run& run) const;
-  void publish(const Check& check, Decision& decision, std::string_view source, Action action, TimePoint wall);
+  void publish(const Check& check, const Run& run, Decision& decision, std::string_view source, Action action,
+               TimePoint wall);
+  void show_request(const Check& check, const Run& run, const Decision& decision);
 
   // Stores that answer at once.
   template <std::size_t N>
@@ -115,6 +117,8 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   const std::string_view source_;
   const std::shared_ptr<Clock> clock_;
   const std::vector<std::shared_ptr<Observer>> observers_;
+  const std::vector<std::shared_ptr<RequestObserver>> request_observers_;
+  const bool shows_requests_;  // one of these sees every decision
   const std::shared_ptr<Store> fallback_;
   RulesCache rules_;
   FailurePolicies policies_;

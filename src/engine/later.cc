@@ -12,7 +12,7 @@
 namespace weir::engine {
 
 // One request or one ad-hoc charge. Owns itself until it is over.
-class Engine::LaterRun final : public Run {
+class Engine::LaterRun final : public LastingRun {
  public:
   LaterRun(Engine& engine, PendingCall& pending, std::size_t index, bool of_charge)
       : engine_(engine), pending_(pending), index_(index), of_charge_(of_charge) {
@@ -20,7 +20,8 @@ class Engine::LaterRun final : public Run {
     bind();
   }
 
-  void detach() override {
+  void detach(bool keep) override {
+    outlive_requests(keep);
     pending_.defer();
     bind();
   }
@@ -50,13 +51,16 @@ class Engine::LaterRun final : public Run {
 };
 
 // The takes of a group, charged all or none by one store call. Each has a verdict of its own.
-class Engine::GroupRun final : public Run {
+class Engine::GroupRun final : public LastingRun {
  public:
   GroupRun(Engine& engine, PendingCall& pending) : engine_(engine), pending_(pending) { pending_.expect(); }
 
   void plan(const GroupCall& call, std::span<const bool> replaced, const Reading& at,
             std::shared_ptr<const ActiveRules> active);
-  void detach() override { pending_.defer(); }
+  void detach(bool keep) override {
+    outlive_requests(keep);
+    pending_.defer();
+  }
   void complete() override {
     engine_.conclude(*this);
     finish();

@@ -15,7 +15,7 @@
 
 namespace weir::engine {
 
-class Engine::LeaseRun final : public Run {
+class Engine::LeaseRun final : public LastingRun {
  public:
   LeaseRun(Engine& engine, LeaseCall& call) : engine_(engine), call_(&call) {}
 
@@ -24,7 +24,7 @@ class Engine::LeaseRun final : public Run {
   bool deferred() const { return deferred_; }
   LeaseCall& call() { return *call_; }
 
-  void detach() override;
+  void detach(bool keep) override;
   void complete() override;
 
  private:

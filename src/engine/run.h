@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <forward_list>
 #include <span>
 #include <vector>
 
@@ -41,7 +42,8 @@ struct Run : StoreCall {
   std::size_t local_takes = 0;  // the first so many checks have taken from their local limits
 
   // Called before a store is asked that may answer later: `decisions` and `ad_hoc` are to outlive the caller's stack.
-  virtual void detach() = 0;
+  // `keep`: observers will want to see a part of the requests.
+  virtual void detach(bool keep) = 0;
 
   // The charges are those of the only check.
   void carry(Check& check, Action asked_action, const Reading& at) {
@@ -64,8 +66,23 @@ class InlineRun final : public Run {
  public:
   // Not "= default": GCC would clear the whole object first, which costs as much as a stage.
   InlineRun() {}  // NOLINT(modernize-use-equals-default)
-  void detach() override { assert(false && "only for stores that answer at once"); }
+  void detach(bool) override { assert(false && "only for stores that answer at once"); }
   void complete() override { assert(false && "only for stores that answer at once"); }
+};
+
+// A run that may be over only after its caller has returned.
+struct LastingRun : Run {
+ protected:
+  ~LastingRun() = default;
+  void outlive_requests(bool keep) {
+    for (Check& check : checks) {
+      const bool kept = keep && check.request() != nullptr;
+      check.outlive_request(kept ? &kept_.emplace_front(*check.request(), check.matches()) : nullptr);
+    }
+  }
+
+ private:
+  std::forward_list<KeptRequest> kept_;
 };
 
 }  // namespace weir::engine

@@ -8,6 +8,7 @@ namespace {
 constexpr std::uint64_t kBucketVersion = 0x3177;         // "w1"
 constexpr std::uint64_t kTagVersion = 0x743177;          // "w1t"
 constexpr std::uint64_t kFingerprintVersion = 0x663177;  // "w1f"
+constexpr std::uint64_t kAttributeVersion = 0x613177;    // "w1a"
 }  // namespace
 
 SipHash KeyEncoder::seed(std::string_view rule_id, Algorithm algorithm) const {
@@ -28,6 +29,13 @@ SipHash KeyEncoder::numbered_seed(std::string_view rule_id, std::uint64_t number
 SipHash KeyEncoder::tag_seed() const {
   SipHash hash(key_);
   hash.add_word(kTagVersion);
+  return hash;
+}
+
+SipHash KeyEncoder::attribute_seed(std::string_view name) const {
+  SipHash hash(key_);
+  hash.add_word(kAttributeVersion);
+  hash.add_framed(name);
   return hash;
 }
 

@@ -36,6 +36,9 @@ class KeyEncoder {
   // The same for what decides the slot in a cluster: only the values count, not the rule.
   SipHash tag_seed() const;
 
+  // The same for the value of an attribute by itself, for logs.
+  SipHash attribute_seed(std::string_view name) const;
+
   static void add_value(SipHash& hash, std::string_view value) { hash.add_framed(value); }
 
   // What follows the values of an entry with alternatives.

@@ -1,6 +1,7 @@
 #include "observe/decision_log.h"
 
-#include <vector>
+#include <optional>
+#include <utility>
 
 namespace weir::observe {
 namespace {
@@ -12,12 +13,104 @@ std::string_view shadow_denied(const Decision& decision) {
   return {};
 }
 
+std::string_view text_of(const SubjectDigits& digits) { return {digits.data(), digits.size()}; }
+
+std::optional<std::string_view> find(const RequestContext& context, std::string_view name) {
+  for (const Attribute& each : context.attributes) {
+    if (each.name == name) return each.value;
+  }
+  return std::nullopt;
+}
+
+// The fields of one line, and the texts that they refer to.
+class DecisionLine {
+ public:
+  DecisionLine(const Decision& decision, const RequestContext& context) : decision_(decision), context_(context) {
+    fields_.reserve(24);
+  }
+
+  void add_decision();
+  void add_request(const DecisionLogOptions& options, const keys::KeyEncoder& encoder);
+  void add_node(const DecisionLogOptions& options);
+  void add_omitted(std::int64_t count) { fields_.emplace_back("omitted", count); }
+  std::span<const Field> fields() const { return fields_; }
+
+ private:
+  const Decision& decision_;
+  const RequestContext& context_;
+  std::vector<Field> fields_;
+  SubjectDigits subject_{};
+  SubjectDigits tenant_{};
+  std::string subject_type_;
+  std::string subject_values_;
+};
+
+void DecisionLine::add_decision() {
+  fields_.emplace_back("outcome", decision_.allowed ? "allowed" : "denied");
+  fields_.emplace_back("reason", reason_name(decision_.reason));
+  if (const RuleOutcome* rule = decision_.decisive()) {
+    fields_.emplace_back("rule", rule->rule);
+    if (const auto name = algorithm_name(*rule); !name.empty()) fields_.emplace_back("algorithm", name);
+    if (!rule->unlimited) {
+      fields_.emplace_back("limit", rule->limit);
+      fields_.emplace_back("remaining", rule->remaining);
+    }
+    subject_ = subject_digits(rule->subject);
+  }
+  fields_.emplace_back("cost", decision_.cost);
+  fields_.emplace_back("retry_after_ms", ceil_ms(decision_.retry_after));
+  if (decision_.delay.count() > 0) fields_.emplace_back("delay_ms", ceil_ms(decision_.delay));
+  if (decision_.degraded) fields_.emplace_back("degraded", true);
+  if (const std::string_view rule = shadow_denied(decision_); !rule.empty()) {
+    fields_.emplace_back("shadow_denied", rule);
+  }
+  fields_.emplace_back("source", decision_.source);
+  if (decision_.deciding >= 0) fields_.emplace_back("subject", text_of(subject_));
+}
+
+void DecisionLine::add_request(const DecisionLogOptions& options, const keys::KeyEncoder& encoder) {
+  if (decision_.deciding >= 0) subject_type_ = subject_type(context_);
+  if (!subject_type_.empty()) fields_.emplace_back("subject_type", subject_type_);
+  if (options.plain && decision_.deciding >= 0) subject_values_ = subject_values(context_, options.secrets, encoder);
+  if (!subject_values_.empty()) fields_.emplace_back("subject_values", subject_values_);
+  if (const auto tenant = find(context_, "tenant")) {
+    if (options.plain && !options.secrets.contains("tenant")) {
+      fields_.emplace_back("tenant", cut_value(*tenant));
+    } else {
+      tenant_ = value_digits("tenant", *tenant, encoder);
+      fields_.emplace_back("tenant_hash", text_of(tenant_));
+    }
+  }
+  if (const auto action = find(context_, "action"); action && !options.secrets.contains("action")) {
+    fields_.emplace_back("action", cut_value(*action));
+  }
+}
+
+void DecisionLine::add_node(const DecisionLogOptions& options) {
+  if (!options.region.empty()) fields_.emplace_back("region", options.region);
+  if (context_.store_latency) fields_.emplace_back("store_us", context_.store_latency->count());
+  fields_.emplace_back("rules_version", context_.rules_version);
+}
+
 }  // namespace
 
-void DecisionLog::on_decision(const Decision& decision) {
-  std::int64_t share = decision.allowed ? sample_.allowed : sample_.denied;
-  if (share < sample_.denied && !shadow_denied(decision).empty()) share = sample_.denied;
-  if (drawn(share)) write(decision);
+DecisionLog::DecisionLog(Log& log, Log& degraded, DecisionLogOptions options)
+    : log_(log),
+      degraded_(degraded),
+      options_(std::move(options)),
+      encoder_(options_.hash_key),
+      random_(options_.seed) {}
+
+void DecisionLog::on_decision(const Decision& decision, const RequestContext& context) {
+  const DecisionSample& sample = options_.sample;
+  std::int64_t share = decision.allowed ? sample.allowed : sample.denied;
+  if (share < sample.denied && !shadow_denied(decision).empty()) share = sample.denied;
+  if (drawn(share)) {
+    write(log_, Level::info, "decision", decision, context);
+  } else if (decision.degraded && admit_degraded(decision.at)) {
+    write(degraded_, Level::warn, "degraded_decision", decision, context);
+    omitted_ = 0;
+  }
 }
 
 // SplitMix64: one multiplication chain per decision, no state beyond a word.
@@ -31,29 +124,30 @@ bool DecisionLog::drawn(std::int64_t share) {
   return static_cast<std::int64_t>(mixed % kWholeShare) < share;
 }
 
-void DecisionLog::write(const Decision& decision) {
-  std::vector<Field> fields;
-  fields.reserve(14);
-  fields.emplace_back("outcome", decision.allowed ? "allowed" : "denied");
-  fields.emplace_back("reason", reason_name(decision.reason));
-  SubjectDigits subject{};
-  if (const RuleOutcome* rule = decision.decisive()) {
-    fields.emplace_back("rule", rule->rule);
-    if (const auto name = algorithm_name(*rule); !name.empty()) fields.emplace_back("algorithm", name);
-    if (!rule->unlimited) {
-      fields.emplace_back("limit", rule->limit);
-      fields.emplace_back("remaining", rule->remaining);
-    }
-    subject = subject_digits(rule->subject);
+// Counted here and not by the log: an outage makes every decision degraded, and the loops must not wait for each other.
+bool DecisionLog::admit_degraded(TimePoint at) {
+  if (options_.degraded_per_second == 0) return false;
+  const std::int64_t second = micros(at) / 1'000'000;
+  if (second != second_) {
+    second_ = second;
+    written_ = 0;
   }
-  fields.emplace_back("cost", decision.cost);
-  fields.emplace_back("retry_after_ms", ceil_ms(decision.retry_after));
-  if (decision.delay.count() > 0) fields.emplace_back("delay_ms", ceil_ms(decision.delay));
-  if (decision.degraded) fields.emplace_back("degraded", true);
-  if (const std::string_view rule = shadow_denied(decision); !rule.empty()) fields.emplace_back("shadow_denied", rule);
-  fields.emplace_back("source", decision.source);
-  if (decision.deciding >= 0) fields.emplace_back("subject", std::string_view(subject.data(), subject.size()));
-  log_.write(Level::info, "decision", "decision", fields);
+  if (written_ == options_.degraded_per_second) {
+    ++omitted_;
+    return false;
+  }
+  ++written_;
+  return true;
+}
+
+void DecisionLog::write(Log& log, Level level, std::string_view event, const Decision& decision,
+                        const RequestContext& context) {
+  DecisionLine line(decision, context);
+  line.add_decision();
+  line.add_request(options_, encoder_);
+  line.add_node(options_);
+  if (level == Level::warn && omitted_ > 0) line.add_omitted(omitted_);
+  log.write(level, event, level == Level::warn ? "decided without the store" : "decision", line.fields());
 }
 
 }  // namespace weir::observe

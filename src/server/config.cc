@@ -286,6 +286,14 @@ Status check_namespace(const Config& config) {
   return success();
 }
 
+Status check_region(const Config& config) {
+  const std::string& name = config.region_name;
+  if (name.empty() || redis::is_namespace(name)) return success();
+  const Failure failure =
+      bad("region.name: is '" + name + "', expected at most 64 letters, digits, '.', '_' and '-'");
+  return at(place_of(config, "region.name"), failure);
+}
+
 Status check_headers(const Config& config) {
   const Result<render::HeaderOptions> read = render::parse_header_names(config.http_headers);
   if (read.ok()) return success();
@@ -350,6 +358,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   if (Status status = check_rules(config); !status.ok()) return status.failure();
   if (Status status = check_time(config); !status.ok()) return status.failure();
   if (Status status = check_namespace(config); !status.ok()) return status.failure();
+  if (Status status = check_region(config); !status.ok()) return status.failure();
   if (Status status = check_headers(config); !status.ok()) return status.failure();
   if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
   if (Status status = check_identity_apply(config); !status.ok()) return status.failure();

@@ -86,6 +86,9 @@ struct Config {
   std::int64_t log_decisions = 0;  // parts of a million of the allowed decisions, and
   std::int64_t log_denials = 0;    // of the denied ones, that are logged
   std::int64_t log_decisions_per_second = 0;
+  std::int64_t log_degraded_per_second = 0;
+  std::string log_subjects;
+  std::string region_name;  // empty: not logged
 
   std::vector<std::string> identity_apply;  // front ends
   std::vector<NamedText> identity_names;    // ip, api_key or token, and "name|name"

@@ -141,13 +141,22 @@ constexpr ConfigField kFields[] = {
     {"log.level", FieldKind::choice, &Config::log_level, "info",
      "Lowest level that is logged: debug, info, warn or error.", 0, 0, "debug|info|warn|error"},
     {"log.decisions", FieldKind::share, &Config::log_decisions, "off",
-     "Share of the allowed decisions that is logged, chosen at random: off, 1/100 or 0.01, up to 1. Subjects are "
-     "logged "
-     "as the first digits of their hash."},
+     "Share of the allowed decisions that is logged, chosen at random: off, 1/100 or 0.01, up to 1 "
+     "(docs/operating.md)."},
     {"log.denials", FieldKind::share, &Config::log_denials, "off",
      "The same for denied decisions, and for those that a rule in shadow mode would deny."},
     {"log.decisions_per_second", FieldKind::count, &Config::log_decisions_per_second, "100",
      "Maximum number of decision lines in a second; the next line says how many were left out.", 1, 100'000},
+    {"log.degraded_per_second", FieldKind::count, &Config::log_degraded_per_second, "5",
+     "Maximum number of lines in a second, for each event loop, about decisions that on_store_failure made because the "
+     "store did not answer; the next line says how many were left out. 0: none.",
+     0, 100'000},
+    {"log.subjects", FieldKind::choice, &Config::log_subjects, "hashed",
+     "How lines about decisions name the tenant and the subject: hashed, by the first digits of a keyed hash; or plain, "
+     "by their values, which may be personal data. API keys, tokens and what identity.hashed lists are always hashed.",
+     0, 0, "hashed|plain"},
+    {"region.name", FieldKind::text, &Config::region_name, "",
+     "Name of the region that this node is in, for lines about decisions: letters, digits, '.', '_' and '-'."},
     {"identity.apply", FieldKind::list, &Config::identity_apply, "forward-auth,spop",
      "Front ends that identity applies to: forward-auth and spop, where it makes the attributes, and http, grpc and "
      "resp, where callers send them: then addresses are cut to their prefix, keys and tokens are hashed, revoked keys "

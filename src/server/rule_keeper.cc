@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "rules/read/rules_file.h"
 #include "server/quickstart.h"
 
@@ -100,8 +101,14 @@ void RuleKeeper::plan_retry(const Status& status, Why why) {
 
 void RuleKeeper::log_loaded() {
   last_rejection_.forget();
+  const rules::RulesVersion active = book_->history().back();
+  char content[16];  // the same on every node, and after a restart, for the same rules
+  base::write_hex(content, active.content);
   log_.info("rules_loaded", "rules loaded",
-            {{"rules", book_->current()->rules().size()}, {"path", path_.empty() ? "quickstart" : path_.string()}});
+            {{"rules", active.rules},
+             {"path", path_.empty() ? "quickstart" : path_.string()},
+             {"version", active.number},
+             {"content", std::string_view(content, sizeof content)}});
   const std::vector<std::string> warnings = book_->warnings();
   for (std::size_t i = 0; i < std::min(warnings.size(), kMaxWarningLines); ++i) {
     log_.warn("rules_warning", warnings[i]);

@@ -2,12 +2,16 @@
 
 import json
 import pathlib
+import re
+import shutil
 import socket
 import subprocess
 
 import pytest
+from redis_nodes import Redis
 from test_cli import Server, rules_text, weir
 
+SECRET = "hunter2-PLANTED-5f3a"
 LISTENERS = [word for name in ("http", "admin", "grpc", "resp", "spop") for word in (f"--listen-{name}", "127.0.0.1:0")]
 
 
@@ -23,6 +27,14 @@ def start(tmp_path):
     yield begin
     for server in running:
         server.stop()
+
+
+@pytest.fixture
+def start_on_redis(tmp_path, start):
+    (tmp_path / "rules.yaml").write_text(rules_text(100))
+    redis = Redis(tmp_path)
+    yield redis, lambda *flags: start("--store", redis.url, "--loops", "1", *flags)
+    redis.kill()
 
 
 def decisions(server):
@@ -62,13 +74,79 @@ def test_denials_alone_and_bounded_a_second(start):
     assert {line["outcome"] for line in lines} == {"denied"}
 
 
+def test_a_line_names_subject_action_region_and_rules_without_any_value(start):
+    server = start("--log-denials", "1", "--region-name", "eu-1")
+    for tenant in ("acme", "acme", "acme", "other", "other", "other"):
+        server.call("/v1/check", {"attributes": {"tenant": tenant, "action": "search"}})
+    server.stop()
+    first, second = decisions(server)
+    assert first["subject_type"] == "tenant" and first["action"] == "search" and first["region"] == "eu-1"
+    assert len(first["tenant_hash"]) == 12 and first["tenant_hash"] != second["tenant_hash"]
+    assert first["tenant_hash"] != first["subject"]
+    assert "tenant" not in first and "subject_values" not in first and "store_us" not in first
+    (loaded,) = [event for event in server.events() if event["event"] == "rules_loaded"]
+    assert first["rules_version"] == loaded["version"] == 1 and len(loaded["content"]) == 16
+
+
+def test_plain_subjects_are_values_but_never_keys(start, tmp_path):
+    (tmp_path / "rules.yaml").write_text(
+        "version: 1\nrules:\n  - {id: one, per: [tenant, api_key, phone, ip], algorithm: fixed-window, limit: 1, window: 1h}\n"
+    )
+    server = start("--log-decisions", "1", "--log-subjects", "plain", "--identity-hashed", "phone", "--identity-apply", "http")
+    caller = {"tenant": "acme", "api_key": SECRET, "phone": "555-" + SECRET, "ip": "198.51.100.7"}
+    server.call("/v1/check", {"attributes": caller})
+    server.stop()
+    (line,) = decisions(server)
+    assert line["tenant"] == "acme" and "tenant_hash" not in line
+    assert re.fullmatch("tenant=acme,api_key=#[0-9a-f]{12},phone=#[0-9a-f]{12},ip=198.51.100.7", line["subject_values"]), line
+    assert line["subject_type"] == "tenant,api_key,phone,ip"
+    assert SECRET not in pathlib.Path(server.log_path).read_text()
+
+
+def test_plain_does_not_show_a_key_that_identity_did_not_hash(start, tmp_path):
+    (tmp_path / "rules.yaml").write_text(
+        "version: 1\nrules:\n  - {id: one, per: [x-api-key], algorithm: fixed-window, limit: 1, window: 1h}\n"
+    )
+    server = start("--log-decisions", "1", "--log-subjects", "plain")
+    server.call("/v1/check", {"attributes": {"x-api-key": SECRET}})
+    server.stop()
+    (line,) = decisions(server)
+    assert line["subject_values"].startswith("x-api-key=#")
+    assert SECRET not in pathlib.Path(server.log_path).read_text()
+
+
+def test_a_region_that_is_no_name_is_refused():
+    done = weir("serve", "--region-name", "eu west")
+    assert done.returncode == 2 and "--region-name: region.name: is 'eu west', expected at most 64" in done.stderr
+
+
+# The store was away when the decision was made, so the request was gone; without a sample nothing of it was kept.
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+def test_with_redis_lines_have_the_request_and_the_latency_and_outages_are_logged_without_a_sample(tmp_path, start_on_redis):
+    redis, begin = start_on_redis
+    sampled = begin("--log-decisions", "1", "--redis-deadline", "500ms")
+    quiet = begin("--redis-deadline", "500ms")
+    for server in (sampled, quiet):
+        assert server.call("/v1/check", {"attributes": {"tenant": "acme", "action": "search"}})[0] == 200
+    redis.kill()
+    for server in (sampled, quiet):
+        for _ in range(30):
+            assert server.call("/v1/check", {"attributes": {"tenant": "beta", "action": "search"}})[0] == 200
+        server.stop()
+    first = decisions(sampled)[0]
+    assert first["source"] == "redis" and first["store_us"] > 0 and first["action"] == "search" and len(first["tenant_hash"]) == 12
+    assert decisions(quiet) == []
+    degraded = [event for event in quiet.events() if event["event"] == "degraded_decision"]
+    assert degraded and all(line["outcome"] == "allowed" and line["degraded"] and line["level"] == "warn" for line in degraded)
+    assert all(line["rule"] == "per-tenant" and "store_us" in line and "tenant_hash" not in line for line in degraded)
+    written = len(degraded) + sum(line.get("omitted", 0) for line in degraded)
+    assert len(degraded) >= 5 and written <= 30
+
+
 @pytest.mark.parametrize("text", ["2", "1/0", "half", "0.0000001"])
 def test_a_share_that_is_none_is_refused(text):
     done = weir("serve", "--log-decisions", text)
     assert done.returncode == 2 and "--log-decisions: is" in done.stderr and "1/100" in done.stderr
-
-
-SECRET = "hunter2-PLANTED-5f3a"
 
 
 def redis_cli(server, *words):

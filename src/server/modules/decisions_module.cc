@@ -1,9 +1,10 @@
 #include "server/modules/decisions_module.h"
 
+#include <limits>
 #include <random>
 #include <utility>
 
-#include "observe/decision_log.h"
+#include "server/log_settings.h"
 
 namespace weir::server {
 namespace {
@@ -13,6 +14,7 @@ constexpr Duration kFallbackPeriod = std::chrono::seconds(1);
 }  // namespace
 
 Status DecisionsModule::open() {
+  if (Status opened = open_logs(); !opened.ok()) return opened;
   for (std::size_t i = 0; i < context_.loops->size(); ++i) {
     counters_.push_back(std::make_shared<observe::DecisionCounters>(rules_.labels()));
     LimiterOptions options;
@@ -22,7 +24,8 @@ Status DecisionsModule::open() {
       options.store = memory_.store();
     }
     options.clock = context_.clock;
-    options.observers = make_observers(counters_.back());
+    options.observers = {counters_.back()};
+    options.request_observers = {make_decision_log()};
     options.hash_key = context_.keys.previous.value_or(context_.keys.current);
     options.prefilter = context_.config.prefilter;
     engines_.push_back(std::make_unique<engine::Engine>(rules_.book(), options, memory_.fallback(), shared_));
@@ -43,28 +46,32 @@ Status DecisionsModule::start() {
   return success();
 }
 
-// A loop's counters, and the sampled decision log if it is switched on.
-std::vector<std::shared_ptr<Observer>> DecisionsModule::make_observers(
-    std::shared_ptr<observe::DecisionCounters> counters) {
-  const Config& config = context_.config;
-  const observe::DecisionSample sample{.allowed = config.log_decisions, .denied = config.log_denials};
-  if (sample.none()) return {std::move(counters)};
-  if (decision_lines_ == nullptr) {
-    observe::Log::Options options = context_.log.options();
-    options.level = observe::Level::info;  // a sample that was asked for is written whatever log.level is
-    options.repeats_per_second = config.log_decisions_per_second;
-    options.waits = false;
-    decision_lines_ = std::make_unique<observe::Log>(options, *context_.clock);
-  }
+Status DecisionsModule::open_logs() {
+  Result<observe::DecisionLogOptions> read = decision_log_options(context_.config, context_.keys);
+  if (!read.ok()) return read.failure();
+  log_options_ = std::move(read.value());
+  observe::Log::Options lines = context_.log.options();
+  lines.waits = false;
+  lines.repeats_per_second = std::numeric_limits<std::int64_t>::max();  // the observers bound these themselves
+  degraded_lines_ = std::make_unique<observe::Log>(lines, *context_.clock);
+  lines.repeats_per_second = context_.config.log_decisions_per_second;
+  lines.level = observe::Level::info;  // a sample that was asked for is written whatever log.level is
+  decision_lines_ = std::make_unique<observe::Log>(lines, *context_.clock);
+  return success();
+}
+
+std::shared_ptr<RequestObserver> DecisionsModule::make_decision_log() const {
   std::random_device seed;
-  auto lines = std::make_shared<observe::DecisionLog>(*decision_lines_, sample, std::uint64_t{seed()} << 32 | seed());
-  return {std::move(counters), std::move(lines)};
+  observe::DecisionLogOptions options = log_options_;
+  options.seed = std::uint64_t{seed()} << 32 | seed();
+  return std::make_shared<observe::DecisionLog>(*decision_lines_, *degraded_lines_, std::move(options));
 }
 
 // Each decision is counted once, by the engine that makes it: the other engine has no observers.
 void DecisionsModule::add_rotating(const LimiterOptions& deciding) {
   LimiterOptions options = deciding;
   options.observers.clear();
+  options.request_observers.clear();
   options.hash_key = context_.keys.current;
   incoming_.push_back(std::make_unique<engine::Engine>(rules_.book(), std::move(options), memory_.fallback(), shared_));
   rotating_.push_back(std::make_unique<engine::RotatingLimiter>(*engines_.back(), *incoming_.back()));
@@ -96,8 +103,8 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
     facts.remote_store = redis_.stores()->facts();
     for (const auto& engine : engines_) facts.remote_store->prefilter_hits += engine->prefilter_hits();
   }
-  if (decision_lines_ != nullptr) {
-    facts.log_lines_suppressed += static_cast<std::uint64_t>(decision_lines_->suppressed());
+  for (const auto* log : {decision_lines_.get(), degraded_lines_.get()}) {
+    facts.log_lines_suppressed += static_cast<std::uint64_t>(log->suppressed());
   }
 }
 

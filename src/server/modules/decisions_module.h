@@ -8,6 +8,7 @@
 #include "engine/engine.h"
 #include "engine/rotating_limiter.h"
 #include "observe/decision_counters.h"
+#include "observe/decision_log.h"
 #include "server/fallback_watch.h"
 #include "server/module.h"
 #include "server/modules/memory_module.h"
@@ -35,7 +36,8 @@ class DecisionsModule final : public Module {
   std::vector<const observe::DecisionCounters*> counters() const;
 
  private:
-  std::vector<std::shared_ptr<Observer>> make_observers(std::shared_ptr<observe::DecisionCounters> counters);
+  Status open_logs();
+  std::shared_ptr<RequestObserver> make_decision_log() const;
   void add_rotating(const LimiterOptions& deciding);
   void add_facts(observe::Facts& facts) const;
 
@@ -43,7 +45,9 @@ class DecisionsModule final : public Module {
   const RulesModule& rules_;
   const MemoryModule& memory_;
   const RedisModule& redis_;
-  std::unique_ptr<observe::Log> decision_lines_;  // null: no decision is logged
+  observe::DecisionLogOptions log_options_;
+  std::unique_ptr<observe::Log> decision_lines_;  // the sample
+  std::unique_ptr<observe::Log> degraded_lines_;
   const engine::SharedState shared_{.generations = std::make_shared<engine::BucketGenerations>(),
                                     .fallback_times = std::make_shared<engine::FallbackTimes>()};
   FallbackWatch fallbacks_;
