@@ -1,5 +1,6 @@
 #include "identity/api_keys.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/ascii.h"
@@ -26,6 +27,11 @@ std::optional<BucketKey> parse_hash(std::string_view text) {
   return hash;
 }
 
+// `line` is a part of `text`.
+std::string line_number(std::string_view text, std::string_view line) {
+  return std::to_string(1 + std::count(text.data(), line.data(), '\n'));
+}
+
 }  // namespace
 
 Result<ApiKeys> ApiKeys::load(const keys::KeyRing& ring, const std::filesystem::path& revoked_file) {
@@ -35,8 +41,10 @@ Result<ApiKeys> ApiKeys::load(const keys::KeyRing& ring, const std::filesystem::
   if (!text.ok()) return text.failure();
   for (const std::string_view line : base::content_lines(text.value())) {
     if (line.size() > kMaxKeyBytes) {
-      return Failure{Code::invalid_argument, revoked_file.string() + ": a line is longer than an API key may be (" +
-                                                 std::to_string(kMaxKeyBytes) + " bytes)"};
+      return Failure{Code::invalid_argument, revoked_file.string() + ":" + line_number(text.value(), line) +
+                                                 ": has " + std::to_string(line.size()) +
+                                                 " bytes, expected an API key of at most " +
+                                                 std::to_string(kMaxKeyBytes)};
     }
     // A line that looks like a hash may also be a key that looks like one: it revokes both.
     if (const std::optional<BucketKey> hash = parse_hash(line)) keys.revoked_.insert(*hash);

@@ -16,6 +16,7 @@
 
 #include "keys/key_ring.h"
 #include "weir/bucket_key.h"
+#include "weir/request.h"
 #include "weir/result.h"
 
 namespace weir::identity {
@@ -23,7 +24,7 @@ namespace weir::identity {
 class ApiKeys {
  public:
   static constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
-  static constexpr std::size_t kMaxKeyBytes = 1024;
+  static constexpr std::size_t kMaxKeyBytes = kMaxAttributeValue;
 
   // With nothing revoked.
   explicit ApiKeys(const keys::KeyRing& ring) : ring_(ring) {}

@@ -58,10 +58,17 @@ TEST(ApiKeys, HashesOfThePreviousSecretStillRevokeDuringRotation) {
 TEST(ApiKeys, ABadListIsAFailureThatShowsNoKey) {
   EXPECT_EQ(ApiKeys::load(ring(1), "no/such/list").failure().code, Code::not_found);
   const std::string secret(ApiKeys::kMaxKeyBytes + 1, 's');
-  const ScratchFile file(secret + "\n");
+  const ScratchFile file("# leaked\nsk_one\n" + secret + "\n");
   const auto keys = ApiKeys::load(ring(1), file.path());
   ASSERT_FALSE(keys.ok());
+  EXPECT_EQ(keys.failure().message, file.path().string() + ":3: has 4097 bytes, expected an API key of at most 4096");
   EXPECT_EQ(keys.failure().message.find("sss"), std::string::npos);
+}
+
+TEST(ApiKeys, TheLongestKeyThatCanBeSentCanBeRevoked) {
+  const std::string longest(kMaxAttributeValue, 'k');
+  const ScratchFile file(longest + "\n");
+  EXPECT_TRUE(ApiKeys::load(ring(1), file.path()).value().is_revoked(longest));
 }
 
 TEST(KeyRing, HoldsOneKeyOrTwo) {
