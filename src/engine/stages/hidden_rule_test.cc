@@ -173,6 +173,17 @@ TEST_P(HiddenRule, IfBothDenyTheWaitIsTheLongerOneAndTheRuleTheOneThatIsShown) {
   EXPECT_EQ(denial_message(denied).substr(0, 13), "Try again in ");
 }
 
+TEST_P(HiddenRule, NoMessageTellsTheLimitOfOneRuleAndTheWaitForAnother) {
+  Rule own = rule_of("own", "ip", 1, Hidden::no);
+  own.allowance.window = 1min;
+  own.message = "At most {limit}. Try again in {wait}.";
+  Engine& engine = engine_with({rule_of("capacity", "service", 1, Hidden::rule), own});
+  EXPECT_TRUE(engine.check({{"service", "s"}, {"ip", "1"}}).allowed);
+  const Decision denied = engine.check({{"service", "s"}, {"ip", "1"}});
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_EQ(denial_message(denied), "");
+}
+
 TEST_P(HiddenRule, SaysWhatItsOwnMessageSays) {
   Rule capacity = rule_of("capacity", "service", 1, Hidden::rule);
   capacity.message = "The service is busy. Try again in {wait}.";

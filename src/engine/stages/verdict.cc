@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/text_template.h"
+
 namespace weir::engine {
 namespace {
 
@@ -73,6 +75,12 @@ const rules::CompiledRule& rule_of(const Check& check, const RuleOutcome& outcom
   return *found->rule;
 }
 
+// True for a message that would tell the numbers of one rule and the wait for another.
+bool mixes_rules(std::string_view message, bool same_wait) {
+  return !same_wait && base::has_placeholder(message, "wait") &&
+         (base::has_placeholder(message, "limit") || base::has_placeholder(message, "window"));
+}
+
 // If the decisive rule is left out, the most restrictive of the others that decided the same is reported instead. The
 // wait stays, and so does the hidden rule's own message if no other rule denied: it was written for the client.
 void leave_out_hidden(const Check& check, std::string_view source, Decision& decision) {
@@ -97,7 +105,10 @@ void leave_out_hidden(const Check& check, std::string_view source, Decision& dec
   if (reported == nullptr) return;
   decision.deciding = static_cast<std::int32_t>(reported - decision.rules.data());
   decision.cost = reported->cost;
-  if (!decision.allowed) decision.message = rule_of(check, *reported).message;
+  if (decision.allowed) return;
+  const std::string_view message = rule_of(check, *reported).message;
+  const bool mixes = mixes_rules(message, reported->retry_after == decision.retry_after);
+  decision.message = mixes ? std::string_view() : message;
 }
 
 }  // namespace
