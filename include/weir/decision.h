@@ -86,7 +86,11 @@ struct Decision {
   std::optional<TimePoint> retry_at(const RuleOutcome& rule) const {
     return after(rule.retry_after, rule.retry_after.count() > 0);
   }
-  std::optional<TimePoint> reset_at(const RuleOutcome& rule) const { return after(rule.reset_after, !rule.unlimited); }
+  std::optional<TimePoint> reset_at(const RuleOutcome& rule) const {
+    // A limit of 0 never resets, and what a failure policy answered without counting has nothing to reset.
+    const bool uncounted = rule.store_failed && rule.reset_after == Duration::zero();
+    return after(rule.reset_after, !rule.unlimited && rule.limit > 0 && !uncounted);
+  }
   // Of the most restrictive rule.
   std::optional<TimePoint> reset_at() const { return deciding < 0 ? std::nullopt : reset_at(*decisive()); }
 

@@ -67,6 +67,22 @@ TEST_F(DecisionTimeTest, WaitsEndOnTheWallClockAlsoAfterItWasSetBack) {
   EXPECT_EQ(denied.retry_at(denied.rules[0]), clock_->wall() + 6s);
 }
 
+TEST_F(DecisionTimeTest, WhatIsNotCountedDoesNotReset) {
+  Decision decision;
+  decision.at = clock_->wall();
+  RuleOutcome rule;
+  rule.limit = 5;
+  EXPECT_EQ(decision.reset_at(rule), decision.at) << "an unused bucket";
+  rule.store_failed = true;
+  EXPECT_EQ(decision.reset_at(rule), std::nullopt);
+  rule.reset_after = 3s;
+  EXPECT_EQ(decision.reset_at(rule), decision.at + 3s) << "a policy that counts";
+  rule.store_failed = false;
+  rule.limit = 0;
+  rule.reset_after = 0s;
+  EXPECT_EQ(decision.reset_at(rule), std::nullopt);
+}
+
 TEST_F(DecisionTimeTest, WithoutARuleThatCountsThereIsNoMoment) {
   auto engine = engine_on(std::make_shared<memory::MemoryStore>(MemoryOptions{}));
   const Decision unmatched = engine->check({{"user", "ann"}});
