@@ -222,6 +222,15 @@ TEST_F(ProgramTest, ExplainTellsWhichRulesApplyAndWhyNotTheOthers) {
   EXPECT_THAT(out_.str(), StartsWith("{\"rules\":[{\"rule\":\"per-tenant\",\"applies\":false,\"why_not\":\""));
 }
 
+TEST_F(ProgramTest, ExplainShowsAConcurrencyRuleAsSlotsAndNotAsARate) {
+  std::ofstream(rules_) << "version: 1\ndefaults: {on_store_failure: allow}\nrules:\n"
+                           "  - {id: exports, per: [tenant], algorithm: concurrency, limit: 3, lease: 30s}\n";
+  EXPECT_EQ(run({"rules", "explain", rules_, "tenant=acme"}), kExitAllowed);
+  EXPECT_THAT(out_.str(), StartsWith("exports  applies: 3 at a time, lease 30s, from rule, cost 1"));
+  EXPECT_EQ(run({"rules", "explain", rules_, "tenant=acme", "--json"}), kExitAllowed);
+  EXPECT_THAT(out_.str(), HasSubstr(R"("algorithm":"concurrency","limit":3,"lease_ms":30000,"cost":1)"));
+}
+
 TEST_F(ProgramTest, BenchMeasuresInProcess) {
   EXPECT_EQ(run({"bench", "--local", rules_, "tenant=t{}", "--keys", "10", "--duration", "0.05", "--json"}),
             kExitAllowed);

@@ -23,9 +23,13 @@ struct ExplainOptions {
   bool json = false;
 };
 
-// "120 per 60s, burst 200"
-std::string allowance_text(const std::optional<Allowance>& allowance) {
+// "120 per 60s, burst 200"; "3 at a time, lease 30s"
+std::string allowance_text(const RuleExplanation& rule) {
+  const std::optional<Allowance>& allowance = rule.allowance;
   if (!allowance) return "unlimited";
+  if (rule.kind == ChargeKind::lease) {
+    return std::to_string(allowance->limit) + " at a time, lease " + server::duration_text(allowance->window);
+  }
   std::string text = std::to_string(allowance->limit) + " per " + server::duration_text(allowance->window);
   if (allowance->burst != allowance->limit) text += ", burst " + std::to_string(allowance->burst);
   if (allowance->algorithm == Algorithm::leaky_bucket) text += ", queue " + std::to_string(allowance->queue);
@@ -62,7 +66,11 @@ std::string json_of(const RuleExplanation& rule) {
   }
   append_member(json, "mode", mode_name(rule.mode));
   append_member(json, "chosen", rule.chosen);
-  if (rule.allowance) {
+  if (rule.allowance && rule.kind == ChargeKind::lease) {
+    append_member(json, "algorithm", "concurrency");
+    json += ",\"limit\":" + std::to_string(rule.allowance->limit);
+    json += ",\"lease_ms\":" + std::to_string(ceil_ms(rule.allowance->window));
+  } else if (rule.allowance) {
     append_member(json, "algorithm", algorithm_name(rule.allowance->algorithm));
     json += ",\"limit\":" + std::to_string(rule.allowance->limit);
     json += ",\"window_ms\":" + std::to_string(ceil_ms(rule.allowance->window));
@@ -102,7 +110,7 @@ void show_table(const rules::Explanation& explanation, const Terminal& terminal)
       continue;
     }
     ++applying;
-    out << terminal.paint(Colour::green, "applies") << ": " << allowance_text(rule.allowance) << ", from "
+    out << terminal.paint(Colour::green, "applies") << ": " << allowance_text(rule) << ", from "
         << shown(rule.chosen) << ", cost " << rule.cost;
     if (!rule.counted_by.empty()) out << ", counted by " << shown(joined(rule.counted_by));
     if (rule.mode != Mode::enforce) out << ", " << terminal.paint(Colour::yellow, mode_name(rule.mode));

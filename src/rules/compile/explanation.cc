@@ -76,6 +76,7 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
   const Choice choice = choose(parts, rule, view, now, issues);
   explanation.chosen = name_of_choice(rule.source, choice.chosen);
   if (choice.match.allowance != nullptr) explanation.allowance = *choice.match.allowance;
+  explanation.kind = rule.source.kind;
   explanation.cost = choice.match.cost;
   if (issues.has(MatchIssue::unknown_plan)) explanation.notes.push_back("the rule has no such plan");
   if (issues.has(MatchIssue::bad_cost)) {

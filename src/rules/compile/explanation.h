@@ -22,6 +22,7 @@ struct RuleExplanation {
   Mode mode = Mode::enforce;
   std::string chosen;                  // "rule", "plan free", "override #2 (launch)", "emergency override #1"
   std::optional<Allowance> allowance;  // none: unlimited
+  ChargeKind kind = ChargeKind::bucket;  // of a lease the allowance's window is how long one lives
   std::int64_t cost = 0;
   std::vector<std::string> counted_by;  // the attributes of the subject: of alternatives the one that is counted
   std::vector<std::string> notes;       // mistakes in the request, such as a plan that the rule does not have
