@@ -1,5 +1,8 @@
 #include "server/live_identity.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "server/identity_settings.h"
 #include "server/secret_warnings.h"
 
@@ -18,6 +21,12 @@ Status LiveIdentity::load() {
     log_.warn("routes_incomplete",
               "requests that match none of identity.routes have no action and cost 1; add a last route such as "
               "ANY *: other, and a rule for its action");
+  }
+  constexpr std::string_view kSenders[] = {"http", "grpc", "resp"};
+  const bool used = std::any_of(std::begin(kSenders), std::end(kSenders),
+                                [&](std::string_view front_end) { return identity_applies(config_, front_end); });
+  if (!place_of(config_, "identity.names").empty() && !used) {
+    log_.warn("identity_names_unused", "identity.names has no effect: identity.apply lists none of http, grpc and resp");
   }
   return loaded;
 }

@@ -317,6 +317,13 @@ def test_names_can_be_chosen(serve):
     assert [check(server, {"remote_address": "anything"}) for _ in range(2)] == [200] * 2
 
 
+def test_names_without_a_front_end_that_uses_them_are_warned_about(serve):
+    unused = serve(rule("per-ip", "ip", 1), "names: {ip: caller}")
+    assert "identity.names has no effect" in unused.await_event("identity_names_unused")["msg"]
+    used = serve(rule("per-ip", "ip", 1), "names: {ip: caller}", "apply: [resp]")
+    assert not [event for event in used.events() if event["event"] == "identity_names_unused"]
+
+
 def test_a_token_in_another_header_has_that_name_here_too(serve, credentials):
     server = serve(rule("per-tenant", "tenant", 1), *credentials, "jwt_header: x-token")
     good = token({"org": "acme", "exp": FOREVER})

@@ -168,6 +168,21 @@ TEST(RuleWarnings, NameAMessageThatIsNeverShown) {
                                 "one rule from another"}));
 }
 
+TEST(RuleWarnings, NameAMessageOfARuleThatDeniesNothing) {
+  EXPECT_EQ(warnings_of(rules_of("  - {id: a, per: ip, limit: unlimited, message: no}\n"
+                                 "  - id: b\n    per: ip\n    limit: unlimited\n    message: no\n"
+                                 "    plans: {free: {limit: 1, window: 1s}}\n")),
+            (std::vector<std::string>{"rule a: message: is not shown: the rule is unlimited, so it denies nothing"}));
+}
+
+TEST(RuleWarnings, NameAMessageWithAWaitWhereTheLimitIsZero) {
+  EXPECT_EQ(warnings_of(rules_of("  - {id: a, per: ip, limit: 0, window: 1s, message: 'in {wait}'}\n"
+                                 "  - {id: b, per: ip, limit: 0, window: 1s, message: 'never'}\n"
+                                 "  - {id: c, per: ip, limit: 1, window: 1s, message: 'in {wait}'}\n")),
+            (std::vector<std::string>{"rule a: message: is not shown where the limit is 0: it contains {wait}, and no "
+                                      "wait helps there"}));
+}
+
 TEST(RuleNames, KeepAMessageOnceAndForGood) {
   RuleNames names;
   const std::string_view first = names.intern_message("wait a little").value();

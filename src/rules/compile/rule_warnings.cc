@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/text_template.h"
 #include "rules/compile/conditions.h"
 #include "rules/compile/name_warnings.h"
 #include "rules/compile/per_entry.h"
@@ -26,9 +27,7 @@ class RuleChecks {
     if (rule_.rollout == 0) add({"rollout"}, "is 0: the rule applies to no request; mode: off says so more clearly");
     for (std::size_t i = 0; i < rule_.overrides.size(); ++i) check_override(i, now);
     check_window_lengths();
-    if (!rule_.message.empty() && rule_.hidden == Hidden::answer) {
-      add({"message"}, "is not shown: hidden: true leaves nothing in an answer that tells one rule from another");
-    }
+    if (!rule_.message.empty()) check_message_is_shown();
     const bool is_static = may_answer(rule_, FailurePolicy::static_limit);
     if (rule_.static_limit > 0 && !is_static) add({"static_limit"}, "is not used: on_store_failure is not static");
     if (rule_.on_bad_cost == BadCostPolicy::deny && rule_.cost.kind != CostModel::Kind::attribute) {
@@ -50,6 +49,27 @@ class RuleChecks {
       for (const Condition& other : rule_.match) {
         if (other.attribute == name && !accepts_absent(other)) add({"match"}, why);
       }
+    }
+  }
+
+  void check_message_is_shown() {
+    if (rule_.hidden == Hidden::answer) {
+      return add({"message"}, "is not shown: hidden: true leaves nothing in an answer that tells one rule from another");
+    }
+    bool limited = false;
+    bool zero = false;
+    const auto count = [&](const AllowanceChange& change) {
+      if (is_unlimited(rule_, change)) return;
+      limited = true;
+      const Result<Allowance> made = changed_allowance(rule_, change);
+      zero = zero || (made.ok() && made.value().limit == 0);
+    };
+    count({});
+    for (const Plan& plan : rule_.plans) count(plan.change);
+    for (const Override& override : rule_.overrides) count(override.change);
+    if (!limited) return add({"message"}, "is not shown: the rule is unlimited, so it denies nothing");
+    if (zero && base::has_placeholder(rule_.message, "wait")) {
+      add({"message"}, "is not shown where the limit is 0: it contains {wait}, and no wait helps there");
     }
   }
 
