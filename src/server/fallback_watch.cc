@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace weir::server {
 namespace {
@@ -28,7 +27,7 @@ std::vector<FallbackWatch::Fallback> FallbackWatch::current(TimePoint now) const
       continue;
     }
     const Duration lasted = std::max(Duration::zero(), now - spell->second.since);
-    found.push_back({rule.name.ordinal, rule.name.id, failure.after(lasted), lasted});
+    found.push_back({rule.name.ordinal, rule.name.id, failure.after(lasted), lasted, failure});
   }
   return found;
 }
@@ -37,20 +36,35 @@ void FallbackWatch::poll(TimePoint now) {
   if (!times_.any() && known_.empty()) return;
   for (auto& [ordinal, each] : known_) each.still = false;
   for (const Fallback& each : current(now)) {
-    const auto [known, begun] = known_.try_emplace(each.ordinal);
-    const bool changed = !begun && known->second.policy != each.policy;
-    known->second = {each.policy, now - each.lasted, each.rule, true};
-    if (begun) {
-      log_.warn("rule_fallback", "the store does not answer for a rule: its failure policy does",
-                {{"rule", each.rule}, {"policy", failure_policy_name(each.policy)}});
-    } else if (changed) {
-      log_.warn(
-          "rule_fallback_policy", "the store has not answered for a rule for long: the next policy answers",
-          {{"rule", each.rule}, {"policy", failure_policy_name(each.policy)}, {"after_s", whole_seconds(each.lasted)}});
-    }
+    log_change(each);
+    known_[each.ordinal] = {each.policy, now - each.lasted, each.rule, true, each.configured};
   }
   log_ended(now);
   forget_unloaded();
+}
+
+void FallbackWatch::log_change(const Fallback& found) {
+  const auto known = known_.find(found.ordinal);
+  const std::string_view policy = failure_policy_name(found.policy);
+  if (known == known_.end()) {
+    log_.warn("rule_fallback", "the store does not answer for a rule: its failure policy does",
+              {{"rule", found.rule}, {"policy", policy}});
+  } else if (known->second.policy == found.policy) {
+    return;
+  } else if (known->second.configured != found.configured) {
+    log_.info("rule_fallback_reloaded", "the rules were reloaded: another failure policy answers for a rule",
+              {{"rule", found.rule}, {"policy", policy}});
+  } else {
+    log_.warn("rule_fallback_policy", "the store has not answered for a rule for long: the next policy answers",
+              {{"rule", found.rule}, {"policy", policy}, {"after_s", whole_seconds(found.lasted)}});
+  }
+}
+
+std::unordered_set<std::uint32_t> FallbackWatch::loaded() const {
+  std::unordered_set<std::uint32_t> ordinals;
+  const std::shared_ptr<const rules::RuleSet> set = book_->current();
+  for (const rules::CompiledRule& rule : set->rules()) ordinals.insert(rule.name.ordinal);
+  return ordinals;
 }
 
 // Rules that are no longer loaded get no more answers that could end their spells.
@@ -58,20 +72,26 @@ void FallbackWatch::forget_unloaded() {
   std::vector<engine::FallbackTimes::Spell> spells = times_.spells();
   std::erase_if(spells, [&](const auto& spell) { return known_.contains(spell.ordinal); });
   if (spells.empty()) return;
-  std::unordered_set<std::uint32_t> loaded;
-  const std::shared_ptr<const rules::RuleSet> set = book_->current();
-  for (const rules::CompiledRule& rule : set->rules()) loaded.insert(rule.name.ordinal);
+  const std::unordered_set<std::uint32_t> still_loaded = loaded();
   for (const engine::FallbackTimes::Spell& spell : spells) {
-    if (!loaded.contains(spell.ordinal)) times_.forget(spell.ordinal);
+    if (!still_loaded.contains(spell.ordinal)) times_.forget(spell.ordinal);
   }
 }
 
 void FallbackWatch::log_ended(TimePoint now) {
+  if (std::all_of(known_.begin(), known_.end(), [](const auto& entry) { return entry.second.still; })) return;
+  const std::unordered_set<std::uint32_t> still_loaded = loaded();
   std::erase_if(known_, [&](const auto& entry) {
-    const Known& each = entry.second;
+    const auto& [ordinal, each] = entry;
     if (each.still) return false;
-    log_.info("rule_fallback_ended", "the failure policy of a rule no longer answers",
-              {{"rule", each.rule}, {"after_s", whole_seconds(now - each.since)}});
+    const auto decisions = static_cast<std::int64_t>(times_.failures(ordinal));
+    if (still_loaded.contains(ordinal)) {
+      log_.info("rule_fallback_ended", "the failure policy of a rule no longer answers",
+                {{"rule", each.rule}, {"after_s", whole_seconds(now - each.since)}, {"decisions", decisions}});
+    } else {
+      log_.info("rule_fallback_removed", "a rule was removed while its failure policy answered",
+                {{"rule", each.rule}, {"after_s", whole_seconds(now - each.since)}, {"decisions", decisions}});
+    }
     return true;
   });
 }

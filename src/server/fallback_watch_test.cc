@@ -12,16 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 
 class FallbackWatchTest : public testing::Test {
  protected:
   void SetUp() override {
-    Rule rule;
-    rule.id = "search";
-    rule.per = {"ip"};
-    rule.allowance = {.algorithm = Algorithm::gcra, .limit = 10, .window = 1s};
-    rule.on_store_failure = OnStoreFailure(FailurePolicy::allow, 5min, FailurePolicy::deny);
-    ASSERT_TRUE(book_->replace({.rules = {rule}}).ok());
+    rule_.id = "search";
+    rule_.per = {"ip"};
+    rule_.allowance = {.algorithm = Algorithm::gcra, .limit = 10, .window = 1s};
+    rule_.on_store_failure = OnStoreFailure(FailurePolicy::allow, 5min, FailurePolicy::deny);
+    ASSERT_TRUE(book_->replace({.rules = {rule_}}).ok());
     ordinal_ = book_->current()->rules()[0].name.ordinal;
   }
   std::string health() {
@@ -41,6 +41,7 @@ class FallbackWatchTest : public testing::Test {
   LogFile log_{clock_};
   FallbackWatch watch_{times_, book_, log_.log()};
   std::uint32_t ordinal_ = 0;
+  Rule rule_;
 };
 
 TEST_F(FallbackWatchTest, LogsTheBeginningTheNextPolicyAndTheEndOnce) {
@@ -69,7 +70,7 @@ TEST_F(FallbackWatchTest, LogsTheBeginningTheNextPolicyAndTheEndOnce) {
   advance(1s);
   advance(1s);
   EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback_ended")"));
-  EXPECT_THAT(log_.text(), HasSubstr(R"("after_s":303})"));
+  EXPECT_THAT(log_.text(), HasSubstr(R"("after_s":303,"decisions":2})"));
   const std::string text = log_.text();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
   EXPECT_EQ(health(), "");
@@ -92,6 +93,31 @@ TEST_F(FallbackWatchTest, ARuleThatIsNoLongerLoadedIsForgotten) {
   advance(1s);
   EXPECT_FALSE(times_.any());
   EXPECT_EQ(log_.text(), "");
+}
+
+TEST_F(FallbackWatchTest, AReloadThatChangesThePolicyIsNotAnOutageThatLasts) {
+  times_.failed(ordinal_, now_, std::chrono::hours(1));
+  advance(1s);
+  rule_.on_store_failure = FailurePolicy::deny;
+  ASSERT_TRUE(book_->replace({.rules = {rule_}}).ok());
+  advance(1s);
+  advance(1s);
+  EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback_reloaded")"));
+  EXPECT_THAT(log_.text(), HasSubstr(R"("rule":"search","policy":"deny"})"));
+  EXPECT_THAT(log_.text(), Not(HasSubstr("rule_fallback_policy")));
+  const std::string text = log_.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+}
+
+TEST_F(FallbackWatchTest, ARuleThatIsRemovedDuringAnOutageHasNotEnded) {
+  times_.failed(ordinal_, now_, std::chrono::hours(1));
+  advance(1s);
+  ASSERT_TRUE(book_->replace({}).ok());
+  advance(1s);
+  EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback_removed")"));
+  EXPECT_THAT(log_.text(), HasSubstr(R"("after_s":2,"decisions":1})"));
+  EXPECT_THAT(log_.text(), Not(HasSubstr("rule_fallback_ended")));
+  EXPECT_FALSE(times_.any());
 }
 
 }  // namespace

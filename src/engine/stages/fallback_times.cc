@@ -33,13 +33,23 @@ Duration FallbackTimes::failed(std::uint32_t ordinal, TimePoint now, Duration qu
   std::int64_t since_us = at.since_us.load(std::memory_order_relaxed);
   if (since_us != kNone && last_us != kNone && micros(now) - last_us > quiet.count()) {
     // Another spell. Of several threads one moves the beginning; the others see it moved.
-    if (at.since_us.compare_exchange_strong(since_us, micros(now), std::memory_order_relaxed)) return Duration::zero();
+    if (at.since_us.compare_exchange_strong(since_us, micros(now), std::memory_order_relaxed)) {
+      at.failures.store(1, std::memory_order_relaxed);
+      return Duration::zero();
+    }
   }
   if (since_us == kNone && at.since_us.compare_exchange_strong(since_us, micros(now), std::memory_order_relaxed)) {
     spells_.fetch_add(1, std::memory_order_relaxed);
+    at.failures.store(1, std::memory_order_relaxed);
     return Duration::zero();
   }
+  at.failures.fetch_add(1, std::memory_order_relaxed);
   return Duration(std::max<std::int64_t>(0, micros(now) - since_us));
+}
+
+std::uint64_t FallbackTimes::failures(std::uint32_t ordinal) const {
+  const Slot* const at = slot_if_used(ordinal);
+  return at == nullptr ? 0 : at->failures.load(std::memory_order_relaxed);
 }
 
 void FallbackTimes::answered(std::uint32_t ordinal, TimePoint now) {

@@ -40,6 +40,8 @@ class FallbackTimes {
   Duration failed(std::uint32_t ordinal, TimePoint now, Duration quiet);
   // The store answered for the rule.
   void answered(std::uint32_t ordinal, TimePoint now);
+  // How often the store has not answered for the rule in its spell, or in the last one if it has ended.
+  std::uint64_t failures(std::uint32_t ordinal) const;
   // Some rule is in a spell.
   bool any() const { return spells_.load(std::memory_order_relaxed) > 0; }
 
@@ -60,6 +62,7 @@ class FallbackTimes {
   struct Slot {
     std::atomic<std::int64_t> since_us{kNone};
     std::atomic<std::int64_t> last_failure_us{kNone};
+    std::atomic<std::uint64_t> failures{0};
   };
   using Chunk = std::array<Slot, kSlots>;
 

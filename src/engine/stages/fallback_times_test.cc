@@ -53,6 +53,23 @@ TEST(FallbackTimes, EndWithAnAnswerOnceTheStoreHasSettled) {
   EXPECT_EQ(times.failed(1, kStart + 1min, 2h), 0s) << "another spell";
 }
 
+TEST(FallbackTimes, FailuresAreCountedForEachSpell) {
+  FallbackTimes times;
+  TimePoint now = from_micros(1'000'000'000);
+  EXPECT_EQ(times.failures(3), 0u);
+  for (int i = 0; i < 3; ++i) times.failed(3, now, FallbackTimes::kSettled);
+  EXPECT_EQ(times.failures(3), 3u);
+  now += FallbackTimes::kSettled;
+  times.answered(3, now);
+  EXPECT_FALSE(times.any());
+  EXPECT_EQ(times.failures(3), 3u) << "of the spell that has ended";
+  times.failed(3, now, FallbackTimes::kSettled);
+  EXPECT_EQ(times.failures(3), 1u);
+  now += FallbackTimes::kSettled + Duration(1);
+  times.failed(3, now, FallbackTimes::kSettled);
+  EXPECT_EQ(times.failures(3), 1u) << "after a quiet time it is another spell";
+}
+
 TEST(FallbackTimes, AnswersForRulesThatNeverFailedMeanNothing) {
   FallbackTimes times;
   times.answered(5, kStart);
