@@ -36,6 +36,36 @@ def test_two_nodes_admit_exactly_the_limit(redis, start):
     assert nodes[0].store() == {"kind": "redis", "state": "closed", "fallback_ms": 0}
 
 
+# The first node has also remembered that the bucket is exhausted (prefilter); another node forgets that within a second.
+def test_a_reset_empties_the_bucket_on_every_node(redis, start):
+    one, other = start(redis.url).caller(), start(redis.url).caller()
+    assert [one.check("deny")[0] for _ in range(6)] == [200] * 4 + [429] * 2
+    status, body = one.ask("/v1/reset", "deny", "acme")
+    assert status == 200 and [rule["rule"] for rule in body["rules"]] == ["deny"] and not body["degraded"]
+    assert [one.check("deny")[0] for _ in range(5)] == [200] * 4 + [429]
+    assert other.check("deny")[0] == 429
+    assert other.ask("/v1/reset", "deny", "acme")[0] == 200
+    assert other.check("deny")[0] == 200
+    eventually("the first node asks Redis again", lambda: one.check("deny")[0] == 200)
+
+
+def test_a_reset_leaves_other_buckets_alone(redis, start):
+    caller = start(redis.url).caller()
+    for tenant in ("acme", "beta"):
+        assert caller.check("deny", tenant)[1]["remaining"] == 3
+    assert caller.ask("/v1/reset", "deny", "acme")[0] == 200
+    assert caller.check("deny", "acme")[1]["remaining"] == 3
+    assert caller.check("deny", "beta")[1]["remaining"] == 2
+
+
+def test_a_reset_while_redis_is_away_says_so(redis, start):
+    caller = start(redis.url).caller()
+    assert caller.check("deny")[0] == 200
+    redis.kill()
+    status, body = caller.ask("/v1/reset", "deny", "acme")
+    assert status == 503 and body["degraded"] is True, (status, body)
+
+
 # The hash key is found there too, and both nodes count in the same bucket.
 def test_a_cluster_is_shared(tmp_path, start):
     cluster = Redis(tmp_path, "--cluster-enabled", "yes", "--cluster-config-file", str(tmp_path / "nodes.conf"))
