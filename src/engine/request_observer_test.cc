@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 // Answers when the test says so, or fails.
-class SlowStore final : public Store {
+class DelayedStore final : public Store {
  public:
   bool begin(StoreCall& call) override {
     waiting.push_back(&call);
@@ -43,7 +43,7 @@ class SlowStore final : public Store {
   memory::MemoryStore memory_;
 };
 
-struct Shown {
+struct ShownRequest {
   std::vector<std::string> attributes;  // "name=value"
   bool complete = false;
   std::vector<std::string> per;
@@ -53,12 +53,12 @@ struct Shown {
   std::size_t rules = 0;
 };
 
-class Watcher final : public RequestObserver {
+class RequestWatcher final : public RequestObserver {
  public:
-  explicit Watcher(Scope scope) : scope_(scope) {}
+  explicit RequestWatcher(Scope scope) : scope_(scope) {}
   Scope scope() const override { return scope_; }
   void on_decision(const Decision& decision, const RequestContext& context) override {
-    Shown& each = shown.emplace_back();
+    ShownRequest& each = shown.emplace_back();
     for (const Attribute& attribute : context.attributes) {
       each.attributes.push_back(std::string(attribute.name) + "=" + std::string(attribute.value));
     }
@@ -69,13 +69,13 @@ class Watcher final : public RequestObserver {
     each.allowed = decision.allowed;
     each.rules = decision.rules.size();
   }
-  std::vector<Shown> shown;
+  std::vector<ShownRequest> shown;
 
  private:
   const Scope scope_;
 };
 
-Rule per_rule(const char* id, std::vector<std::string> per, std::int64_t limit) {
+Rule rule_per(const char* id, std::vector<std::string> per, std::int64_t limit) {
   Rule rule;
   rule.id = id;
   rule.per = std::move(per);
@@ -88,7 +88,7 @@ class RequestObserverTest : public testing::Test {
  protected:
   void make(std::shared_ptr<Store> store, const std::vector<Rule>& rules,
             RequestObserver::Scope scope = RequestObserver::Scope::every_decision, bool prefilter = false) {
-    watcher_ = std::make_shared<Watcher>(scope);
+    watcher_ = std::make_shared<RequestWatcher>(scope);
     LimiterOptions options;
     options.store = std::move(store);
     options.clock = clock_;
@@ -106,17 +106,17 @@ class RequestObserverTest : public testing::Test {
     engine_->check(Request(attributes), [](const Decision&) {});
     for (auto& [name, value] : texts) std::fill(value.begin(), value.end(), '!');
   }
-  const Shown& last() { return watcher_->shown.back(); }
+  const ShownRequest& last() { return watcher_->shown.back(); }
 
   std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
-  std::shared_ptr<SlowStore> slow_ = std::make_shared<SlowStore>();
+  std::shared_ptr<DelayedStore> slow_ = std::make_shared<DelayedStore>();
   std::shared_ptr<Store> memory_ = std::make_shared<memory::MemoryStore>();
-  std::shared_ptr<Watcher> watcher_;
+  std::shared_ptr<RequestWatcher> watcher_;
   std::unique_ptr<Engine> engine_;
 };
 
 TEST_F(RequestObserverTest, SeesTheWholeRequestIfTheStoreAnswersAtOnce) {
-  make(memory_, {per_rule("a", {"tenant"}, 1)});
+  make(memory_, {rule_per("a", {"tenant"}, 1)});
   EXPECT_TRUE(engine_->check({{"tenant", "acme"}, {"color", "red"}}).allowed);
   EXPECT_FALSE(engine_->check({{"tenant", "acme"}, {"color", "red"}}).allowed);
   ASSERT_EQ(watcher_->shown.size(), 2u);
@@ -128,7 +128,7 @@ TEST_F(RequestObserverTest, SeesTheWholeRequestIfTheStoreAnswersAtOnce) {
 }
 
 TEST_F(RequestObserverTest, SeesWhatWasKeptIfTheStoreAnswersLater) {
-  make(slow_, {per_rule("a", {"session|ip"}, 5)});
+  make(slow_, {rule_per("a", {"session|ip"}, 5)});
   ask_with({{"color", "red"}, {"ip", "198.51.100.7"}, {"action", "search"}, {"tenant", "acme"}});
   EXPECT_THAT(watcher_->shown, IsEmpty());
   clock_->advance(412us);
@@ -140,7 +140,7 @@ TEST_F(RequestObserverTest, SeesWhatWasKeptIfTheStoreAnswersLater) {
 }
 
 TEST_F(RequestObserverTest, KeepsABoundedPartAndTheTenantFirst) {
-  make(slow_, {per_rule("a", {"user", "tenant"}, 5)});
+  make(slow_, {rule_per("a", {"user", "tenant"}, 5)});
   ask_with({{"user", std::string(4'000, 'u')}, {"tenant", std::string(1'000, 't')}});
   slow_->answer();
   EXPECT_THAT(last().attributes, ElementsAre("tenant=" + std::string(1'000, 't')));
@@ -148,7 +148,7 @@ TEST_F(RequestObserverTest, KeepsABoundedPartAndTheTenantFirst) {
 }
 
 TEST_F(RequestObserverTest, EachRequestOfABatchIsShownWithItsOwnAttributes) {
-  make(slow_, {per_rule("a", {"tenant"}, 5)});
+  make(slow_, {rule_per("a", {"tenant"}, 5)});
   ask_with({{"tenant", "one"}});
   ask_with({{"tenant", "two"}});
   slow_->answer();
@@ -158,7 +158,7 @@ TEST_F(RequestObserverTest, EachRequestOfABatchIsShownWithItsOwnAttributes) {
 }
 
 TEST_F(RequestObserverTest, OneOfDegradedDecisionsSeesOnlyThoseAndNothingIsKeptForIt) {
-  make(slow_, {per_rule("a", {"tenant"}, 5)}, RequestObserver::Scope::degraded_only);
+  make(slow_, {rule_per("a", {"tenant"}, 5)}, RequestObserver::Scope::degraded_only);
   ask_with({{"tenant", "acme"}});
   slow_->answer();
   EXPECT_THAT(watcher_->shown, IsEmpty());
@@ -174,9 +174,9 @@ TEST_F(RequestObserverTest, OneOfDegradedDecisionsSeesOnlyThoseAndNothingIsKeptF
 }
 
 TEST_F(RequestObserverTest, ADecisionNamesTheRulesThatMadeItAlsoAfterAReload) {
-  make(slow_, {per_rule("a", {"tenant"}, 5)});
+  make(slow_, {rule_per("a", {"tenant"}, 5)});
   ask_with({{"tenant", "acme"}});
-  ASSERT_TRUE(engine_->replace({{per_rule("a", {"tenant"}, 9)}, false}).ok());
+  ASSERT_TRUE(engine_->replace({{rule_per("a", {"tenant"}, 9)}, false}).ok());
   slow_->answer();
   EXPECT_EQ(last().rules_version, 1u);
   ask_with({{"tenant", "acme"}});
@@ -185,7 +185,7 @@ TEST_F(RequestObserverTest, ADecisionNamesTheRulesThatMadeItAlsoAfterAReload) {
 }
 
 TEST_F(RequestObserverTest, TheStoreThatWasNotAskedHasNoLatency) {
-  make(slow_, {per_rule("a", {"tenant"}, 1)}, RequestObserver::Scope::every_decision, true);
+  make(slow_, {rule_per("a", {"tenant"}, 1)}, RequestObserver::Scope::every_decision, true);
   for (int i = 0; i < 2; ++i) {
     ask_with({{"tenant", "acme"}});
     slow_->answer();
@@ -200,7 +200,7 @@ TEST_F(RequestObserverTest, TheStoreThatWasNotAskedHasNoLatency) {
 }
 
 TEST_F(RequestObserverTest, PeeksAndRefundsAreNotShownAndHiddenRulesAre) {
-  Rule hidden = per_rule("a", {"tenant"}, 5);
+  Rule hidden = rule_per("a", {"tenant"}, 5);
   hidden.hidden = Hidden::answer;
   make(memory_, {hidden});
   const Attribute attributes[] = {{"tenant", "acme"}};

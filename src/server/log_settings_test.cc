@@ -5,7 +5,7 @@
 namespace weir::server {
 namespace {
 
-Result<observe::DecisionLogOptions> options_from(std::vector<std::pair<std::string, std::string>> flags) {
+Result<observe::DecisionLogOptions> log_options_from(std::vector<std::pair<std::string, std::string>> flags) {
   ConfigSources sources;
   sources.flags = std::move(flags);
   const Result<Config> config = load_config(sources);
@@ -14,7 +14,7 @@ Result<observe::DecisionLogOptions> options_from(std::vector<std::pair<std::stri
 }
 
 TEST(LogSettings, HashByDefaultAndLogEveryLoopsDegradedDecisions) {
-  const observe::DecisionLogOptions options = options_from({}).value();
+  const observe::DecisionLogOptions options = log_options_from({}).value();
   EXPECT_FALSE(options.plain);
   EXPECT_TRUE(options.sample.none());
   EXPECT_EQ(options.degraded_per_second, 5);
@@ -22,17 +22,17 @@ TEST(LogSettings, HashByDefaultAndLogEveryLoopsDegradedDecisions) {
 }
 
 TEST(LogSettings, TakeTheRegionAndPlainSubjects) {
-  const observe::DecisionLogOptions options = options_from({{"log.subjects", "plain"}, {"region.name", "eu"}}).value();
+  const observe::DecisionLogOptions options = log_options_from({{"log.subjects", "plain"}, {"region.name", "eu"}}).value();
   EXPECT_TRUE(options.plain);
   EXPECT_EQ(options.region, "eu");
-  const auto wrong = options_from({{"region.name", "eu west"}});
+  const auto wrong = log_options_from({{"region.name", "eu west"}});
   ASSERT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.failure().message,
             "--region-name: region.name: is 'eu west', expected at most 64 letters, digits, '.', '_' and '-'");
 }
 
 TEST(LogSettings, WhatIdentityHashesIsASecret) {
-  const auto options = options_from({{"identity.hashed", "phone"},
+  const auto options = log_options_from({{"identity.hashed", "phone"},
                                      {"identity.apply", "forward-auth,http"},
                                      {"identity.names", "api_key=client-key,token=bearer"},
                                      {"identity.attributes", "key=header:x-api-key,session=cookie:sid,plan=jwt:token,user=jwt:sub"},
