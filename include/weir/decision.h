@@ -37,7 +37,7 @@ std::string_view mode_name(Mode mode);
 // One rule's view of one request.
 struct RuleOutcome {
   std::string_view rule;
-  BucketKey subject;                   // who was counted, as a hash
+  BucketKey subject;                   // who was counted, as a hash; see subject_text()
   std::uint32_t ordinal = 0;           // dense and stable for the life of the limiter: an index for counters
   std::optional<Algorithm> algorithm;  // of a bucket; none: the outcome is not an algorithm's
   ChargeKind kind = ChargeKind::bucket;
@@ -47,6 +47,7 @@ struct RuleOutcome {
   bool too_large = false;     // the cost can never fit
   bool bad_cost = false;      // denied because the cost is not a number (Rule::on_bad_cost); too_large is true as well
   bool store_failed = false;  // the store could not tell; the rule's failure policy answered
+  bool shared = false;        // counted in the bucket of all newcomers beyond Rule::max_subjects
   std::int64_t limit = 0;
   std::int64_t remaining = 0;
   std::int64_t capacity = 0;  // what `remaining` is when nothing is used: the limit, a burst, a queue and one
@@ -56,6 +57,13 @@ struct RuleOutcome {
   Duration reset_after{0};  // until the bucket is as good as new; concurrency: until the last lease would lapse
   Duration delay{0};        // leaky-bucket: how long the admitted request should wait
 };
+
+// Who was counted, as answers and logs show it: the first digits of the hash, or "shared". May refer to `room`.
+inline std::string_view subject_text(const RuleOutcome& outcome, SubjectDigits& room) {
+  if (outcome.shared) return "shared";
+  room = subject_digits(outcome.subject);
+  return {room.data(), room.size()};
+}
 
 // "token-bucket", "concurrency", "quota"; empty: neither an algorithm nor another kind of rule decided.
 std::string_view algorithm_name(const RuleOutcome& outcome);

@@ -152,6 +152,8 @@ enum class ExpiryPolicy : std::uint8_t {
 
 enum class Consistency : std::uint8_t { exact, leased, synced };
 
+inline constexpr std::int64_t kMaxSubjects = 1'000'000'000;
+
 // Which buckets share a slot of a Redis Cluster.
 enum class HashTag : std::uint8_t { tenant, tenant_action, subject };
 
@@ -197,6 +199,8 @@ struct Rule {
   // names the rule. Not shown with Hidden::answer.
   std::string message;
   std::optional<LocalLimit> local_limit;
+  // Subjects that may have a bucket of their own at a time, 1 to kMaxSubjects; newcomers beyond share one. None: no bound.
+  std::optional<std::int64_t> max_subjects;
   // Units that may be charged beyond a bucket's capacity for work that has been done: a commit of more than was
   // reserved, and cost that is known only afterwards. Default: one capacity.
   std::optional<std::int64_t> overdraft;

@@ -23,7 +23,7 @@ namespace weir {
 
 // Cost against one bucket.
 struct Charge {
-  BucketKey key;
+  BucketKey key;                         // a keyed hash; its last 20 bits need not tell buckets apart
   BucketKey tag;                         // buckets with one tag live in one slot of a cluster
   const Allowance* allowance = nullptr;  // alive until the call completes
   std::string_view rule;                 // the rule's id, for stores whose keys are seen by people
@@ -31,11 +31,16 @@ struct Charge {
   bool binding = true;                   // false (a shadow rule): its denial does not hold back the others
   bool count_denied = false;             // a denied attempt consumes too, down to empty and not below
   ChargeKind kind = ChargeKind::bucket;
+  std::uint32_t number = 0;        // of the rule: stores count the subjects of each. 0: not counted
+  std::uint32_t max_subjects = 0;  // a newcomer is not charged if the rule has so many; 0: no bound
 };
+inline constexpr std::uint32_t kMaxRuleNumber = (1U << 20U) - 1;
 
 // What one bucket answered.
 struct ChargeOutcome {
-  Code status = Code::ok;  // resource_exhausted: the store has no room for this bucket
+  // resource_exhausted: the store has no room for this bucket. out_of_range: a newcomer, and its rule has max_subjects;
+  // nothing of the call was charged.
+  Code status = Code::ok;
   bool admitted = true;
   bool too_large = false;      // denied, and no wait can help
   std::int64_t remaining = 0;  // units left after this call

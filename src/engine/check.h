@@ -56,6 +56,14 @@ class Check {
   bool may_have_hidden_rules() const { return may_have_hidden_rules_; }
   // For refunds: what a request is denied for costs nothing, so nothing is given back for it.
   void drop_bad_costs();
+  // Some rule of the set has max_subjects, so the store may have called a charge a newcomer's.
+  bool may_have_newcomers() const { return bounding_ != nullptr; }
+  // Turns the charges that the store called a newcomer's into charges of their rules' shared buckets.
+  // Precondition: may_have_newcomers(), and the rules of plan() are still alive.
+  void share_buckets();
+  // True: a deciding charge that share_buckets() has changed.
+  bool is_shared(std::size_t charge) const { return (shared_ >> charge & 1U) != 0; }
+  bool has_shared() const { return shared_ != 0; }
   // A request that no rule counts is denied.
   bool denies_unmatched() const { return denies_unmatched_; }
 
@@ -71,7 +79,10 @@ class Check {
 
  private:
   void mark_leases();
+  void bound_subjects(const ActiveRules& rules);
   void record_in_other_windows();
+  void count_longest_window(std::size_t deciding, std::size_t first_recording);
+  void share_bucket(std::size_t deciding, std::size_t first_recording);
   BucketKey subject_in_any_window(std::size_t charge) const;
 
   rules::Matches matches_;
@@ -86,6 +97,8 @@ class Check {
   const Request* request_ = nullptr;
   const rules::RuleSet* rules_ = nullptr;  // null: an ad-hoc charge
   const KeptRequest* kept_ = nullptr;
+  std::uint64_t shared_ = 0;              // one bit for each deciding charge
+  const ActiveRules* bounding_ = nullptr;  // of plan(), if some have max_subjects
 };
 
 }  // namespace weir::engine

@@ -35,6 +35,12 @@ bool is_denied(std::span<const Charge> charges, std::span<const ChargeOutcome> o
   return false;
 }
 
+bool has_newcomers(const Run& run) {
+  return run.status == Code::ok && std::any_of(run.outcomes.begin(), run.outcomes.end(), [](const ChargeOutcome& each) {
+           return each.status == Code::out_of_range;
+         });
+}
+
 // The store had no room for some bucket, and so charged none.
 bool lacks_room(const Run& run) {
   return run.status == Code::ok && std::any_of(run.outcomes.begin(), run.outcomes.end(),
@@ -93,13 +99,11 @@ template <bool kAlone>
   if ((!kAlone && run.combined != nullptr) || run.checks.front().may_have_local_limits()) [[unlikely]] {
     if (refuse_by_local_limits(run)) return true;
   }
-  if (!ask_store<kAlone>(run)) return false;
-  conclude_as<kAlone>(run);
-  return true;
+  return ask_store<kAlone>(run) && conclude_as<kAlone>(run);
 }
 
 bool Engine::decide(Run& run) { return walk<false>(run); }
-void Engine::conclude(Run& run) { conclude_as<false>(run); }
+bool Engine::conclude(Run& run) { return conclude_as<false>(run); }
 
 void Engine::refuse_too_many(Run& run) {
   for (std::size_t i = 0; i < run.decisions.size(); ++i) {
@@ -159,19 +163,26 @@ template <bool kAlone>
 
 // What follows the store's answer. In a group a denial holds the others back: they are answered as if only looked at.
 template <bool kAlone>
-[[gnu::always_inline]] inline void Engine::conclude_as(Run& run) {
+[[gnu::always_inline]] inline bool Engine::conclude_as(Run& run) {
+  if ((!kAlone && run.combined != nullptr) || run.checks.front().may_have_newcomers()) [[unlikely]] {
+    const Shared shared = share_buckets(run);
+    if (shared != Shared::answered) return shared == Shared::refused;
+  }
   if constexpr (kAlone) {
     if (prefilter_ != nullptr) [[unlikely]]
       learn(run);
     conclude_check(run.checks.front(), run, run.action, run.decisions.front());
     if (run.local_takes > 0 && !run.decisions.front().allowed) [[unlikely]]
       local_limits_.give_back(run.checks.front(), run.reading());
-    return;
+    return true;
   }
   // Its id was used before: nothing was decided.
-  if (run.hold != nullptr && run.hold->state == HoldState::gone) return;
+  if (run.hold != nullptr && run.hold->state == HoldState::gone) return true;
   if (run.combined != nullptr) [[unlikely]] {
-    if (immediate_ && lacks_room(run)) return conclude_each_alone(run);
+    if (immediate_ && lacks_room(run)) {
+      conclude_each_alone(run);
+      return true;
+    }
     run.combined->hand_out(run.checks);
   }
   if (prefilter_ != nullptr) learn(run);
@@ -191,6 +202,40 @@ template <bool kAlone>
       conclude_ad_hoc(check, run, action, run.ad_hoc[i - run.decisions.size()]);
     }
   }
+  return true;
+}
+
+// While the store calls charges a newcomer's, they move to their rules' shared buckets and it is asked again. A shared
+// bucket is usually exhausted, and the prefilter knows. Ends: a charge that has moved is no newcomer's.
+[[gnu::noinline]] Engine::Shared Engine::share_buckets(Run& run) {
+  while (has_newcomers(run)) {
+    // The shared bucket bounds them together; a cap for each of them would bound nothing.
+    for (Check& check : run.checks.first(run.local_takes)) local_limits_.give_back(check, run.reading());
+    run.local_takes = 0;
+    if (run.combined != nullptr) {
+      run.combined->hand_out(run.checks);
+      for (Check& check : run.checks) {
+        if (check.may_have_newcomers()) check.share_buckets();
+      }
+      run.combined->combine(run.checks);
+      run.charges = run.combined->charges();
+      run.outcomes = run.combined->outcomes();
+    } else {
+      run.checks.front().share_buckets();
+    }
+    if (prefilter_ != nullptr && refuse_shared(run)) return Shared::refused;
+    if (!store_->begin(run)) return Shared::later;
+  }
+  return Shared::answered;
+}
+
+bool Engine::refuse_shared(Run& run) {
+  if (run.action != Action::take || run.decisions.empty()) return false;
+  if (run.combined == nullptr) {
+    if (!prefilter_->find(run.charges, run.now, run.skew())) return false;
+    run.decisions.front().rules.clear();
+  }
+  return refuse_by_prefilter(run);
 }
 
 // Failure policies answer for one check at a time, and so does a store without room.
@@ -202,7 +247,7 @@ void Engine::conclude_each_alone(Run& run) {
     if (i < run.decisions.size()) alone.decisions = run.decisions.subspan(i, 1);
     if (i >= run.decisions.size()) alone.ad_hoc = run.ad_hoc.subspan(i - run.decisions.size(), 1);
     alone.local_takes = i < run.local_takes ? 1 : 0;
-    if (alone.charges.empty() || store_->begin(alone)) conclude(alone);
+    if (alone.charges.empty() || store_->begin(alone)) static_cast<void>(conclude(alone));
   }
 }
 

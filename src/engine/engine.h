@@ -5,6 +5,7 @@
 //   prefilter       denied without asking the store                  stages/prefilter.h
 //   local limit     denied by a cap of this node                     stages/local_limit.h
 //   store           charges all buckets or none, now or later        weir/store.h
+//   shared bucket   newcomers beyond max_subjects: the store again   check.h
 //   failure policy  answers for a store that did not                 stages/failure_policy.h
 //   verdict         outcomes become a Decision                       stages/verdict.h
 //   publish         observers see it, hidden rules are hidden
@@ -76,14 +77,18 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   }
   bool plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome);
   bool decide(Run& run);
-  void conclude(Run& run);
+  // False: the store was asked again, for a shared bucket, and answers later.
+  bool conclude(Run& run);
   // The same, compiled once more for the most common run: one request by itself (`kAlone`).
   template <bool kAlone>
   bool walk(Run& run);
   template <bool kAlone>
   bool ask_store(Run& run);
   template <bool kAlone>
-  void conclude_as(Run& run);
+  bool conclude_as(Run& run);
+  enum class Shared : std::uint8_t { answered, later, refused };
+  Shared share_buckets(Run& run);
+  bool refuse_shared(Run& run);
   void refuse_too_many(Run& run);
   bool refuse_by_prefilter(Run& run);
   bool refuse_by_local_limits(Run& run);

@@ -26,8 +26,7 @@ class Engine::LaterRun final : public LastingRun {
     bind();
   }
   void complete() override {
-    engine_.conclude(*this);
-    finish();
+    if (engine_.conclude(*this)) finish();
   }
   void finish() {
     const std::unique_ptr<LaterRun> self(this);
@@ -62,8 +61,7 @@ class Engine::GroupRun final : public LastingRun {
     pending_.defer();
   }
   void complete() override {
-    engine_.conclude(*this);
-    finish();
+    if (engine_.conclude(*this)) finish();
   }
   void finish() {
     const std::unique_ptr<GroupRun> self(this);

@@ -158,8 +158,8 @@ void Engine::LeaseRun::detach(bool keep) {
 }
 
 void Engine::LeaseRun::complete() {
+  if (verb_ == Verb::acquire && !engine_.conclude(*this)) return;
   const std::unique_ptr<LeaseRun> self(this);
-  if (verb_ == Verb::acquire) engine_.conclude(*this);
   finish();
   call_->complete();
 }

@@ -17,8 +17,15 @@ void CombinedCharges::add(const Check& check) {
     known->cost = std::min(known->cost + charge.cost, kMaxUnits);
     known->count_denied = known->count_denied || charge.count_denied;
     known->binding = known->binding || charge.binding;
+    known->max_subjects = std::min(known->max_subjects, charge.max_subjects);
     if (charge.allowance->limit < known->allowance->limit) known->allowance = charge.allowance;
   }
+}
+
+void CombinedCharges::combine(std::span<const Check> checks) {
+  charges_.clear();
+  places_.clear();
+  for (const Check& check : checks) add(check);
 }
 
 std::span<ChargeOutcome> CombinedCharges::outcomes() {

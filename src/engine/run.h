@@ -20,6 +20,8 @@ namespace weir::engine {
 class CombinedCharges {
  public:
   void add(const Check& check);
+  // Begins again, with what the checks charge now.
+  void combine(std::span<const Check> checks);
   std::span<const Charge> charges() const { return charges_; }
   std::span<ChargeOutcome> outcomes();
   // Copies each outcome to the checks that asked for it.

@@ -9,6 +9,8 @@
 //
 //   "w1" algorithm-number  rule-id  { { value }…  name  count }…
 //
+// The subject that newcomers beyond Rule::max_subjects share has the word kSharedSubject in the place of values.
+//
 // Every text carries its length (SipHash::add_framed), so no choice of values can imitate another subject's, and only
 // the hash leaves this file. The rule's part is hashed once, when rules are loaded: seed(). A rule whose algorithm
 // changes gets new buckets, because the old words would mean something else.
@@ -47,10 +49,15 @@ class KeyEncoder {
     hash.add_word(values);
   }
 
+  // The subject of all newcomers of a rule that has too many subjects; no values make this one.
+  static void add_shared(SipHash& hash) { hash.add_word(kSharedSubject); }
+
   // Shows whether two processes use the same key, without revealing it.
   BucketKey fingerprint() const;
 
  private:
+  // The word is framed like the end of a text of 255 bytes or more, and no text precedes it.
+  static constexpr std::uint64_t kSharedSubject = 0xff00'6465'7261'6873;  // "shared"
   SipHash numbered_seed(std::string_view rule_id, std::uint64_t number) const;
 
   const HashKey key_;

@@ -57,6 +57,8 @@ void DecisionCounters::on_decision(const Decision& decision) {
     Row& counts = row_of(rule.ordinal);
     increment(counts.checks[row_of_outcome(rule)][static_cast<std::size_t>(outcome_of(rule))]);
     if (is_near_limit(rule)) increment(counts.near_limit);
+    if (rule.shared) [[unlikely]]
+      increment(counts.shared);
   }
 }
 
@@ -69,6 +71,7 @@ void DecisionCounters::add_counts(std::uint32_t index, std::uint32_t tenure, Rul
       read.checks[a][o] = counts->checks[a][o].load(std::memory_order_relaxed);
     }
   }
+  read.shared = counts->shared.load(std::memory_order_relaxed);
   read.near_limit = counts->near_limit.load(std::memory_order_relaxed);
   // Another rule may have got the row meanwhile; then these counts belong to no rule.
   std::atomic_thread_fence(std::memory_order_acquire);
@@ -77,6 +80,7 @@ void DecisionCounters::add_counts(std::uint32_t index, std::uint32_t tenure, Rul
     for (std::size_t o = 0; o < kOutcomeCount; ++o) into.checks[a][o] += read.checks[a][o];
   }
   into.near_limit += read.near_limit;
+  into.shared += read.shared;
 }
 
 std::uint64_t DecisionCounters::decisions(Reason reason, bool allowed) const {
@@ -104,6 +108,7 @@ void DecisionCounters::empty(Row& row, std::uint32_t tenure) {
     for (Counter& counter : outcomes) counter.store(0, std::memory_order_relaxed);
   }
   row.near_limit.store(0, std::memory_order_relaxed);
+  row.shared.store(0, std::memory_order_relaxed);
   row.tenure.store(tenure, std::memory_order_release);
 }
 

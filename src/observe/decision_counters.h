@@ -58,6 +58,7 @@ class DecisionCounters final : public Observer {
   struct RuleCounts {
     std::array<std::array<std::uint64_t, kOutcomeCount>, kAlgorithmRows> checks{};
     std::uint64_t near_limit = 0;
+    std::uint64_t shared = 0;  // in the bucket of newcomers beyond max_subjects
   };
 
   // From any thread. Adds what the row has counted in this tenure (RuleLabels::Table).
@@ -71,6 +72,7 @@ class DecisionCounters final : public Observer {
     std::atomic<std::uint32_t> tenure{0};  // of what is counted here
     std::array<std::array<Counter, kOutcomeCount>, kAlgorithmRows> checks{};
     Counter near_limit{0};
+    Counter shared{0};
   };
   static constexpr std::uint32_t kRowsPerChunk = 64;
   static constexpr std::uint32_t kChunks = kOtherRule / kRowsPerChunk + 1;

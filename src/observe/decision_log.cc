@@ -39,7 +39,8 @@ class DecisionLine {
   const Decision& decision_;
   const RequestContext& context_;
   std::vector<Field> fields_;
-  SubjectDigits subject_{};
+  SubjectDigits digits_{};
+  std::string_view subject_;
   SubjectDigits tenant_{};
   std::string subject_type_;
   std::string subject_values_;
@@ -55,7 +56,7 @@ void DecisionLine::add_decision() {
       fields_.emplace_back("limit", rule->limit);
       fields_.emplace_back("remaining", rule->remaining);
     }
-    subject_ = subject_digits(rule->subject);
+    subject_ = subject_text(*rule, digits_);
   }
   fields_.emplace_back("cost", decision_.cost);
   fields_.emplace_back("retry_after_ms", ceil_ms(decision_.retry_after));
@@ -65,7 +66,7 @@ void DecisionLine::add_decision() {
     fields_.emplace_back("shadow_denied", rule);
   }
   fields_.emplace_back("source", decision_.source);
-  if (decision_.deciding >= 0) fields_.emplace_back("subject", text_of(subject_));
+  if (decision_.deciding >= 0) fields_.emplace_back("subject", subject_);
 }
 
 void DecisionLine::add_request(const DecisionLogOptions& options, const keys::KeyEncoder& encoder) {

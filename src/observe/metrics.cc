@@ -243,6 +243,8 @@ void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
                                "counts as allowed here if this rule would have allowed it.");
   MetricFamily near = family(MetricType::Counter, "weir_near_limit_total",
                              "Allowed checks that left less than a fifth of the rule's limit.");
+  MetricFamily shared = family(MetricType::Counter, "weir_shared_subject_checks_total",
+                               "Checks that were counted in the bucket that newcomers beyond max_subjects share.");
   const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
   for (std::uint32_t row = 0; row <= kOtherRule; ++row) {
     if (table->tenures[row] == 0) continue;
@@ -262,8 +264,10 @@ void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
     }
     if (!used) continue;
     near.metric.push_back(sample(MetricType::Counter, static_cast<double>(counts.near_limit), {{"rule", id}}));
+    if (counts.shared == 0) continue;
+    shared.metric.push_back(sample(MetricType::Counter, static_cast<double>(counts.shared), {{"rule", id}}));
   }
-  for (MetricFamily* each : {&checks, &near}) {
+  for (MetricFamily* each : {&checks, &near, &shared}) {
     if (!each->metric.empty()) out.push_back(std::move(*each));
   }
   FactWriter(out).gauge("weir_rules_without_label",
@@ -291,6 +295,18 @@ void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
   FactWriter write(out);
   write.counter("weir_degraded_decisions_total", "Decisions made by a failure policy, without the store.",
                 sum([](const DecisionCounters& c) { return c.degraded(); }));
+}
+
+void Metrics::collect_rule_subjects(const Facts& facts, std::vector<MetricFamily>& out) const {
+  const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
+  std::map<std::uint32_t, std::int64_t> sums;  // by row
+  for (const RuleSubjects& each : facts.rule_subjects) sums[table->row(each.ordinal)] += each.count;
+  MetricFamily subjects = family(MetricType::Gauge, "weir_rule_subjects",
+                                 "Subjects of the rule that have a bucket; with Redis an estimate.");
+  for (const auto& [row, count] : sums) {
+    subjects.metric.push_back(sample(MetricType::Gauge, static_cast<double>(count), {{"rule", table->ids[row]}}));
+  }
+  if (!subjects.metric.empty()) out.push_back(std::move(subjects));
 }
 
 // Of the rules without a label the one that has waited longest.
@@ -349,6 +365,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_rule_issues(facts, out);
   collect_store(facts, write);
   collect_fallbacks(facts.fallbacks, out);
+  collect_rule_subjects(facts, out);
   collect_rule_fallbacks(facts, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);
   collect_http(facts.http_responses, out);

@@ -60,6 +60,12 @@ struct RuleFallback {
   Duration lasted{0};
 };
 
+// Subjects of a rule that have a bucket at the moment.
+struct RuleSubjects {
+  std::uint32_t ordinal = 0;
+  std::int64_t count = 0;
+};
+
 // Requests with a mistake that the rules met, such as "unknown_plan".
 struct RuleIssueCount {
   std::string_view issue;
@@ -119,6 +125,7 @@ struct Facts {
   std::uint64_t local_denials = 0;  // by a rule's local_limit
   std::uint64_t forged_handles = 0;
   std::vector<PolicyCount> fallbacks;
+  std::vector<RuleSubjects> rule_subjects;       // with Redis: an estimate
   std::vector<RuleFallback> rule_fallbacks;      // empty: the store answers for all rules
   std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
 
@@ -158,6 +165,7 @@ class Metrics final : public prometheus::Collectable {
  private:
   void collect_rule_counts(std::vector<prometheus::MetricFamily>& out) const;
   void collect_decisions(std::vector<prometheus::MetricFamily>& out) const;
+  void collect_rule_subjects(const Facts& facts, std::vector<prometheus::MetricFamily>& out) const;
   void collect_rule_fallbacks(const Facts& facts, std::vector<prometheus::MetricFamily>& out) const;
   void collect_charges(std::vector<prometheus::MetricFamily>& out) const;
 

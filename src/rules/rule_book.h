@@ -71,6 +71,8 @@ class RuleBook {
   RuleChanges changes() const;
 
   const RuleNames& names() const { return names_; }
+  // The name that a rule of this id has or will have.
+  Result<RuleName> name_rule(std::string_view id) { return names_.intern(id); }
   // Mistakes in requests that the rules met, since the start.
   const MatchIssueCounters& issues() const { return *issues_; }
   // Of the active rules: "file:line:column: field: what", or "rule ID: field: what" where there is no file.

@@ -48,7 +48,7 @@ void Server::Parts::add_modules() {
   RulesModule& rules = add<RulesModule>();
   IdentityModule& identity = add<IdentityModule>();
   add<ClockModule>();
-  MemoryModule& memory = add<MemoryModule>();
+  MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
   DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis);
   connections = &add<ConnectionsModule>(identity);

@@ -29,11 +29,11 @@ SnapshotFile::SnapshotFile(memory::MemoryStore& store, std::filesystem::path pat
       previous_key_id_(keys.previous ? std::optional(key_id_of(*keys.previous)) : std::nullopt),
       log_(log) {}
 
-Status SnapshotFile::load(TimePoint now) {
+Status SnapshotFile::load(TimePoint now, const memory::NumberRule& number_rule) {
   if (path_.empty()) return success();
-  Result<memory::LoadReport> report = memory::load_snapshot(store_, path_, key_id_, now);
+  Result<memory::LoadReport> report = memory::load_snapshot(store_, path_, key_id_, now, number_rule);
   if (!report.ok() && report.failure().code == Code::failed_precondition && previous_key_id_) {
-    report = memory::load_snapshot(store_, path_, *previous_key_id_, now);
+    report = memory::load_snapshot(store_, path_, *previous_key_id_, now, number_rule);
   }
   if (!report.ok() && report.failure().code == Code::invalid_argument) {
     return Failure{Code::invalid_argument, "memory.snapshot: " + report.failure().message};

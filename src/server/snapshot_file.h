@@ -24,7 +24,8 @@ class SnapshotFile {
 
   // Before the store is in use. What was written under a clock ahead of `now` is moved back, and the log warns.
   // Failure: the path names something that a snapshot can neither be read from nor saved to.
-  Status load(TimePoint now);
+  // `number_rule` as in memory::load_snapshot.
+  Status load(TimePoint now, const memory::NumberRule& number_rule = {});
   void save();
 
   std::uint64_t saved() const { return saved_.load(std::memory_order_relaxed); }

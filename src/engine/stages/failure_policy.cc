@@ -75,6 +75,7 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
     const Duration lasted = times_->failed(check.match_of(i).rule->name.ordinal, at.now, quiet);
     const FailurePolicy policy = failure.after(lasted);
     Charge charge = check.charges()[i];
+    charge.number = charge.max_subjects = 0;  // counted where the rule's buckets are
     if (action == Action::take) {
       answered_[static_cast<std::size_t>(policy)].fetch_add(1, std::memory_order_relaxed);
     }
@@ -143,6 +144,7 @@ void FailurePolicies::charge_others(Check& check, const Failed& failed, Action a
   InlineVector<std::uint32_t, 8> held_index;
   const auto hold = [&](std::size_t i) {
     held.push_back(check.charges()[i]);
+    held[held.size() - 1].max_subjects = 0;  // those that are newcomers have been told so
     held_index.push_back(static_cast<std::uint32_t>(i));
   };
   for (std::size_t i = 0; i < failed.size(); ++i) {

@@ -30,6 +30,7 @@ LocalLimits::Answer LocalLimits::ask(const Check& check, Action action, const Re
     charge.allowance = &*rule.local_limit;
     charge.count_denied = false;
     charge.kind = ChargeKind::bucket;
+    charge.number = charge.max_subjects = 0;
     charges.push_back(charge);
     index.push_back(static_cast<std::uint32_t>(i));
   }

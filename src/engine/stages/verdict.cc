@@ -38,6 +38,13 @@ void add_charge(RuleOutcome& outcome, const BucketKey& subject, const ChargeOutc
   outcome.delay = charged.delay;
 }
 
+void mark_shared(const Check& check, Decision& decision) {
+  std::size_t charge = 0;
+  for (RuleOutcome& outcome : decision.rules) {
+    if (!outcome.unlimited) outcome.shared = check.is_shared(charge++);
+  }
+}
+
 Reason reason_of(const RuleOutcome& denial) {
   // Under a limit of 0 every cost is too large; what is wrong then is not the cost.
   if (denial.too_large && denial.limit > 0) return Reason::cost_too_large;
@@ -136,6 +143,8 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
     decision.delay = std::max(decision.delay, outcome.delay);
     if (decisive == nullptr || more_restrictive(outcome, *decisive)) decisive = &outcome;
   }
+  if (check.has_shared()) [[unlikely]]
+    mark_shared(check, decision);
   decision.reason = Reason::ok;
   if (decisive == nullptr) {
     decision.cost = check.requested_cost();
@@ -171,6 +180,7 @@ void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcom
   RuleOutcome& rule = decision.rules.append();
   describe(rule, check.match_of(charge));
   add_charge(rule, check.subject_of(charge), outcome, false);
+  rule.shared = check.is_shared(charge);
   decision.allowed = false;
   decision.deciding = 0;
   decision.reason = reason_of(rule);

@@ -47,8 +47,8 @@ void write_rule(base::WireWriter& writer, const Decision& decision, const RuleOu
   writer.number(10, unix_ms(decision.retry_at(rule)));
   writer.number(11, unix_ms(decision.reset_at(rule)));
   if (!rule.unlimited) {
-    const SubjectDigits subject = subject_digits(rule.subject);
-    writer.text(12, {subject.data(), subject.size()});
+    SubjectDigits room;
+    writer.text(12, subject_text(rule, room));
   }
   writer.end(message);
 }

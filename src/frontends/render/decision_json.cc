@@ -92,9 +92,9 @@ void write_rule(RoomWriter& out, const Decision& decision, const RuleOutcome& ru
   if (rule.unlimited) {
     out.literal("null");
   } else {
-    const SubjectDigits digits = subject_digits(rule.subject);
+    SubjectDigits room;
     out.literal("\"");
-    out.text({digits.data(), digits.size()});
+    out.text(subject_text(rule, room));
     out.literal("\"");
   }
   out.literal(R"(,"allowed":)");

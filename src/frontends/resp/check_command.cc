@@ -88,8 +88,8 @@ void CheckCommand::write(ReplyWriter& reply, const Decision& decision, std::size
   put(reply, "reset_at_ms", decision.reset_at());
   reply.bulk("subject");
   if (counted) {
-    const SubjectDigits subject = subject_digits(rule->subject);
-    reply.bulk({subject.data(), subject.size()});
+    SubjectDigits room;
+    reply.bulk(subject_text(*rule, room));
   } else {
     reply.null();
   }

@@ -76,6 +76,11 @@ TEST(FieldBounds, NumbersPassFromTheLeastToTheMost) {
          rule.on_store_failure = FailurePolicy::static_limit;
          rule.static_limit = n;
        }},
+      {"max_subjects", 1, kMaxSubjects,
+       [](Rule& rule, std::int64_t n) {
+         rule.per = {"ip"};
+         rule.max_subjects = n;
+       }},
       {"local_limit.limit", 1, kMaxUnits,
        [](Rule& rule, std::int64_t n) { rule.local_limit = LocalLimit{.limit = n, .window = 1ms}; }},
       {"plans.pro.limit", 0, kMaxUnits,

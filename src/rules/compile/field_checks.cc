@@ -286,6 +286,12 @@ void check_static_limit(const Rule& rule, RuleFaults& faults) {
   faults.check_number({"static_limit"}, rule.static_limit, 1, kMaxUnits);
 }
 
+void check_max_subjects(const Rule& rule, RuleFaults& faults) {
+  if (!rule.max_subjects) return;
+  faults.check_number({"max_subjects"}, *rule.max_subjects, 1, kMaxSubjects);
+  if (rule.per.empty()) faults.add({"max_subjects"}, "the rule has one bucket for all, expected only with per");
+}
+
 void check_consistency(const Rule& rule, RuleFaults& faults) {
   if (rule.consistency == Consistency::exact) return;
   faults.add({"consistency"}, "leased and synced are not supported by this version of weir yet, expected exact");

@@ -24,6 +24,7 @@ void check_plans(const Rule& rule, RuleFaults& faults);
 void check_overrides(const Rule& rule, RuleFaults& faults);
 void check_message(const Rule& rule, RuleFaults& faults);
 void check_static_limit(const Rule& rule, RuleFaults& faults);
+void check_max_subjects(const Rule& rule, RuleFaults& faults);
 void check_consistency(const Rule& rule, RuleFaults& faults);
 void check_local_limit(const Rule& rule, RuleFaults& faults);
 

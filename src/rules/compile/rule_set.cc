@@ -39,6 +39,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       set->has_local_limits_ = true;
     }
     set->has_leases_ = set->has_leases_ || (rule.kind == ChargeKind::lease && rule.mode != Mode::off);
+    set->has_max_subjects_ = set->has_max_subjects_ || (rule.max_subjects && rule.mode != Mode::off);
     set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && rule.mode != Mode::off);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));

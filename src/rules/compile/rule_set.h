@@ -93,6 +93,8 @@ class RuleSet {
   bool has_hidden() const { return has_hidden_; }
   // Some rule gives leases.
   bool has_leases() const { return has_leases_; }
+  // Some rule has max_subjects.
+  bool has_max_subjects() const { return has_max_subjects_; }
   // Some rule counts in windows of several lengths.
   bool has_several_windows() const { return has_several_windows_; }
 
@@ -107,6 +109,7 @@ class RuleSet {
   bool has_hidden_ = false;
   bool has_several_windows_ = false;
   bool has_leases_ = false;
+  bool has_max_subjects_ = false;
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
 };
 

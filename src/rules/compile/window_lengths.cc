@@ -55,6 +55,11 @@ std::size_t WindowLengths::index_of(const Allowance& allowance) const {
   return 0;
 }
 
+std::size_t WindowLengths::longest() const {
+  const auto shorter = [](const Allowance& a, const Allowance& b) { return a.window < b.window; };
+  return static_cast<std::size_t>(std::max_element(lengths_.begin(), lengths_.end(), shorter) - lengths_.begin());
+}
+
 BucketKey WindowLengths::key(BucketKey subject, std::size_t index) const {
   if (index == 0) return subject;
   const auto window = static_cast<std::uint64_t>(lengths_[index].window.count());

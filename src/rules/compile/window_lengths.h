@@ -29,6 +29,9 @@ class WindowLengths {
   // Which of recording() counts for `allowance`.
   std::size_t index_of(const Allowance& allowance) const;
 
+  // The longest of recording(): its bucket lives at least as long as those of the others.
+  std::size_t longest() const;
+
   // The key of a subject's bucket for one of the lengths, and back again. The first keeps the subject's own key.
   BucketKey key(BucketKey subject, std::size_t index) const;
 

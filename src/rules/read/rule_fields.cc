@@ -231,6 +231,12 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const FieldAt& at, Rule& rule) { read_local_limit(at, rule.local_limit); },
      [](const Rule& rule) { return rule.local_limit ? Written(write_local_limit(*rule.local_limit)) : std::nullopt; },
      check_local_limit},
+    {"max_subjects",
+     "subjects that may have a bucket at a time, up to 10^9; newcomers beyond share one bucket, see "
+     "[many subjects](#many-subjects)",
+     "no bound",
+     [](const FieldAt& at, Rule& rule) { at.take(rule.max_subjects, read_whole_number(at.node(), 1, kMaxSubjects)); },
+     [](const Rule& rule) { return write_number(rule.max_subjects); }, check_max_subjects},
     {"consistency", "`exact`", "`exact`",
      [](const FieldAt& at, Rule& rule) { read_choice(at, kConsistencies, rule.consistency); },
      [](const Rule& rule) { return write_choice_unless(kConsistencies, rule.consistency, Consistency::exact); },

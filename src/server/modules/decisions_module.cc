@@ -10,6 +10,7 @@ namespace weir::server {
 namespace {
 
 constexpr Duration kFallbackPeriod = std::chrono::seconds(1);
+constexpr Duration kSubjectPeriod = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -38,6 +39,7 @@ Status DecisionsModule::start() {
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { fallbacks_.add_health(context_.clock->now(), details); });
   context_.add_task(kFallbackPeriod, [this] { fallbacks_.poll(context_.clock->now()); });
+  context_.add_task(kSubjectPeriod, [this] { subjects_.poll(counters_); });
   if (context_.keys.previous) {
     context_.log.info("hash_key_rotation",
                       "subjects are counted under two hash keys: remove the second one when the longest window has "

@@ -15,6 +15,7 @@
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
 #include "server/server_context.h"
+#include "server/subject_watch.h"
 
 namespace weir::server {
 
@@ -26,7 +27,8 @@ class DecisionsModule final : public Module {
         rules_(rules),
         memory_(memory),
         redis_(redis),
-        fallbacks_(*shared_.fallback_times, rules.book(), context.log) {}
+        fallbacks_(*shared_.fallback_times, rules.book(), context.log),
+        subjects_(rules.book(), rules.labels(), context.log) {}
 
   Status open() override;
   Status start() override;
@@ -51,6 +53,7 @@ class DecisionsModule final : public Module {
   const engine::SharedState shared_{.generations = std::make_shared<engine::BucketGenerations>(),
                                     .fallback_times = std::make_shared<engine::FallbackTimes>()};
   FallbackWatch fallbacks_;
+  SubjectWatch subjects_;
 
   // One for each loop.
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters_;

@@ -15,8 +15,9 @@ std::shared_ptr<memory::MemoryStore> make_store(std::size_t max_bytes) {
 
 }  // namespace
 
-MemoryModule::MemoryModule(ServerContext& context)
+MemoryModule::MemoryModule(ServerContext& context, RulesModule& rules)
     : context_(context),
+      rules_(rules),
       with_redis_(uses_redis(context.config)),
       fallback_(make_store(kFallbackBytes)),
       store_(with_redis_ ? fallback_ : make_store(static_cast<std::size_t>(context.config.memory_max_bytes))),
@@ -32,6 +33,13 @@ Status MemoryModule::start() {
   return success();
 }
 
+Status MemoryModule::listening() {
+  return snapshot_.load(context_.clock->now(), [this](std::string_view rule) {
+    const Result<rules::RuleName> name = rules_.book()->name_rule(rule);
+    return name.ok() ? name.value().ordinal + 1 : 0;
+  });
+}
+
 void MemoryModule::add_facts(observe::Facts& facts) const {
   const memory::MemoryStats stats = store_->stats();
   facts.store_name = with_redis_ ? "fallback" : store_->name();
@@ -42,6 +50,11 @@ void MemoryModule::add_facts(observe::Facts& facts) const {
   facts.store_evictions = stats.evicted_idle;
   facts.store_refused_newcomers = stats.refused_newcomers;
   facts.store_coarse_charges = stats.coarse_charges;
+  if (!with_redis_) {
+    store_->subjects().for_each([&facts](std::uint32_t number, std::int64_t count) {
+      facts.rule_subjects.push_back({number - 1, count});
+    });
+  }
   facts.snapshots_saved = snapshot_.saved();
   facts.snapshots_failed = snapshot_.failed();
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "server/module.h"
+#include "server/modules/rules_module.h"
 #include "server/server_context.h"
 #include "server/snapshot_file.h"
 #include "stores/memory/memory_store.h"
@@ -13,12 +14,12 @@ namespace weir::server {
 
 class MemoryModule final : public Module {
  public:
-  explicit MemoryModule(ServerContext& context);
+  MemoryModule(ServerContext& context, RulesModule& rules);
 
   Status start() override;
   // Only now: a second server started by mistake must not touch the snapshot of the first, whose addresses it cannot
   // bind.
-  Status listening() override { return snapshot_.load(context_.clock->now()); }
+  Status listening() override;
   void drained() override { snapshot_.save(); }
 
   const std::shared_ptr<memory::MemoryStore>& store() const { return store_; }
@@ -28,6 +29,7 @@ class MemoryModule final : public Module {
   void add_facts(observe::Facts& facts) const;
 
   ServerContext& context_;
+  RulesModule& rules_;
   const bool with_redis_;
   const std::shared_ptr<memory::MemoryStore> fallback_;
   const std::shared_ptr<memory::MemoryStore> store_;  // with Redis: fallback_

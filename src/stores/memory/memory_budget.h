@@ -1,4 +1,4 @@
-// MemoryBudget: the one account of what a memory store may take and has taken.
+// MemoryBudget: the one account of what a memory store may take and has taken, and of whose buckets there are.
 //
 // Every array and block is reserved before it is made and released after it is gone, so the books never run behind
 // the heap, not even while a shard holds its old and its new array at once. One account for all shards, not a share
@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <cstddef>
+
+#include "stores/memory/subject_counts.h"
 
 namespace weir::memory {
 
@@ -42,11 +44,15 @@ class MemoryBudget {
   std::size_t used() const { return used_.load(std::memory_order_relaxed); }
   std::size_t max_bytes() const { return max_bytes_; }
 
+  SubjectCounts& subjects() { return subjects_; }
+  const SubjectCounts& subjects() const { return subjects_; }
+
  private:
   static constexpr std::size_t kShrinkShare = 64;
 
   const std::size_t max_bytes_;
   std::atomic<std::size_t> used_{0};
+  SubjectCounts subjects_;
 };
 
 }  // namespace weir::memory

@@ -10,6 +10,9 @@
 // holds back no other. A bucket that still restricts is never given up, and its subject is no newcomer: if its tail
 // should grow and cannot, it is charged in the room that it has and counts more coarsely (algorithms/bucket.h).
 //
+// A rule with Charge::max_subjects has no more buckets than that, except one that newcomers share, and those that it had
+// before it had the bound.
+//
 //   weir::memory::MemoryStore store({.max_bytes = 64 << 20});
 //   ... every 10 ms or so: store.sweep(clock.now(), 8'192);  // about 0.1 ms
 #pragma once
@@ -62,6 +65,11 @@ class MemoryStore final : public Store {
 
   // Cheap enough for every scrape; not one moment's picture while calls are running.
   MemoryStats stats() const;
+
+  // How many buckets each rule has, by Charge::number. Thread-safe.
+  const SubjectCounts& subjects() const { return budget_.subjects(); }
+  // What a rule is called that has buckets in a snapshot.
+  void name_rule(std::uint32_t number, std::string_view rule) { budget_.subjects().name(number, rule); }
 
   // For snapshots. Precondition: shard < kShards. copy_shard() appends.
   void copy_shard(std::size_t shard, ShardCopy& copy);

@@ -24,7 +24,8 @@ std::size_t block_bytes(std::size_t tail_words) {
 
 }  // namespace
 
-Slot* Shard::insert(const BucketKey& key, SlotKind kind, std::int64_t now_us, MemoryBudget& budget) {
+Slot* Shard::insert(const BucketKey& key, SlotKind kind, std::int64_t now_us, MemoryBudget& budget,
+                    std::uint32_t number) {
   // Each newcomer pays for looking at two others: a shard that gains buckets also finds those it can forget.
   sweep(now_us, kSweptPerInsert, budget);
   if (!room_for_one(now_us, budget)) return nullptr;
@@ -32,7 +33,8 @@ Slot* Shard::insert(const BucketKey& key, SlotKind kind, std::int64_t now_us, Me
   std::size_t i = home(key, slots.capacity);
   while (!slots[i].empty()) i = slots.after(i);
   slots[i] = Slot{};
-  slots[i].key_ = key;
+  slots[i].key_ = {key.high, (key.low & ~kNumberBits) | number};
+  if (number != 0) budget.subjects().add(number);
   slots[i].state_ = Slot::tag(kind);
   pin(slots[i]);
   size_.fetch_add(1, std::memory_order_relaxed);
@@ -54,6 +56,7 @@ bool Shard::room_for_one(std::int64_t now_us, MemoryBudget& budget) {
 
 void Shard::erase(Slot& slot, MemoryBudget& budget) {
   free_block(slot, budget);
+  if (slot.number() != 0) budget.subjects().remove(slot.number());
   const Array slots = array();
   auto distance = [&slots](std::size_t from, std::size_t to) {
     return to >= from ? to - from : to + slots.capacity - from;
@@ -255,7 +258,7 @@ void Shard::free_array(const Array& array, MemoryBudget& budget) {
 
 bool Shard::restore(const BucketImage& image, std::int64_t now_us, MemoryBudget& budget) {
   Slot* slot = find(image.key);
-  if (slot == nullptr) slot = insert(image.key, image.kind, now_us, budget);
+  if (slot == nullptr) slot = insert(image.key, image.kind, now_us, budget, image.number);
   if (slot == nullptr) return false;
   renew(*slot, image.kind, budget);
   if (!grow_tail(*slot, image.tail.size(), budget)) {
@@ -274,7 +277,8 @@ void Shard::copy_to(ShardCopy& copy) {
   for (std::size_t i = 0; i < array.capacity; ++i) {
     if (array[i].empty()) continue;
     const algorithms::BucketWords words = array[i].words();
-    ShardCopy::Bucket bucket{array[i].key_, array[i].kind(), array[i].idle_from_us(), {}, words.tail.size()};
+    ShardCopy::Bucket bucket{array[i].key_,           array[i].number(), array[i].kind(),
+                             array[i].idle_from_us(), {},                words.tail.size()};
     std::copy(words.head.begin(), words.head.end(), bucket.head);
     copy.buckets.push_back(bucket);
     copy.tails.insert(copy.tails.end(), words.tail.begin(), words.tail.end());
@@ -284,7 +288,9 @@ void Shard::copy_to(ShardCopy& copy) {
 void Shard::close(MemoryBudget& budget) {
   const Array array = this->array();
   for (std::size_t i = 0; i < array.capacity; ++i) {
-    if (!array[i].empty()) free_block(array[i], budget);
+    if (array[i].empty()) continue;
+    free_block(array[i], budget);
+    if (array[i].number() != 0) budget.subjects().remove(array[i].number());
   }
   set_array({});
   free_array(array, budget);

@@ -62,6 +62,13 @@ class SlotKind {
   std::uint8_t number_;
 };
 
+// A slot keeps the number of its bucket's rule in the place of the last bits of the key, so that a bucket that is
+// forgotten tells whose it was. The 108 bits of the hash that are left are enough to tell subjects apart.
+inline constexpr std::uint64_t kNumberBits = kMaxRuleNumber;
+inline bool is_same_bucket(const BucketKey& a, const BucketKey& b) {
+  return ((a.high ^ b.high) | ((a.low ^ b.low) & ~kNumberBits)) == 0;
+}
+
 // `state_` packs three things: bits 0–3 the kind plus one (0: the slot is empty, as in zeroed memory), bit 4 whether
 // the words live in a block, bits 5–63 the moment from which the bucket is idle, in microseconds, saturated.
 class Slot {
@@ -76,6 +83,8 @@ class Slot {
   bool holds_at_home(Algorithm algorithm) const { return (state_ & (kTagBits | kBlockBit)) == tag(algorithm); }
   SlotKind kind() const { return SlotKind::of_number(static_cast<std::uint8_t>((state_ & kTagBits) - 1)); }
   std::int64_t idle_from_us() const { return state_ >> 5; }
+  // The rule's; 0: none.
+  std::uint32_t number() const { return static_cast<std::uint32_t>(key_.low & kNumberBits); }
   bool idle(std::int64_t now_us) const { return idle_from_us() <= now_us; }
 
   // Precondition: the algorithm keeps no tail.
@@ -119,6 +128,7 @@ inline void bound_waits(std::int64_t idle_from_us, std::int64_t now_us, ChargeOu
 // One bucket outside of a shard. `tail` refers to words that another object owns.
 struct BucketImage {
   BucketKey key;
+  std::uint32_t number = 0;  // of the rule
   SlotKind kind = Algorithm::token_bucket;
   std::int64_t idle_from_us = 0;
   std::int64_t head[algorithms::kHeadWords] = {};
@@ -129,6 +139,7 @@ struct BucketImage {
 struct ShardCopy {
   struct Bucket {
     BucketKey key;
+    std::uint32_t number;
     SlotKind kind;
     std::int64_t idle_from_us;
     std::int64_t head[algorithms::kHeadWords];
@@ -158,14 +169,15 @@ class alignas(64) Shard {
     if (slots.capacity == 0) return nullptr;
     // Ends: an array is never full.
     for (std::size_t i = home(key, slots.capacity); !slots[i].empty(); i = slots.after(i)) {
-      if (slots[i].key_ == key) return &slots[i];
+      if (is_same_bucket(slots[i].key_, key)) return &slots[i];
     }
     return nullptr;
   }
 
-  // A fresh bucket. The key must not be there. Makes room by growing, at the bound by forgetting an idle bucket; null
-  // when neither is possible. The new slot is pinned.
-  Slot* insert(const BucketKey& key, SlotKind kind, std::int64_t now_us, MemoryBudget& budget);
+  // A fresh bucket of the rule with this number. The key must not be there. Makes room by growing, at the bound by
+  // forgetting an idle bucket; null when neither is possible. The new slot is pinned.
+  Slot* insert(const BucketKey& key, SlotKind kind, std::int64_t now_us, MemoryBudget& budget,
+               std::uint32_t number = 0);
   void erase(Slot& slot, MemoryBudget& budget);
 
   // Makes the bucket fresh, and one of `kind`.

@@ -1,13 +1,15 @@
 // The file, all numbers little-endian and 8 bytes wide unless said otherwise:
 //
-//   header   8 bytes "WEIRSNAP"; version (3); 16 bytes key id
-//   bucket*  key high, key low, kind (SlotKind), idle from (µs), three head words, tail length in words (at most
-//            kMaxTailWords), tail words
+//   header   8 bytes "WEIRSNAP"; version (4); 16 bytes key id
+//   bucket*  key high, key low, kind (SlotKind) + 256 × number of its rule, idle from (µs), three head words, tail length
+//            in words (at most kMaxTailWords), tail words
+//   rule*    before the first bucket of its number: the number, 0, kRuleMark, length of its id in bytes, three words of
+//            0, length in words, the id, filled up with zeros
 //   footer   all ones where a bucket's kind would be: 2 words of all ones, kEndMark; number of buckets; CRC-64/XZ
 //            of everything before it
 //
 // A bucket is recognised by its third word, so the end needs no length in the header and the file is written in one
-// pass. Version 2 knew no leases, and is read as well.
+// pass. Versions 2 and 3 had no numbers and no rules, version 2 no leases; both are read as well.
 #include "stores/memory/snapshot.h"
 
 #include <fcntl.h>
@@ -16,7 +18,10 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "algorithms/lease_bucket.h"
@@ -29,6 +34,9 @@ static_assert(std::endian::native == std::endian::little, "the snapshot's words 
 
 constexpr char kMagic[8] = {'W', 'E', 'I', 'R', 'S', 'N', 'A', 'P'};
 constexpr std::uint64_t kEndMark = ~std::uint64_t{0};
+constexpr std::uint64_t kRuleMark = kEndMark - 1;
+constexpr std::size_t kMaxRuleBytes = 256;
+constexpr int kNumberShift = 8;
 constexpr std::size_t kMaxTailWords = std::size_t{1} << 20;
 
 struct FileHeader {
@@ -56,11 +64,25 @@ struct FileFooter {
 static_assert(sizeof(FileFooter) == 40);
 constexpr std::size_t kSummedFooterBytes = sizeof(FileFooter) - sizeof(std::uint64_t);
 
-// Precondition: record.kind < SlotKind::kCount.
-SlotKind kind_of(const FileBucket& record) { return SlotKind::of_number(static_cast<std::uint8_t>(record.kind)); }
+constexpr std::uint64_t kKindBits = (std::uint64_t{1} << kNumberShift) - 1;
+// Precondition: the kind exists.
+SlotKind kind_of(const FileBucket& record) {
+  return SlotKind::of_number(static_cast<std::uint8_t>(record.kind & kKindBits));
+}
+std::uint64_t number_of(const FileBucket& record) { return record.kind >> kNumberShift; }
 
 Failure damaged(const std::filesystem::path& path, const char* how) {
   return {Code::data_loss, path.string() + ": the snapshot is damaged: " + how};
+}
+
+void write_rule(std::uint64_t number, std::string_view rule, Writer& writer) {
+  std::int64_t words[kMaxRuleBytes / sizeof(std::int64_t)] = {};
+  const std::string_view id = rule.substr(0, kMaxRuleBytes);
+  std::memcpy(words, id.data(), id.size());
+  const std::uint64_t length = (id.size() + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
+  const FileBucket record{{number, 0}, kRuleMark, static_cast<std::int64_t>(id.size()), {}, length};
+  writer.put(&record, sizeof(record));
+  writer.put(words, length * sizeof(std::int64_t));
 }
 
 void write_buckets(MemoryStore& store, const SnapshotKeyId& key_id, Writer& writer) {
@@ -69,6 +91,7 @@ void write_buckets(MemoryStore& store, const SnapshotKeyId& key_id, Writer& writ
   writer.put(&header, sizeof(header));
   FileFooter footer;
   ShardCopy copy;
+  std::unordered_set<std::uint32_t> named;
   for (std::size_t shard = 0; shard < MemoryStore::kShards && writer.error() == 0; ++shard) {
     copy.buckets.clear();
     copy.tails.clear();
@@ -76,7 +99,12 @@ void write_buckets(MemoryStore& store, const SnapshotKeyId& key_id, Writer& writ
     footer.buckets += copy.buckets.size();
     const std::int64_t* tail = copy.tails.data();
     for (const ShardCopy::Bucket& bucket : copy.buckets) {
-      FileBucket record{bucket.key, std::uint64_t{bucket.kind.number()}, bucket.idle_from_us, {}, bucket.tail_words};
+      const std::uint64_t number = bucket.number;
+      if (number != 0 && named.insert(bucket.number).second) {
+        write_rule(number, store.subjects().name_of(bucket.number), writer);
+      }
+      const std::uint64_t kind = bucket.kind.number() + (number << kNumberShift);
+      FileBucket record{bucket.key, kind, bucket.idle_from_us, {}, bucket.tail_words};
       std::copy(std::begin(bucket.head), std::end(bucket.head), record.head);
       writer.put(&record, sizeof(record));
       writer.put(tail, bucket.tail_words * sizeof(std::int64_t));
@@ -122,7 +150,7 @@ class SnapshotReading {
   Status run(Use use) {
     if (!reader_.get(&header_, sizeof(header_))) return cut_short();
     if (!std::equal(std::begin(kMagic), std::end(kMagic), header_.magic)) return damaged(path_, "not a snapshot");
-    if (header_.version != kSnapshotVersion && header_.version != kSnapshotVersion - 1) {
+    if (header_.version < kOldestSnapshot || header_.version > kSnapshotVersion) {
       return Failure{Code::failed_precondition, path_.string() + ": a snapshot of another version"};
     }
     std::uint64_t buckets = 0;
@@ -135,7 +163,12 @@ class SnapshotReading {
                        sizeof(record) - kSummedFooterBytes)) {
         return cut_short();
       }
-      if (record.kind >= SlotKind::kCount) return damaged(path_, "an algorithm that does not exist");
+      if (record.kind == kRuleMark) {
+        if (!read_rule(record)) return reader_.error() != 0 ? cut_short() : damaged(path_, "a rule that is none");
+        continue;
+      }
+      if ((record.kind & kKindBits) >= SlotKind::kCount) return damaged(path_, "an algorithm that does not exist");
+      if (number_of(record) != 0 && rule_of(number_of(record)).empty()) return damaged(path_, "a rule without a name");
       if (record.tail_words > kMaxTailWords) return damaged(path_, "a bucket that is too long");
       if (record.tail_words > 0 && !kind_of(record).keeps_tail()) {
         return damaged(path_, "a tail where its algorithm keeps none");
@@ -150,10 +183,27 @@ class SnapshotReading {
   }
 
   const FileHeader& header() const { return header_; }
+  // The id of the rule that has this number in the file; empty: it has not been named so far.
+  std::string_view rule_of(std::uint64_t number) const {
+    const auto found = rules_.find(number);
+    return found == rules_.end() ? std::string_view() : std::string_view(found->second);
+  }
 
  private:
+  bool read_rule(const FileBucket& record) {
+    const auto bytes = static_cast<std::uint64_t>(record.idle_from_us);
+    const std::uint64_t number = record.key.high;
+    if (number == 0 || number > kMaxRuleNumber || bytes == 0 || bytes > kMaxRuleBytes) return false;
+    if (record.tail_words != (bytes + 7) / 8) return false;
+    std::int64_t words[kMaxRuleBytes / sizeof(std::int64_t)];
+    if (!reader_.get(words, record.tail_words * sizeof(std::int64_t))) return false;
+    rules_[number].assign(reinterpret_cast<const char*>(words), bytes);
+    return true;
+  }
+
   BucketImage image_of(const FileBucket& record) const {
-    BucketImage image{record.key, kind_of(record), record.idle_from_us, {}, tail_};
+    const auto number = static_cast<std::uint32_t>(number_of(record));
+    BucketImage image{record.key, number, kind_of(record), record.idle_from_us, {}, tail_};
     std::copy(std::begin(record.head), std::end(record.head), image.head);
     return image;
   }
@@ -177,7 +227,17 @@ class SnapshotReading {
   Reader reader_;
   FileHeader header_{};
   std::vector<std::int64_t> tail_;
+  std::unordered_map<std::uint64_t, std::string> rules_;  // by number
 };
+
+// Gives the image its rule's number in this process. False: the rule has none.
+bool number_image(BucketImage& image, std::string_view rule, const NumberRule& number_rule, MemoryStore& store) {
+  if (image.number == 0) return true;
+  if (number_rule) image.number = number_rule(rule);
+  if (image.number == 0 || image.number > kMaxRuleNumber) return false;
+  store.name_rule(image.number, rule);
+  return true;
+}
 
 TimePoint last_change(SlotKind kind, const algorithms::BucketWords& words) {
   if (!kind.is_leases()) return algorithms::last_change(kind.algorithm(), words);
@@ -222,7 +282,7 @@ Status save_snapshot(MemoryStore& store, const std::filesystem::path& path, cons
 }
 
 Result<LoadReport> load_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id,
-                                 TimePoint now) {
+                                 TimePoint now, const NumberRule& number_rule) {
   if (const Status regular = check_regular(path); !regular.ok()) return regular.failure();
   File file(path, O_RDONLY | O_NONBLOCK);  // it may have become a FIFO since
   if (!file.open()) {
@@ -243,7 +303,7 @@ Result<LoadReport> load_snapshot(MemoryStore& store, const std::filesystem::path
     bring_to_now(image, tail, now, report);
     if (image.idle_from_us <= micros(now)) {
       ++report.idle;
-    } else if (store.restore(image, now)) {
+    } else if (number_image(image, reading.rule_of(image.number), number_rule, store) && store.restore(image, now)) {
       ++report.loaded;
     } else {
       ++report.no_room;

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <string_view>
 
 #include "stores/memory/memory_store.h"
 #include "weir/result.h"
@@ -20,8 +22,10 @@
 
 namespace weir::memory {
 
-// Of the file's format, which includes the algorithms' words. The version before is read too; any other is refused.
-inline constexpr std::uint64_t kSnapshotVersion = 3;
+// Of the file's format, which includes the algorithms' words. Versions from kOldestSnapshot on are read; any other is
+// refused.
+inline constexpr std::uint64_t kSnapshotVersion = 4;
+inline constexpr std::uint64_t kOldestSnapshot = 2;
 
 // Names the hash key that the bucket keys were made with: buckets of another are of no use.
 using SnapshotKeyId = std::array<std::uint8_t, 16>;
@@ -29,7 +33,7 @@ using SnapshotKeyId = std::array<std::uint8_t, 16>;
 struct LoadReport {
   std::size_t loaded = 0;
   std::size_t idle = 0;     // skipped: as good as new by now
-  std::size_t no_room = 0;  // skipped: the store's memory bound is reached
+  std::size_t no_room = 0;  // skipped: the store's memory bound is reached, or the rule got no number
   // Among the loaded and the idle: last changed after `now`, so written under a clock that was ahead, by how much at
   // most. They count as if they had last been changed now: as much was taken, and it is restricted for as long as it
   // was then.
@@ -37,15 +41,19 @@ struct LoadReport {
   Duration farthest_ahead{0};
 };
 
+// The number (Charge::number) that a rule has in this process; 0: none.
+using NumberRule = std::function<std::uint32_t(std::string_view rule)>;
+
 // Failures: invalid_argument (the path names something other than a regular file, which is left alone), unavailable,
 // with the path and the system's reason. The previous snapshot, if any, is then still in place.
 Status save_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id);
 
-// To be called before the store is in use: buckets of the snapshot replace those of the same key.
+// To be called before the store is in use: buckets of the snapshot replace those of the same key. Without `number_rule`
+// rules have the numbers that they had; with it, buckets of a rule that gets none are skipped.
 // Failures: not_found, invalid_argument (no regular file), unavailable (cannot be read), data_loss (damaged),
 // failed_precondition (another version, or another hash key). The store is then unchanged, except that a disk error
 // during the second reading leaves it empty.
 Result<LoadReport> load_snapshot(MemoryStore& store, const std::filesystem::path& path, const SnapshotKeyId& key_id,
-                                 TimePoint now);
+                                 TimePoint now, const NumberRule& number_rule = {});
 
 }  // namespace weir::memory

@@ -36,7 +36,7 @@ algorithms::BucketWords Transaction::changing_words(std::size_t i) {
 void Transaction::add(Shard& shard) {
   assert(size_ < kMaxCharges);
   entries_[size_] =
-      Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), Slot::kLatestIdle, false, false};
+      Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), Slot::kLatestIdle, false, false, false};
   locate(size_);
   if (entries_[size_].slot != nullptr) {
     entries_[size_].idle_from_us = entries_[size_].slot->idle_from_us();
@@ -59,6 +59,7 @@ void Transaction::locate_all() {
 
 bool Transaction::run() {
   bool room = true;
+  if (find_newcomers()) return true;
   switch (call_.action) {
     case Action::take:
       room = call_.hold == nullptr ? take() : take_hold();
@@ -85,6 +86,23 @@ bool Transaction::run() {
   }
   report_in_callers_time();
   return room;
+}
+
+// True: nothing is to be charged, because some charge belongs to the shared bucket of its rule.
+bool Transaction::find_newcomers() {
+  const bool counts = call_.action == Action::take || call_.action == Action::peek || call_.action == Action::refund;
+  bool any = false;
+  for (std::size_t i = 0; i < size_ && counts; ++i) {
+    const Charge& charge = call_.charges[i];
+    if (charge.max_subjects == 0 || charge.number == 0 || entries_[i].slot != nullptr) continue;
+    entries_[i].newcomer = budget_.subjects().of(charge.number) >= charge.max_subjects;
+    any = any || entries_[i].newcomer;
+  }
+  for (std::size_t i = 0; i < size_ && any; ++i) {
+    call_.outcomes[i] = entries_[i].newcomer ? ChargeOutcome{.status = Code::out_of_range, .admitted = false}
+                                             : ChargeOutcome{};
+  }
+  return any;
 }
 
 bool Transaction::take() {
@@ -148,6 +166,12 @@ bool Transaction::make_room() {
     if (!entries_[i].charge || make_room_for(i)) continue;
     // Leases cannot be counted more coarsely, and a subject that has a bucket is no newcomer: it is denied.
     const bool is_known = is_lease(i) && entries_[i].slot != nullptr && !entries_[i].created;
+    if (entries_[i].newcomer) {
+      call_.outcomes[i] = ChargeOutcome{.status = Code::out_of_range, .admitted = false};
+      room = false;
+      entries_[i].charge = false;
+      continue;
+    }
     call_.outcomes[i] = is_known
                             ? ChargeOutcome{.admitted = false, .retry_after = algorithms::LeaseBucket::kLongestHint}
                             : ChargeOutcome{.status = Code::resource_exhausted, .admitted = false};
@@ -168,14 +192,28 @@ bool Transaction::make_room_for(std::size_t i) {
   const SlotKind kind = SlotKind::of(charge);
   entry.slot = entry.shard->find(charge.key);
   if (entry.slot == nullptr) {
-    entry.slot = entry.shard->insert(charge.key, kind, entry.now_us, budget_);
+    entry.slot = entry.shard->insert(charge.key, kind, entry.now_us, budget_, charge.number);
     entry.created = entry.slot != nullptr;
+    if (entry.created && charge.number != 0 && !may_stay(i)) return false;
   } else if (!entry.slot->holds(kind)) {
     entry.shard->renew(*entry.slot, kind, budget_);
     entry.shard->pin(*entry.slot);
     entry.created = true;
   }
   return entry.slot != nullptr && grow_tail(i);
+}
+
+// Calls in other shards may have made the rule's last bucket since find_newcomers().
+bool Transaction::may_stay(std::size_t i) {
+  const Charge& charge = call_.charges[i];
+  Entry& entry = entries_[i];
+  budget_.subjects().name(charge.number, charge.rule);
+  entry.newcomer = charge.max_subjects != 0 && budget_.subjects().of(charge.number) > charge.max_subjects;
+  if (!entry.newcomer) return true;
+  entry.shard->erase(*entry.slot, budget_);
+  entry.slot = nullptr;
+  entry.created = false;
+  return false;
 }
 
 // A bucket that cannot grow is no newcomer: it is charged in the room that it has, and counts more coarsely. A new one

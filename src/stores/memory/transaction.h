@@ -37,6 +37,7 @@ class Transaction {
     std::int64_t idle_from_us;  // of the slot as the call found it
     bool charge;                // to be charged by this call
     bool created;               // this call has put the slot there
+    bool newcomer;              // the rule has as many subjects as it may
   };
 
   bool take();
@@ -57,11 +58,13 @@ class Transaction {
   void list_holds();
   void describe_all();
 
+  bool find_newcomers();
   bool evaluate_all();
   bool ready(std::size_t i);
   bool all_ready();
   bool make_room();
   bool make_room_for(std::size_t i);
+  bool may_stay(std::size_t i);
   bool grow_tail(std::size_t i);
   void take_back(std::size_t i);
   void charge_all();
