@@ -150,6 +150,8 @@ void collect_remote_store(const RemoteStoreFacts& facts, FactWriter& write, std:
   write.counter("weir_store_connects_total", "Connections made to the store.", facts.connects);
   write.counter("weir_prefilter_hits_total", "Denials of exhausted buckets without asking the store.",
                 facts.prefilter_hits);
+  write.counter("weir_subject_count_failures_total", "Times that the subjects of a rule could not be counted.",
+                facts.census_failures);
   MetricFamily failures =
       family(MetricType::Counter, "weir_store_failures_total", "Calls that the store did not answer, by cause.");
   for (const RemoteStoreFacts::FailureCount& each : facts.failures) {

@@ -43,6 +43,7 @@ struct RemoteStoreFacts {
   std::uint64_t connects = 0;
   std::uint64_t prefilter_hits = 0;
   double fallback_seconds = 0;
+  std::uint64_t census_failures = 0;
   std::vector<FailureCount> failures;
   std::vector<LatencyBucket> latency;
 };

@@ -53,8 +53,10 @@ class RedisStores::LoopStore final : public Store, public transport::Backpressur
 Result<std::unique_ptr<RedisStores>> RedisStores::open(transport::Loops& loops, const redis::RedisOptions& options,
                                                        observe::Log& log) {
   std::unique_ptr<RedisStores> all(new RedisStores(log));
+  redis::RedisOptions shared = options;
+  shared.census = all->census_;
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    Result<std::unique_ptr<redis::RedisStore>> store = redis::RedisStore::open(loops.io(i), options, all->listener());
+    Result<std::unique_ptr<redis::RedisStore>> store = redis::RedisStore::open(loops.io(i), shared, all->listener());
     if (!store.ok()) return store.failure();
     all->stores_.push_back(std::make_shared<LoopStore>(std::move(store).value(), loops.loop(i)));
     loops.loop(i).set_backpressure(*all->stores_.back());
@@ -133,6 +135,7 @@ observe::RemoteStoreFacts RedisStores::facts() const {
     for (std::size_t b = 0; b < StoreStats::kLatencyBuckets; ++b) facts.latency[b].count += read(stats->latency[b]);
     longest = std::max(longest, stats->refused_for(now));
   }
+  facts.census_failures = census_->failures();
   // Loops notice the same outage at nearly the same time: the longest is the outage, the sum would count it often.
   facts.fallback_seconds = static_cast<double>(longest.count()) * kMicrosecond;
   return facts;
@@ -178,6 +181,11 @@ void RedisStores::look_for_recovery() {
 bool RedisStores::watch() {
   const std::lock_guard lock(mutex_);
   look_for_recovery();
+  if (!open_breaker() && census_->failures() > 0 && !std::exchange(census_failed_, true)) {
+    log_.warn("subject_count_failed",
+              "Redis did not count the subjects of a rule: max_subjects may admit more until it does; does its user "
+              "have ZADD, ZRANGE, ZCARD, ZREMRANGEBYSCORE and PEXPIREAT?");
+  }
   return std::exchange(recovered_, false);
 }
 

@@ -49,6 +49,9 @@ class RedisStores {
   // True: Redis has come back since the last call.
   bool watch();
 
+  // How many subjects each rule has, by Charge::number.
+  std::vector<redis::SubjectCensus::Count> subjects() const { return census_->counts(SteadyTime::clock::now()); }
+
   // Idempotent.
   void close();
 
@@ -65,6 +68,7 @@ class RedisStores {
   void look_for_recovery();
 
   observe::Log& log_;
+  const std::shared_ptr<redis::SubjectCensus> census_ = std::make_shared<redis::SubjectCensus>();
   std::vector<std::shared_ptr<LoopStore>> stores_;  // constant once open
 
   std::mutex mutex_;
@@ -73,6 +77,7 @@ class RedisStores {
   Told told_;                                                  // of this outage
   Told not_connected_;                                         // since the server was connected to
   bool recovered_ = false;
+  bool census_failed_ = false;  // logged
 };
 
 }  // namespace weir::server

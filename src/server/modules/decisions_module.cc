@@ -103,6 +103,9 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   fallbacks_.add_facts(context_.clock->now(), facts);
   if (redis_.stores() != nullptr) {
     facts.remote_store = redis_.stores()->facts();
+    for (const redis::SubjectCensus::Count& each : redis_.stores()->subjects()) {
+      facts.rule_subjects.push_back({each.number - 1, each.subjects});
+    }
     for (const auto& engine : engines_) facts.remote_store->prefilter_hits += engine->prefilter_hits();
   }
   for (const auto* log : {decision_lines_.get(), degraded_lines_.get()}) {

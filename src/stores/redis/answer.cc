@@ -7,16 +7,17 @@ bool is_number(const ReplyItem& item, std::int64_t most) {
   return item.kind == ReplyKind::integer && item.number >= 0 && item.number <= most;
 }
 
-enum Verdict : std::int64_t { kDenied = 0, kAdmitted = 1, kTooLarge = 2 };
+enum Verdict : std::int64_t { kDenied = 0, kAdmitted = 1, kTooLarge = 2, kNewcomer = 3 };
 
 }  // namespace
 
-bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome) {
-  if (!is_number(numbers[0], kTooLarge) || !is_number(numbers[1], allowance.largest_cost())) return false;
+bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome, bool only_existing) {
+  if (!is_number(numbers[0], only_existing ? kNewcomer : kTooLarge) || !is_number(numbers[1], allowance.largest_cost())) return false;
   for (const ReplyItem& wait : numbers.subspan(2)) {
     if (!is_number(wait, kMostMicros)) return false;
   }
   outcome = ChargeOutcome{};
+  if (numbers[0].number == kNewcomer) outcome.status = Code::out_of_range;
   outcome.admitted = numbers[0].number == kAdmitted;
   outcome.too_large = numbers[0].number == kTooLarge;
   outcome.remaining = numbers[1].number;

@@ -21,8 +21,10 @@ inline constexpr std::size_t kSharedAnswer = 8;
 // No wait and no moment is longer: above it, Lua's numbers are not exact.
 inline constexpr std::int64_t kMostMicros = std::int64_t{1} << 53;
 
-// Precondition: numbers.size() == kAnswer. False: `outcome` means nothing.
-[[nodiscard]] bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome);
+// Precondition: numbers.size() == kAnswer. False: `outcome` means nothing. `only_existing`: the script was told to charge
+// only a bucket that exists, and may answer that there is none (Code::out_of_range).
+[[nodiscard]] bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome,
+                                bool only_existing = false);
 
 // What undoing needs of a charge: remaining and reset_after without it, and the moment at which it was made.
 struct Standing {

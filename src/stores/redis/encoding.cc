@@ -47,6 +47,12 @@ Numbers numbers_of(const Charge& charge) {
   }
 }
 
+std::int64_t flags_of(const ScriptCall& call, std::size_t i) {
+  const bool only_existing = (call.full >> i & 1U) != 0;
+  const bool counts = call.charges[i].count_denied && !is_lease(call.charges[i]);
+  return (counts ? 2 : 0) + (only_existing ? 4 : 0);
+}
+
 void write_charge(CommandWriter& command, std::int64_t flags, const Charge& charge) {
   const Numbers numbers = numbers_of(charge);
   command.number(flags).number(charge.cost).number(numbers.a).number(numbers.b).number(numbers.c);
@@ -118,12 +124,11 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   } else {
     command.number(call.now_us);
   }
-  if (one) return write_charge(command, first.count_denied ? 2 : 0, first);
+  if (one) return write_charge(command, flags_of(call, call.which[0]), first);
   for (const std::uint8_t i : call.which) {
     const Charge& charge = call.charges[i];
-    const bool counts = charge.count_denied && !is_lease(charge);
     command.number(is_lease(charge) ? kLeases : static_cast<std::int64_t>(charge.allowance->algorithm));
-    write_charge(command, (charge.binding ? 1 : 0) + (counts ? 2 : 0), charge);
+    write_charge(command, (charge.binding ? 1 : 0) + flags_of(call, i), charge);
   }
   for (const std::int64_t moment : call.charged_at_us) command.number(moment);
   if (holds) write_hold(command, call.hold);

@@ -39,6 +39,7 @@ struct ScriptCall {
   std::span<const std::uint8_t> which = {};          // those of them that this call is about
   std::span<const std::int64_t> charged_at_us = {};  // for undo, of each of `which`
   const HoldStep* hold = nullptr;                    // null: leases are only looked at
+  std::uint64_t full = 0;                            // by charge: only if its bucket exists
 };
 
 // True: the call is one for ScriptSet::holds(), which answers with four numbers more.

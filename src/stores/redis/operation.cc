@@ -60,7 +60,8 @@ ScriptCall Part::script_call() const {
   ScriptCall call{.action = operation_.action(),
                   .now_us = operation_.now_us(),
                   .charges = operation_.call_->charges,
-                  .which = {which.data(), which.size()}};
+                  .which = {which.data(), which.size()},
+                  .full = operation_.full_};
   if (operation_.call_->hold != nullptr && leases_) call.hold = &operation_.step_;
   const bool of_leases = call.action == ScriptAction::renew || call.action == ScriptAction::settle ||
                          call.action == ScriptAction::list;
@@ -132,11 +133,12 @@ const Charge* Part::take_answer(Reply reply) {
     const Reply numbers = reply.subspan(1 + i * width, width);
     const Charge& charge = call.charges[which[i]];
     ChargeOutcome& outcome = call.outcomes[which[i]];
-    if (!read_outcome(numbers.first(kAnswer), *charge.allowance, outcome)) return &charge;
+    const bool only_existing = (operation_.full_ >> which[i] & 1U) != 0;
+    if (!read_outcome(numbers.first(kAnswer), *charge.allowance, outcome, only_existing)) return &charge;
     if (!share) continue;
     if (!read_standing(numbers.subspan(kAnswer), *charge.allowance, standing_.append())) return &charge;
-    // One binding denial, and this slot has charged nothing.
-    charged = charged && (outcome.admitted || !charge.binding);
+    // One binding denial or newcomer, and this slot has charged nothing.
+    charged = charged && outcome.status == Code::ok && (outcome.admitted || !charge.binding);
   }
   charged_ = charged;
   return nullptr;
@@ -208,6 +210,7 @@ bool Operation::begin(StoreCall& call, Origin caller, SteadyTime now) {
   if (call.hold != nullptr) step_ = *call.hold;
   divide();
   call.atomic = used_ == 1;
+  look_at_subjects(now);
   if (const auto obstacle = find_obstacle(now)) {
     refuse(*obstacle);
     return false;
@@ -299,9 +302,30 @@ void Operation::part_ended(SteadyTime now) {
 
 bool Operation::denied() const {
   for (std::size_t i = 0; i < call_->charges.size(); ++i) {
+    if (call_->outcomes[i].status != Code::ok) return true;
     if (call_->charges[i].binding && !call_->outcomes[i].admitted) return true;
   }
   return false;
+}
+
+void Operation::look_at_subjects(SteadyTime now) {
+  full_ = 0;
+  for (std::size_t i = 0; i < call_->charges.size(); ++i) {
+    const Charge& charge = call_->charges[i];
+    if (charge.max_subjects == 0 || charge.number == 0) continue;
+    const SubjectCensus::View view = host_.census().look(charge, now);
+    if (view.full) full_ |= std::uint64_t{1} << i;
+    if (view.due) host_.exchange_census(charge.number, now);
+  }
+}
+
+void Operation::record_subjects(const StoreCall& call, SteadyTime now) {
+  if (call.action != Action::take) return;
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    const ChargeOutcome& outcome = call.outcomes[i];
+    if (call.charges[i].number == 0 || outcome.status != Code::ok || outcome.reset_after.count() <= 0) continue;
+    host_.census().record(call.charges[i], outcome.reset_after, now);
+  }
 }
 
 void Operation::conclude(SteadyTime now) {
@@ -322,6 +346,7 @@ void Operation::conclude(SteadyTime now) {
     report_hold();
   }
   if (call.status == Code::ok) {
+    record_subjects(call, now);
     host_.counters().add_latency(std::chrono::duration_cast<std::chrono::microseconds>(now - since));
   }
   call_ = nullptr;

@@ -18,6 +18,7 @@
 #include "stores/redis/encoding.h"
 #include "stores/redis/scripts.h"
 #include "stores/redis/stats.h"
+#include "stores/redis/subject_census.h"
 #include "weir/inline_vector.h"
 #include "weir/store.h"
 
@@ -92,6 +93,9 @@ class OperationHost {
   virtual StoreStats& counters() = 0;
   // False while the store is being destroyed: nothing may be sent.
   virtual bool alive() const = 0;
+  virtual SubjectCensus& census() = 0;
+  // Exchanges with the other nodes what is known of the subjects of the rule with this number.
+  virtual void exchange_census(std::uint32_t number, SteadyTime now) = 0;
   // Calls part.retry() a little later.
   virtual void retry_later(Part& part) = 0;
   // The operation may be used again.
@@ -136,6 +140,8 @@ class Operation final : private QueuedCall {
   void report_hold();
   ScriptAction action() const;
   std::int64_t now_us() const;
+  void look_at_subjects(SteadyTime now);
+  void record_subjects(const StoreCall& call, SteadyTime now);
 
   OperationHost& host_;
   StoreCall* call_ = nullptr;  // null once it was completed
@@ -145,6 +151,7 @@ class Operation final : private QueuedCall {
   std::size_t under_way_ = 0;
   bool raising_ = false;  // its lease is being given the same token in all slots
   HoldStep step_;         // what parts are asked of the lease
+  std::uint64_t full_ = 0;  // by charge: its rule has as many subjects as it may
 };
 
 }  // namespace weir::redis

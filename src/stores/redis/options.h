@@ -6,12 +6,15 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace weir::redis {
+
+class SubjectCensus;
 
 enum class Topology : std::uint8_t { standalone, sentinel, cluster };
 
@@ -70,6 +73,7 @@ struct RedisOptions {
   std::string name_space;                           // part of every key; empty: none
   std::string client_name = "weir";                 // CLIENT SETNAME; empty: none
   BreakerOptions breaker;
+  std::shared_ptr<SubjectCensus> census;  // shared by the stores of a node's loops; null: the store has its own
 };
 
 }  // namespace weir::redis

@@ -71,6 +71,8 @@ RedisStore::RedisStore(boost::asio::io_context& loop, RedisOptions options, std:
                .stats = stats_,
                .listener = std::move(listener),
                .random = random_seed()},
+      census_(options_.census != nullptr ? options_.census : std::make_shared<SubjectCensus>()),
+      exchange_(*census_, context_),
       retry_timer_(loop, [this] { retry_all(); }),
       directory_(make_directory(context_)) {}
 

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "stores/redis/census_exchange.h"
 #include "stores/redis/directory.h"
 #include "stores/redis/loop_timer.h"
 #include "stores/redis/operation.h"
@@ -72,6 +73,8 @@ class RedisStore final : public Store, private OperationHost {
   Directory& directory() override { return *directory_; }
   StoreStats& counters() override { return stats_; }
   bool alive() const override { return alive_; }
+  SubjectCensus& census() override { return *census_; }
+  void exchange_census(std::uint32_t number, SteadyTime now) override { exchange_.start(number, *directory_, now); }
   void retry_later(Part& part) override;
   void release(Operation& operation) override;
   void complete(StoreCall& call, Origin origin) override;
@@ -84,6 +87,8 @@ class RedisStore final : public Store, private OperationHost {
   const ScriptSet scripts_;
   StoreStats stats_;
   NodeContext context_;
+  const std::shared_ptr<SubjectCensus> census_;
+  CensusExchange exchange_;
   bool alive_ = true;
   Origin completing_ = 0;
   SteadyTime bad_bucket_told_{};

@@ -4,8 +4,8 @@
 -- KEYS     the buckets
 -- ARGV     action: t take, p peek, r refund, x reset, s take as a share of a decision that spans slots, u undo such a
 --          share; now in microseconds, '' for Redis's TIME; then for each bucket six: algorithm, flags (1 binding, 2 a
---          denied attempt counts), cost, three numbers of the allowance; then, for u, for each bucket the moment at which
---          it was charged
+--          denied attempt counts, 4 only if the bucket exists), cost, three numbers of the allowance; then, for u, for
+--          each bucket the moment at which it was charged
 -- Answer   for each bucket five numbers as in one.lua; for s eight, with what remaining and reset_after are without this
 --          charge, and the moment at which it was charged by the bucket's own time
 local answer, after, idle, time, admitted = {}, {}, {}, {}, true
@@ -55,7 +55,7 @@ for i = 1, #KEYS do
   end
   if after[i] and takes and admitted then
     keep(KEYS[i], after[i], idle[i], now)
-  elseif takes and answer[place + 1] ~= 1 and ARGV[6 * i - 2] + 0 >= 2 then
+  elseif takes and answer[place + 1] ~= 1 and ARGV[6 * i - 2] % 4 >= 2 then
     local state, until_idle = run(i, 'd')
     keep(KEYS[i], state, until_idle, now)
     states[i] = state

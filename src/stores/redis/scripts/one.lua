@@ -2,13 +2,16 @@
 --
 -- KEYS[1]  the bucket
 -- ARGV     action: t take, p peek, r refund, x reset; now in microseconds, '' for Redis's TIME; flags: 2 a denied
---          attempt counts; cost; three numbers of the allowance (see the algorithm)
--- Answer   verdict (0 denied, 1 admitted, 2 the cost can never fit), remaining, retry_after, reset_after, delay; times
---          in microseconds
+--          attempt counts, 4 only if the bucket exists; cost; three numbers of the allowance (see the algorithm)
+-- Answer   verdict (0 denied, 1 admitted, 2 the cost can never fit, 3 there is no bucket and nothing was charged),
+--          remaining, retry_after, reset_after, delay; times in microseconds
 local key, action = KEYS[1], ARGV[1]
 local now = moment(ARGV[2])
 local cost, a, b, c = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
 local state = redis.call('GET', key)
+if not state and ARGV[3] + 0 >= 4 and action ~= 'x' then
+  return { 3, 0, 0, 0, 0 }
+end
 
 if action == 'r' then
   local after, idle = algorithm(state, 'r', now, cost, a, b, c)
@@ -28,7 +31,7 @@ if after and action == 't' then
 elseif after then
   local _
   _, remaining, _, reset = algorithm(state, 't', now, 0, a, b, c)
-elseif verdict ~= 1 and action == 't' and ARGV[3] == '2' then
+elseif verdict ~= 1 and action == 't' and ARGV[3] % 4 == 2 then
   after, idle = algorithm(state, 'd', now, cost, a, b, c)
   keep(key, after, idle, now)
   verdict, remaining, retry, reset, delay = algorithm(after, 't', now, cost, a, b, c)
