@@ -238,6 +238,15 @@ TimePoint SlidingLog::last_change(const ConstBucketWords& bucket) {
   return from_micros(clamp_tick(bucket.head[kLast]));
 }
 
+std::vector<LogEntry> SlidingLog::entries(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now) {
+  const Log log(bucket);
+  std::vector<LogEntry> entries;
+  for (std::size_t at = live_at(log, clamp_tick(micros(now)), allowance.window.count()).begin; at < log.end(); ++at) {
+    entries.push_back({from_micros(log.time(at)), log.units(at)});
+  }
+  return entries;
+}
+
 Duration SlidingLog::move_back(const BucketWords& bucket, Duration by) {
   const Log log(bucket);
   for (std::size_t at = log.begin(); at < log.end(); ++at) {

@@ -15,9 +15,17 @@
 // A denied attempt that counts takes what is left of the limit; a full log stays as it is.
 #pragma once
 
+#include <vector>
+
 #include "algorithms/bucket.h"
 
 namespace weir::algorithms {
+
+// Units that were taken at a time.
+struct LogEntry {
+  TimePoint at;
+  std::int64_t units = 0;
+};
 
 struct SlidingLog {
   static ChargeOutcome evaluate(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
@@ -29,6 +37,8 @@ struct SlidingLog {
   static bool refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
   static TimePoint last_change(const ConstBucketWords& bucket);
+  // The entries that count at `now`, in order of time: for people who look at a bucket.
+  static std::vector<LogEntry> entries(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now);
   static Duration move_back(const BucketWords& bucket, Duration by);
 };
 

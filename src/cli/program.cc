@@ -43,6 +43,9 @@ void assemble(CLI::App& program, Session& session) {
   Command token(program, "token", "Work with the tokens of the HTTP API");
   token.requires_verb();
   add_token_hash(token.app(), session);
+  Command redis(program, "redis", "Look into a Redis that Weir uses");
+  redis.requires_verb();
+  add_redis_inspect(redis.app(), session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);

@@ -181,6 +181,24 @@ void MemoryStore::prefetch(std::span<const Charge> charges) {
   for (const Charge& charge : charges) shard_of(charge.key).prefetch(charge.key);
 }
 
+std::optional<MemoryStore::BucketView> MemoryStore::look(const Charge& charge, TimePoint now) {
+  if (charge.kind != ChargeKind::bucket) return std::nullopt;
+  const Algorithm algorithm = charge.allowance->algorithm;
+  Shard& shard = shard_of(charge.key);
+  const std::lock_guard hold(shard.lock());
+  Slot* const slot = shard.find(charge.key);
+  if (slot == nullptr || !slot->holds(algorithm) || slot->idle(micros(now))) return std::nullopt;
+  const algorithms::BucketWords words = slot->words();
+  BucketView view{.standing = algorithms::evaluate(*charge.allowance, words, now, 0),
+                  .last_change = algorithms::last_change(algorithm, words),
+                  .idle_from = from_micros(slot->idle_from_us()),
+                  .entries = {}};
+  if (algorithm == Algorithm::sliding_log) {
+    view.entries = algorithms::SlidingLog::entries(*charge.allowance, words, now);
+  }
+  return view;
+}
+
 std::size_t MemoryStore::sweep(TimePoint now, std::size_t slots) {
   std::size_t forgotten = 0;
   std::size_t index = sweeping_.load(std::memory_order_relaxed);

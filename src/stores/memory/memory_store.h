@@ -22,9 +22,12 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "algorithms/sliding_log.h"
 #include "stores/memory/memory_budget.h"
 #include "stores/memory/shard.h"
 #include "weir/options.h"
@@ -65,6 +68,16 @@ class MemoryStore final : public Store {
 
   // Cheap enough for every scrape; not one moment's picture while calls are running.
   MemoryStats stats() const;
+
+  // What a charge's bucket holds, for people who look into the store; none: there is no bucket, or it is idle. `now` as in
+  // StoreCall. Not for leases, which Action::list lists.
+  struct BucketView {
+    ChargeOutcome standing;                      // as for a cost of 0
+    TimePoint last_change;
+    TimePoint idle_from;
+    std::vector<algorithms::LogEntry> entries;  // of a sliding log: those that count
+  };
+  std::optional<BucketView> look(const Charge& charge, TimePoint now);
 
   // How many buckets each rule has, by Charge::number. Thread-safe.
   const SubjectCounts& subjects() const { return budget_.subjects(); }

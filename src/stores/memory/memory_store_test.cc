@@ -152,5 +152,24 @@ TEST(MemoryStore, PrefetchingTouchesNothing) {
   for (const Charge& charge : charges) EXPECT_EQ(ask(store, Action::take, kStart, charge).remaining, 8);
 }
 
+TEST(MemoryStore, ALookAtASlidingLogListsTheTimesThatCount) {
+  MemoryStore store;
+  const Allowance allowance = contract::allowance_of(Algorithm::sliding_log, 5, std::chrono::seconds(10));
+  const Charge charge = contract::charge_of(contract::spread_key(1), allowance);
+  const TimePoint start = from_micros(1'800'000'000'000'000);
+  EXPECT_FALSE(store.look(charge, start));
+  for (const int second : {0, 4, 7}) contract::ask(store, Action::take, start + std::chrono::seconds(second), charge);
+  const auto all = store.look(charge, start + std::chrono::seconds(9));
+  ASSERT_TRUE(all);
+  ASSERT_EQ(all->entries.size(), 3U);
+  EXPECT_EQ(all->entries[1].at, start + std::chrono::seconds(4));
+  EXPECT_EQ(all->entries[1].units, 1);
+  EXPECT_EQ(all->standing.remaining, 2);
+  EXPECT_EQ(all->last_change, start + std::chrono::seconds(7));
+  EXPECT_EQ(all->idle_from, start + std::chrono::seconds(17));
+  EXPECT_EQ(store.look(charge, start + std::chrono::seconds(12))->entries.size(), 2U) << "the first has left";
+  EXPECT_FALSE(store.look(charge, start + std::chrono::seconds(17)));
+}
+
 }  // namespace
 }  // namespace weir::memory

@@ -1,0 +1,163 @@
+#include "stores/redis/stored_bucket.h"
+
+#include <algorithm>
+
+namespace weir::redis {
+namespace {
+
+constexpr std::size_t kIdleBytes = 7;
+constexpr std::size_t kLogEntryBytes = 10;
+constexpr std::size_t kCounterBytes = 5;
+constexpr std::size_t kTagHexDigits = 16;
+constexpr std::size_t kHashHexDigits = 32;
+
+// Reads little-endian numbers one after the other. Precondition of take(): there are so many bytes.
+class StoredNumbers {
+ public:
+  explicit StoredNumbers(std::string_view bytes) : bytes_(bytes) {}
+
+  std::int64_t take(std::size_t size) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      value |= std::uint64_t{static_cast<unsigned char>(bytes_[at_ + i])} << (8 * i);
+    }
+    at_ += size;
+    return static_cast<std::int64_t>(value);
+  }
+  TimePoint time() { return from_micros(take(7)); }
+  std::size_t left() const { return bytes_.size() - at_; }
+
+ private:
+  std::string_view bytes_;
+  std::size_t at_ = 1;  // after the letter
+};
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+std::optional<StoredBucket> read_debt(std::string_view value, Algorithm algorithm) {
+  if (value.size() != 35) return std::nullopt;
+  StoredNumbers numbers(value);
+  StoredBucket bucket;
+  bucket.algorithm = algorithm;
+  const std::int64_t owed = numbers.take(6);
+  const std::int64_t rest = numbers.take(7);
+  numbers.take(7);
+  bucket.used = rest > 0 ? owed + 1 : owed;
+  bucket.last_change = numbers.time();
+  bucket.idle_from = numbers.time();
+  return bucket;
+}
+
+std::optional<StoredBucket> read_fixed(std::string_view value) {
+  if (value.size() != 20) return std::nullopt;
+  StoredNumbers numbers(value);
+  StoredBucket bucket;
+  bucket.algorithm = Algorithm::fixed_window;
+  bucket.used = numbers.take(kCounterBytes);
+  bucket.last_change = numbers.time();
+  bucket.idle_from = numbers.time();
+  return bucket;
+}
+
+std::optional<StoredBucket> read_counter(std::string_view value) {
+  if (value.size() != 25) return std::nullopt;
+  StoredNumbers numbers(value);
+  StoredBucket bucket;
+  bucket.algorithm = Algorithm::sliding_counter;
+  bucket.used = numbers.take(kCounterBytes);
+  bucket.used_before = numbers.take(kCounterBytes);
+  bucket.last_change = numbers.time();
+  bucket.idle_from = numbers.time();
+  return bucket;
+}
+
+std::optional<StoredBucket> read_log(std::string_view value) {
+  if (value.size() < 20 || value.size() % kLogEntryBytes != 0) return std::nullopt;
+  StoredNumbers numbers(value);
+  StoredBucket bucket;
+  bucket.algorithm = Algorithm::sliding_log;
+  bucket.last_change = numbers.time();
+  bucket.used = numbers.take(5);
+  while (numbers.left() > kIdleBytes) {
+    const TimePoint at = numbers.time();
+    bucket.entries.push_back({at, numbers.take(3)});
+  }
+  bucket.idle_from = numbers.time();
+  return bucket;
+}
+
+std::optional<StoredBucket> read_bucketed(std::string_view value) {
+  if (value.size() < 24) return std::nullopt;
+  StoredNumbers numbers(value);
+  StoredBucket bucket;
+  bucket.algorithm = Algorithm::bucketed_window;
+  const std::int64_t width = numbers.take(7);
+  const std::int64_t count = numbers.take(2);
+  bucket.width = Duration(width);
+  bucket.last_change = numbers.time();
+  if (width <= 0 || count <= 0 || value.size() != 24 + kCounterBytes * static_cast<std::size_t>(count)) {
+    return std::nullopt;
+  }
+  std::vector<std::int64_t> units;
+  for (std::int64_t i = 0; i < count; ++i) units.push_back(numbers.take(kCounterBytes));
+  bucket.idle_from = numbers.time();
+  // The sub-bucket of index i = time / width is at i % count, and the newest is that of the last change.
+  const std::int64_t newest = micros(bucket.last_change) / width;
+  for (std::int64_t index = std::max<std::int64_t>(0, newest - count + 1); index <= newest; ++index) {
+    const std::int64_t taken = units[static_cast<std::size_t>(index % count)];
+    if (taken == 0) continue;
+    bucket.entries.push_back({from_micros(index * width), taken});
+    bucket.used += taken;
+  }
+  return bucket;
+}
+
+}  // namespace
+
+std::optional<StoredName> parse_bucket_name(std::string_view key) {
+  if (!key.starts_with("w1:")) return std::nullopt;
+  const std::size_t open = key.find('{');
+  const std::size_t close = key.find("}:");
+  if (open == key.npos || close != open + 1 + kTagHexDigits || key.size() < close + 2 + kHashHexDigits + 2) {
+    return std::nullopt;
+  }
+  StoredName name;
+  if (open > 3) {
+    if (key[open - 1] != ':') return std::nullopt;
+    name.name_space = key.substr(3, open - 4);
+  }
+  name.tag = key.substr(open + 1, kTagHexDigits);
+  name.hash = key.substr(key.size() - kHashHexDigits);
+  const std::size_t rule = close + 2;
+  const std::size_t colon = key.size() - kHashHexDigits - 1;
+  if (colon <= rule || key[colon] != ':' || !is_hex(name.tag) || !is_hex(name.hash)) return std::nullopt;
+  name.rule = key.substr(rule, colon - rule);
+  return name;
+}
+
+std::optional<StoredBucket> parse_stored_bucket(std::string_view value) {
+  if (value.empty()) return std::nullopt;
+  switch (value[0]) {
+    case 'T':
+      return read_debt(value, Algorithm::token_bucket);
+    case 'G':
+      return read_debt(value, Algorithm::gcra);
+    case 'K':
+      return read_debt(value, Algorithm::leaky_bucket);
+    case 'F':
+      return read_fixed(value);
+    case 'C':
+      return read_counter(value);
+    case 'L':
+      return read_log(value);
+    case 'B':
+      return read_bucketed(value);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace weir::redis

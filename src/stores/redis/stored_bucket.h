@@ -1,0 +1,49 @@
+// StoredBucket: what a key of Weir in Redis says, for people who look into a store. The formats are those of the scripts
+// (scripts/*.lua). Pure functions; any bytes are safe to read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/allowance.h"
+#include "weir/time.h"
+
+namespace weir::redis {
+
+// The parts of `w1:[namespace:]{tag}:rule:hash`.
+struct StoredName {
+  std::string_view name_space;
+  std::string_view tag;   // 16 hexadecimal digits
+  std::string_view rule;
+  std::string_view hash;  // 32 hexadecimal digits
+};
+// None: not the name of a bucket.
+std::optional<StoredName> parse_bucket_name(std::string_view key);
+
+// Units that were taken at a time, or in a window that begins then.
+struct StoredUnits {
+  TimePoint at;
+  std::int64_t units = 0;
+};
+
+struct StoredBucket {
+  Algorithm algorithm = Algorithm::token_bucket;
+  // As of the last change: units in the window or log, or owed by a token bucket, rounded up.
+  std::int64_t used = 0;
+  std::int64_t used_before = 0;  // sliding-counter: in the window before that of the last change
+  TimePoint last_change;
+  TimePoint idle_from;  // as good as new from then on
+  // sliding-log: every entry; bucketed-window: each sub-bucket that is not empty. In order of time.
+  std::vector<StoredUnits> entries;
+  Duration width{0};  // bucketed-window: of a sub-bucket
+};
+inline bool keeps_entries(Algorithm algorithm) {
+  return algorithm == Algorithm::sliding_log || algorithm == Algorithm::bucketed_window;
+}
+// None: not a whole bucket of a format that this version writes.
+std::optional<StoredBucket> parse_stored_bucket(std::string_view value);
+
+}  // namespace weir::redis

@@ -1,0 +1,87 @@
+#include "stores/redis/stored_bucket.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace weir::redis {
+namespace {
+
+std::string number(std::int64_t value, std::size_t bytes) {
+  std::string out;
+  for (std::size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
+  return out;
+}
+
+constexpr std::int64_t kAt = 1'800'000'000'000'000;
+
+TEST(StoredBucket, NamesHaveANamespaceOrNone) {
+  const std::string hash(32, 'a');
+  const auto plain = parse_bucket_name("w1:{0123456789abcdef}:search.v1:" + hash);
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->name_space, "");
+  EXPECT_EQ(plain->tag, "0123456789abcdef");
+  EXPECT_EQ(plain->rule, "search.v1");
+  EXPECT_EQ(plain->hash, hash);
+  const auto named = parse_bucket_name("w1:prod-eu:{0123456789abcdef}:r:" + hash);
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->name_space, "prod-eu");
+  for (const std::string& bad : std::vector<std::string>{
+           "", "w1:", "w1:hash-key", "w2:{0123456789abcdef}:r:" + hash, "w1:{0123}:r:" + hash,
+                                "w1:{0123456789abcdef}::" + hash, "w1:{0123456789abcdeX}:r:" + hash,
+                                "w1:{0123456789abcdef}:r:" + hash.substr(1), "w1:prod{0123456789abcdef}:r:" + hash}) {
+    EXPECT_FALSE(parse_bucket_name(bad)) << bad;
+  }
+}
+
+TEST(StoredBucket, ADebtIsRoundedUp) {
+  const std::string value = "T" + number(4, 6) + number(1, 7) + number(500'000, 7) + number(kAt, 7) + number(kAt + 9, 7);
+  const auto bucket = parse_stored_bucket(value);
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->algorithm, Algorithm::token_bucket);
+  EXPECT_EQ(bucket->used, 5);
+  EXPECT_EQ(bucket->last_change, from_micros(kAt));
+  EXPECT_EQ(bucket->idle_from, from_micros(kAt + 9));
+  EXPECT_FALSE(parse_stored_bucket(value + "x"));
+}
+
+TEST(StoredBucket, ALogListsItsTimes) {
+  const std::string value = "L" + number(kAt + 5, 7) + number(3, 5) + number(kAt, 7) + number(1, 3) +
+                            number(kAt + 5, 7) + number(2, 3) + number(kAt + 60, 7);
+  const auto bucket = parse_stored_bucket(value);
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->used, 3);
+  ASSERT_EQ(bucket->entries.size(), 2U);
+  EXPECT_EQ(bucket->entries[1].at, from_micros(kAt + 5));
+  EXPECT_EQ(bucket->entries[1].units, 2);
+}
+
+TEST(StoredBucket, SubBucketsComeInOrderOfTime) {
+  // Width 10 µs, 3 sub-buckets; the last change is in index 7, which is at place 1.
+  const std::string value = "B" + number(10, 7) + number(3, 2) + number(75, 7) + number(4, 5) + number(9, 5) +
+                            number(0, 5) + number(100, 7);
+  const auto bucket = parse_stored_bucket(value);
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->used, 13);
+  ASSERT_EQ(bucket->entries.size(), 2U);
+  EXPECT_EQ(bucket->entries[0].at, from_micros(60));
+  EXPECT_EQ(bucket->entries[0].units, 4);
+  EXPECT_EQ(bucket->entries[1].at, from_micros(70));
+  EXPECT_EQ(bucket->width, Duration(10));
+}
+
+TEST(StoredBucket, AnyBytesAreSafe) {
+  std::mt19937 random(20'261'118);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string value(random() % 80, '\0');
+    for (char& c : value) c = static_cast<char>(random());
+    if (!value.empty()) value[0] = "TGKFCLBx"[random() % 8];
+    const auto bucket = parse_stored_bucket(value);
+    if (bucket) {
+      EXPECT_GE(bucket->used, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weir::redis
