@@ -53,6 +53,9 @@ DecisionCounters::~DecisionCounters() {
 void DecisionCounters::on_decision(const Decision& decision) {
   increment(decisions_[static_cast<std::size_t>(decision.reason)][decision.allowed ? 1 : 0]);
   if (decision.degraded) increment(degraded_);
+  if (const RuleOutcome* const denying = decision.allowed ? nullptr : decision.decisive()) {
+    increment(row_of(denying->ordinal).denials[static_cast<std::size_t>(decision.reason)][denying->shared ? 1 : 0]);
+  }
   for (const RuleOutcome& rule : decision.rules) {
     Row& counts = row_of(rule.ordinal);
     increment(counts.checks[row_of_outcome(rule)][static_cast<std::size_t>(outcome_of(rule))]);
@@ -71,6 +74,9 @@ void DecisionCounters::add_counts(std::uint32_t index, std::uint32_t tenure, Rul
       read.checks[a][o] = counts->checks[a][o].load(std::memory_order_relaxed);
     }
   }
+  for (std::size_t r = 0; r < kReasonCount; ++r) {
+    for (std::size_t s = 0; s < 2; ++s) read.denials[r][s] = counts->denials[r][s].load(std::memory_order_relaxed);
+  }
   read.shared = counts->shared.load(std::memory_order_relaxed);
   read.near_limit = counts->near_limit.load(std::memory_order_relaxed);
   // Another rule may have got the row meanwhile; then these counts belong to no rule.
@@ -81,6 +87,9 @@ void DecisionCounters::add_counts(std::uint32_t index, std::uint32_t tenure, Rul
   }
   into.near_limit += read.near_limit;
   into.shared += read.shared;
+  for (std::size_t r = 0; r < kReasonCount; ++r) {
+    for (std::size_t s = 0; s < 2; ++s) into.denials[r][s] += read.denials[r][s];
+  }
 }
 
 std::uint64_t DecisionCounters::decisions(Reason reason, bool allowed) const {
@@ -109,6 +118,9 @@ void DecisionCounters::empty(Row& row, std::uint32_t tenure) {
   }
   row.near_limit.store(0, std::memory_order_relaxed);
   row.shared.store(0, std::memory_order_relaxed);
+  for (auto& of_reason : row.denials) {
+    for (Counter& counter : of_reason) counter.store(0, std::memory_order_relaxed);
+  }
   row.tenure.store(tenure, std::memory_order_release);
 }
 

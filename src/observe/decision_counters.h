@@ -58,6 +58,7 @@ class DecisionCounters final : public Observer {
   struct RuleCounts {
     std::array<std::array<std::uint64_t, kOutcomeCount>, kAlgorithmRows> checks{};
     std::uint64_t near_limit = 0;
+    std::array<std::array<std::uint64_t, 2>, kReasonCount> denials{};  // that report it; [1]: of its shared bucket
     std::uint64_t shared = 0;  // in the bucket of newcomers beyond max_subjects
   };
 
@@ -72,6 +73,7 @@ class DecisionCounters final : public Observer {
     std::atomic<std::uint32_t> tenure{0};  // of what is counted here
     std::array<std::array<Counter, kOutcomeCount>, kAlgorithmRows> checks{};
     Counter near_limit{0};
+    std::array<std::array<Counter, 2>, kReasonCount> denials{};
     Counter shared{0};
   };
   static constexpr std::uint32_t kRowsPerChunk = 64;

@@ -5,66 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <limits>
 #include <map>
 #include <utility>
 
+#include "observe/metric_families.h"
+#include "observe/store_metrics.h"
+
 namespace weir::observe {
 namespace {
-
-using prometheus::ClientMetric;
-using prometheus::MetricFamily;
-using prometheus::MetricType;
-
-struct Label {
-  std::string_view name;
-  std::string_view value;
-};
-
-ClientMetric sample(MetricType type, double value, std::initializer_list<Label> labels) {
-  ClientMetric metric;
-  (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
-  for (const Label& label : labels) metric.label.push_back({std::string(label.name), std::string(label.value)});
-  return metric;
-}
-
-MetricFamily family(MetricType type, std::string_view name, std::string_view help) {
-  MetricFamily out;
-  out.name = name;
-  out.help = help;
-  out.type = type;
-  return out;
-}
-
-// Adds families of one process-wide fact each.
-class FactWriter {
- public:
-  explicit FactWriter(std::vector<MetricFamily>& out) : out_(out) {}
-
-  void counter(std::string_view name, std::string_view help, std::uint64_t value,
-               std::initializer_list<Label> labels = {}) {
-    add(MetricType::Counter, name, help, static_cast<double>(value), labels);
-  }
-  void fractional_counter(std::string_view name, std::string_view help, double value) {
-    add(MetricType::Counter, name, help, value, {});
-  }
-  void gauge(std::string_view name, std::string_view help, double value, std::initializer_list<Label> labels = {}) {
-    add(MetricType::Gauge, name, help, value, labels);
-  }
-  // One more sample of the family just added.
-  void also(std::uint64_t value, std::initializer_list<Label> labels) {
-    MetricFamily& last = out_.back();
-    last.metric.push_back(sample(last.type, static_cast<double>(value), labels));
-  }
-
- private:
-  void add(MetricType type, std::string_view name, std::string_view help, double value,
-           std::initializer_list<Label> labels) {
-    out_.push_back(family(type, name, help));
-    out_.back().metric.push_back(sample(type, value, labels));
-  }
-  std::vector<MetricFamily>& out_;
-};
 
 double unix_seconds(TimePoint time) { return static_cast<double>(micros(time)) / 1e6; }
 
@@ -115,50 +63,6 @@ void collect_store(const Facts& facts, FactWriter& write) {
   write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
                 {{"result", "success"}});
   write.also(facts.snapshots_failed, {{"result", "failure"}});
-}
-
-// The store counts by latency only, so the sum is made from the buckets' bounds and is an upper estimate.
-void collect_latency(const std::vector<RemoteStoreFacts::LatencyBucket>& buckets, std::vector<MetricFamily>& out) {
-  MetricFamily latency = family(MetricType::Histogram, "weir_store_latency_seconds",
-                                "How long the store took to answer. The sum is an upper estimate from the buckets.");
-  ClientMetric metric;
-  for (std::size_t i = 0; i < buckets.size(); ++i) {
-    metric.histogram.sample_count += buckets[i].count;
-    metric.histogram.sample_sum += static_cast<double>(buckets[i].count) * buckets[i].below_seconds;
-    const bool last = i + 1 == buckets.size();
-    metric.histogram.bucket.push_back(
-        {.cumulative_count = metric.histogram.sample_count,
-         .upper_bound = last ? std::numeric_limits<double>::infinity() : buckets[i].below_seconds});
-  }
-  latency.metric.push_back(std::move(metric));
-  out.push_back(std::move(latency));
-}
-
-void collect_remote_store(const RemoteStoreFacts& facts, FactWriter& write, std::vector<MetricFamily>& out) {
-  write.gauge("weir_store_breaker_state",
-              "0: the store is in use; 1: some server is not asked because it failed; 2: it is being probed.",
-              static_cast<double>(facts.breaker));
-  write.counter("weir_store_breaker_opened_total", "Times that a loop stopped asking a server.", facts.breaker_opened);
-  write.fractional_counter("weir_store_fallback_seconds_total", "How long some server was not asked.",
-                           facts.fallback_seconds);
-  write.counter("weir_store_calls_total", "Decisions that needed the store.", facts.calls);
-  write.counter("weir_store_script_calls_total", "Scripts run in the store, repeats and refunds included.",
-                facts.script_calls);
-  write.counter("weir_store_script_loads_total", "Scripts sent because the store did not know them.",
-                facts.script_loads);
-  write.counter("weir_store_redirects_total", "Calls that the cluster sent to another server.", facts.redirects);
-  write.counter("weir_store_connects_total", "Connections made to the store.", facts.connects);
-  write.counter("weir_prefilter_hits_total", "Denials of exhausted buckets without asking the store.",
-                facts.prefilter_hits);
-  write.counter("weir_subject_count_failures_total", "Times that the subjects of a rule could not be counted.",
-                facts.census_failures);
-  MetricFamily failures =
-      family(MetricType::Counter, "weir_store_failures_total", "Calls that the store did not answer, by cause.");
-  for (const RemoteStoreFacts::FailureCount& each : facts.failures) {
-    failures.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"kind", each.kind}}));
-  }
-  out.push_back(std::move(failures));
-  collect_latency(facts.latency, out);
 }
 
 void collect_fallbacks(const std::vector<PolicyCount>& counts, std::vector<MetricFamily>& out) {
@@ -233,6 +137,20 @@ void collect_clock(const Facts& facts, FactWriter& write, std::vector<MetricFami
   if (!times.metric.empty()) out.push_back(std::move(times));
 }
 
+void add_denials(const DecisionCounters::RuleCounts& counts, std::string_view rule, std::string_view subject,
+                 MetricFamily& denials) {
+  for (int r = 0; r < kReasonCount; ++r) {
+    for (const bool shared : {false, true}) {
+      const std::uint64_t count = counts.denials[static_cast<std::size_t>(r)][shared ? 1 : 0];
+      if (count == 0) continue;
+      denials.metric.push_back(sample(MetricType::Counter, static_cast<double>(count),
+                                      {{"rule", rule},
+                                       {"reason", reason_name(static_cast<Reason>(r))},
+                                       {"subject", shared ? "shared" : subject}}));
+    }
+  }
+}
+
 }  // namespace
 
 Metrics::Metrics(std::vector<const DecisionCounters*> loops, std::shared_ptr<const RuleLabels> labels,
@@ -247,6 +165,10 @@ void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
                              "Allowed checks that left less than a fifth of the rule's limit.");
   MetricFamily shared = family(MetricType::Counter, "weir_shared_subject_checks_total",
                                "Checks that were counted in the bucket that newcomers beyond max_subjects share.");
+  MetricFamily denials =
+      family(MetricType::Counter, "weir_denials_total",
+             "Denied requests, by the rule that is reported, the reason, and what the rule counts by; `shared`: the "
+             "bucket of newcomers beyond max_subjects.");
   const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
   for (std::uint32_t row = 0; row <= kOtherRule; ++row) {
     if (table->tenures[row] == 0) continue;
@@ -265,11 +187,12 @@ void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
       }
     }
     if (!used) continue;
+    add_denials(counts, id, table->subjects[row], denials);
     near.metric.push_back(sample(MetricType::Counter, static_cast<double>(counts.near_limit), {{"rule", id}}));
     if (counts.shared == 0) continue;
     shared.metric.push_back(sample(MetricType::Counter, static_cast<double>(counts.shared), {{"rule", id}}));
   }
-  for (MetricFamily* each : {&checks, &near, &shared}) {
+  for (MetricFamily* each : {&checks, &near, &shared, &denials}) {
     if (!each->metric.empty()) out.push_back(std::move(*each));
   }
   FactWriter(out).gauge("weir_rules_without_label",
@@ -369,7 +292,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_fallbacks(facts.fallbacks, out);
   collect_rule_subjects(facts, out);
   collect_rule_fallbacks(facts, out);
-  if (facts.remote_store) collect_remote_store(*facts.remote_store, write, out);
+  if (facts.remote_store) collect_remote_store(*facts.remote_store, out);
   collect_http(facts.http_responses, out);
   collect_logins(facts.failed_logins, out);
   collect_callers(facts, out);

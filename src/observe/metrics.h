@@ -33,6 +33,26 @@ struct RemoteStoreFacts {
     double below_seconds = 0;  // the last one counts all the rest
     std::uint64_t count = 0;
   };
+  struct ScriptOutcome {
+    std::string_view outcome;
+    std::vector<LatencyBucket> buckets;
+  };
+  struct Script {
+    std::string_view name;
+    std::uint64_t errors = 0;
+    std::vector<ScriptOutcome> outcomes;
+  };
+  struct Server {
+    std::string name;
+    std::uint64_t calls = 0;
+    std::uint64_t answered = 0;
+    double latency_seconds = 0;  // of all that were answered, together
+    std::uint64_t failures = 0;
+    std::int64_t in_flight = 0;
+    std::int64_t memory_bytes = -1;  // -1: not known, like the next two
+    std::int64_t memory_max_bytes = -1;
+    std::int64_t cpu_us = -1;
+  };
   enum class Breaker : std::uint8_t { closed, open, half_open };
   Breaker breaker = Breaker::closed;
   std::uint64_t breaker_opened = 0;
@@ -46,6 +66,8 @@ struct RemoteStoreFacts {
   std::uint64_t census_failures = 0;
   std::vector<FailureCount> failures;
   std::vector<LatencyBucket> latency;
+  std::vector<Script> scripts;
+  std::vector<Server> servers;
 };
 
 // How often a failure policy answered for a rule.

@@ -15,6 +15,7 @@ void RuleLabels::update(std::span<const LabelledRule> loaded) {
     made->rows[rule.ordinal] = static_cast<std::uint16_t>(row);
     made->tenures[row] = tenure;
     made->ids[row] = rule.id;
+    made->subjects[row] = rule.subject;
   };
   // First those that have a label, so that none of them loses its row to a newcomer.
   for (const LabelledRule& rule : loaded) {

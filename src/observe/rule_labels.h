@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,7 @@ inline constexpr std::uint32_t kOtherRule = kMaxRuleLabels;  // the row of all r
 struct LabelledRule {
   std::string_view id;  // must stay alive
   std::uint32_t ordinal = 0;
+  std::string subject = {};  // what it counts by: "tenant+ip", "all"
 };
 
 class RuleLabels {
@@ -34,11 +36,13 @@ class RuleLabels {
     // By row: which rule has it, as a number that no other rule, and no later turn of the same rule, ever has. 0: free.
     std::array<std::uint32_t, kMaxRuleLabels + 1> tenures{};
     std::array<std::string_view, kMaxRuleLabels + 1> ids{};  // by row
+    std::array<std::string, kMaxRuleLabels + 1> subjects;    // by row
     std::uint64_t without_label = 0;
 
     Table() {
       tenures[kOtherRule] = 1;
       ids[kOtherRule] = "other";
+      subjects[kOtherRule] = "other";
     }
 
     std::uint32_t row(std::uint32_t ordinal) const { return ordinal < rows.size() ? rows[ordinal] : kOtherRule; }

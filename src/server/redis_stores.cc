@@ -1,6 +1,7 @@
 #include "server/redis_stores.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace weir::server {
@@ -43,6 +44,7 @@ class RedisStores::LoopStore final : public Store, public transport::Backpressur
   std::string_view name() const override { return "redis"; }
 
   const redis::StoreStats* stats() const { return store_ == nullptr ? nullptr : &store_->stats(); }
+  const redis::ServerTable* servers() const { return store_ == nullptr ? nullptr : &store_->servers(); }
   void close() { store_.reset(); }
 
  private:
@@ -56,6 +58,7 @@ Result<std::unique_ptr<RedisStores>> RedisStores::open(transport::Loops& loops, 
   redis::RedisOptions shared = options;
   shared.census = all->census_;
   for (std::size_t i = 0; i < loops.size(); ++i) {
+    shared.asks_info = i == 0;
     Result<std::unique_ptr<redis::RedisStore>> store = redis::RedisStore::open(loops.io(i), shared, all->listener());
     if (!store.ok()) return store.failure();
     all->stores_.push_back(std::make_shared<LoopStore>(std::move(store).value(), loops.loop(i)));
@@ -136,9 +139,55 @@ observe::RemoteStoreFacts RedisStores::facts() const {
     longest = std::max(longest, stats->refused_for(now));
   }
   facts.census_failures = census_->failures();
+  add_script_facts(facts);
+  add_server_facts(facts);
   // Loops notice the same outage at nearly the same time: the longest is the outage, the sum would count it often.
   facts.fallback_seconds = static_cast<double>(longest.count()) * kMicrosecond;
   return facts;
+}
+
+void RedisStores::add_script_facts(observe::RemoteStoreFacts& facts) const {
+  using redis::StoreStats;
+  for (std::size_t script = 0; script < redis::kScriptCount; ++script) {
+    observe::RemoteStoreFacts::Script& made = facts.scripts.emplace_back();
+    made.name = redis::script_name(script);
+    for (const auto& store : stores_) {
+      if (store->stats() != nullptr) made.errors += read(store->stats()->script_errors[script]);
+    }
+    for (std::size_t outcome = 0; outcome < redis::kCallOutcomeCount; ++outcome) {
+      auto& latency = made.outcomes.emplace_back();
+      latency.outcome = redis::call_outcome_name(static_cast<redis::CallOutcome>(outcome));
+      for (std::size_t b = 0; b < StoreStats::kLatencyBuckets; ++b) {
+        const double below = static_cast<double>(StoreStats::latency_bound(b).count()) * kMicrosecond;
+        std::uint64_t count = 0;
+        for (const auto& store : stores_) {
+          if (store->stats() != nullptr) count += read(store->stats()->script_latency[script][outcome][b]);
+        }
+        latency.buckets.push_back({below, count});
+      }
+    }
+  }
+}
+
+// Loops have figures of their own about the same servers. What a server says of itself came to one of them.
+void RedisStores::add_server_facts(observe::RemoteStoreFacts& facts) const {
+  std::map<std::string, observe::RemoteStoreFacts::Server> sums;
+  for (const auto& store : stores_) {
+    if (store->servers() == nullptr) continue;
+    for (const redis::ServerFigures* each : store->servers()->all()) {
+      observe::RemoteStoreFacts::Server& sum = sums[each->server];
+      sum.name = each->server;
+      sum.calls += read(each->calls);
+      sum.answered += read(each->answered);
+      sum.latency_seconds += static_cast<double>(read(each->latency_us)) * kMicrosecond;
+      for (const auto& kind : each->failures) sum.failures += read(kind);
+      sum.in_flight += each->in_flight.load(std::memory_order_relaxed);
+      sum.memory_bytes = std::max(sum.memory_bytes, each->memory_bytes.load(std::memory_order_relaxed));
+      sum.memory_max_bytes = std::max(sum.memory_max_bytes, each->memory_max_bytes.load(std::memory_order_relaxed));
+      sum.cpu_us = std::max(sum.cpu_us, each->cpu_us.load(std::memory_order_relaxed));
+    }
+  }
+  for (auto& [name, sum] : sums) facts.servers.push_back(std::move(sum));
 }
 
 void RedisStores::on_change(const redis::BreakerChange& change) {

@@ -66,6 +66,8 @@ class RedisStores {
   void on_connect_failed(const std::string& server, const redis::Trouble& trouble);
   void on_connected(const std::string& server);
   void look_for_recovery();
+  void add_script_facts(observe::RemoteStoreFacts& facts) const;
+  void add_server_facts(observe::RemoteStoreFacts& facts) const;
 
   observe::Log& log_;
   const std::shared_ptr<redis::SubjectCensus> census_ = std::make_shared<redis::SubjectCensus>();

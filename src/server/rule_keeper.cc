@@ -18,6 +18,15 @@ constexpr std::size_t kMaxWarningLines = 20;
 // when that changes.
 bool is_temporary(const Failure& failure) { return failure.code == Code::unavailable; }
 
+// "tenant+ip"; "all" for a rule with one bucket. At most so long, however many attributes there are.
+std::string subject_kind(const Rule& rule) {
+  constexpr std::size_t kLongest = 64;
+  std::string kind;
+  for (const std::string& each : rule.per) kind += (kind.empty() ? "" : "+") + each;
+  if (kind.size() > kLongest) kind = std::to_string(rule.per.size()) + " attributes";
+  return kind.empty() ? "all" : kind;
+}
+
 }  // namespace
 
 RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::RulesFormat format)
@@ -33,7 +42,7 @@ RuleKeeper::~RuleKeeper() { book_->remove_user(*this); }
 void RuleKeeper::prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t /*version*/) {
   std::vector<observe::LabelledRule> labelled;
   for (const rules::CompiledRule& rule : set->rules()) {
-    if (rule.mode != Mode::off) labelled.push_back({rule.name.id, rule.name.ordinal});
+    if (rule.mode != Mode::off) labelled.push_back({rule.name.id, rule.name.ordinal, subject_kind(rule.source)});
   }
   labels_->update(labelled);
 }

@@ -77,15 +77,14 @@ TEST_F(Subjects, NodesCountTogether) {
   StoreHarness second(server.url());
   first.settle(charge(1));
   second.settle(charge(1));
+  take(first, 1);
   attack(first, 1'000);
   // Learned within a second; a subject of the first node is no newcomer here.
   bool shared = false;
+  std::uint64_t next = 5;
   second.run_until("the count to arrive", [&] {
-    take(second, 5, &shared);
-    std::uint64_t other = 6;
-    bool other_shared = false;
-    take(second, other, &other_shared);
-    return other_shared;
+    take(second, next++, &shared);
+    return shared;
   });
   take(second, 1, &shared);
   EXPECT_FALSE(shared);

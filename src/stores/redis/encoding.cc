@@ -97,6 +97,13 @@ bool has_leases(const ScriptCall& call) {
   return false;
 }
 
+std::size_t script_of(const ScriptCall& call) {
+  if (has_leases(call)) return kAlgorithmCount + 1;
+  const bool one = call.which.size() == 1 && call.action != ScriptAction::share && call.action != ScriptAction::undo;
+  if (!one) return kAlgorithmCount;
+  return static_cast<std::size_t>(call.charges[call.which[0]].allowance->algorithm);
+}
+
 void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptCall& call) {
   const std::size_t count = call.which.size();
   const Charge& first = call.charges[call.which[0]];

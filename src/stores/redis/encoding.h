@@ -44,6 +44,8 @@ struct ScriptCall {
 
 // True: the call is one for ScriptSet::holds(), which answers with four numbers more.
 bool has_leases(const ScriptCall& call);
+// The number of the script that the call runs (scripts.h).
+std::size_t script_of(const ScriptCall& call);
 
 // Appends the command to `out`.
 void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptCall& call);

@@ -25,7 +25,8 @@ Node::Node(NodeContext& context, NodeWatcher& watcher, std::uint16_t probe_slot)
       // Half of the calls that a store may hold are left for those that wait their turn.
       window_(context.options.deadline, std::max<std::size_t>(1, context.options.max_in_flight / 2)),
       line_(context.queued),
-      line_timer_(context.loop, [this] { look_at_line(); }) {
+      line_timer_(context.loop, [this] { look_at_line(); }),
+      info_timer_(context.loop, [this] { ask_info(); }) {
   ConnectionOwner& owner = *this;
   const Connection::Timeouts timeouts{context.options.connect_timeout, context.options.deadline};
   for (std::size_t i = 0; i < context.options.connections; ++i) {
@@ -43,6 +44,7 @@ Node::~Node() {
 
 void Node::open(const Address& address) {
   address_ = address;
+  figures_ = &context_.servers.of(to_text(address));
   for (auto& connection : connections_) connection->open(address);
 }
 
@@ -107,7 +109,17 @@ void Node::on_ready() {
   // A new connection is news worth a probe: it may have been all that was missing.
   breaker_.hurry(steady_clock::now());
   await_probe();
+  if (context_.options.asks_info && !info_timer_.armed()) ask_info();
   watcher_.on_node_up(*this);
+}
+
+void Node::ask_info() {
+  const auto ready = std::find_if(connections_.begin(), connections_.end(), [](const auto& each) {
+    return each->ready() && each->accepts();
+  });
+  const SteadyTime now = steady_clock::now();
+  if (ready != connections_.end() && answering()) info_.ask(**ready, *figures_, now);
+  info_timer_.arm(now + ServerInfo::kPeriod);
 }
 
 void Node::on_trouble(const Trouble& trouble, bool was_ready) {

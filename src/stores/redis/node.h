@@ -17,6 +17,8 @@
 #include "stores/redis/fair_queue.h"
 #include "stores/redis/options.h"
 #include "stores/redis/probe.h"
+#include "stores/redis/server_figures.h"
+#include "stores/redis/server_info.h"
 #include "stores/redis/stats.h"
 #include "stores/redis/window.h"
 
@@ -70,6 +72,7 @@ struct NodeContext {
   StoreListener listener;
   std::uint64_t random;
   QueuedCount queued = {};  // calls that wait for room
+  ServerTable servers = {};
 };
 
 class Node final : private ConnectionOwner, private ProbeOwner {
@@ -84,6 +87,8 @@ class Node final : private ConnectionOwner, private ProbeOwner {
   // Reconnects: the server is no longer what it was.
   void reopen();
   const Address& address() const { return address_; }
+  // Precondition: open() was called.
+  ServerFigures& figures() { return *figures_; }
 
   // False: the breaker is open.
   bool answering() const { return breaker_.closed(); }
@@ -111,6 +116,7 @@ class Node final : private ConnectionOwner, private ProbeOwner {
   void on_down() override;
   void on_answered(std::size_t place, std::chrono::microseconds latency) override {
     window_.answered(place, under_way(), latency);
+    figures_->took(latency);
   }
   void on_caught_up(SteadyTime now) override { serve_line(now); }
   void on_probed(const std::optional<Trouble>& trouble, SteadyTime now) override;
@@ -123,6 +129,7 @@ class Node final : private ConnectionOwner, private ProbeOwner {
   void set_probing(bool under_way);
   void serve_line(SteadyTime now);
   void look_at_line();
+  void ask_info();
 
   NodeContext& context_;
   NodeWatcher& watcher_;
@@ -136,6 +143,9 @@ class Node final : private ConnectionOwner, private ProbeOwner {
   Window window_;
   FairQueue line_;
   LoopTimer line_timer_;
+  ServerFigures* figures_ = nullptr;
+  ServerInfo info_;
+  LoopTimer info_timer_;
   std::size_t next_ = 0;
   bool closing_ = false;
   bool probing_ = false;

@@ -1,5 +1,6 @@
 #include "stores/redis/operation.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace weir::redis {
@@ -49,6 +50,10 @@ void Part::send(const Route& route, SteadyTime now) {
   call.by_body = route.by_body;
   write_script_call(out, host.scripts(), call);
   StoreStats::add(host.counters().script_calls);
+  script_ = script_of(call);
+  sent_ = now;
+  server_ = &node->figures();
+  server_->sent();
   const auto place = static_cast<std::uint32_t>(node->under_way() + 1);
   connection->finish(*this, {.now = now,
                              .deadline = operation_.deadline_,
@@ -69,10 +74,25 @@ ScriptCall Part::script_call() const {
   return call;
 }
 
+// Before what follows, which may send another attempt.
+void Part::ended_at_server(CallOutcome outcome, SteadyTime now) {
+  server_->ended();
+  const auto latency = std::chrono::duration_cast<std::chrono::microseconds>(now - sent_);
+  operation_.host_.counters().add_script_call(script_, outcome, latency);
+}
+
 void Part::on_reply(Reply reply, SteadyTime now) {
-  if (undoing_) return end(now);
-  if (reply[0].kind == ReplyKind::error) return take_error(reply[0], now);
-  if (const Charge* const bad = take_answer(reply)) {
+  if (undoing_) {
+    server_->ended();
+    return end(now);
+  }
+  if (reply[0].kind == ReplyKind::error) {
+    ended_at_server(CallOutcome::failed, now);
+    return take_error(reply[0], now);
+  }
+  const Charge* const bad = take_answer(reply);
+  ended_at_server(bad != nullptr ? CallOutcome::failed : denies() ? CallOutcome::denied : CallOutcome::admitted, now);
+  if (bad != nullptr) {
     operation_.host_.bad_bucket(*bad, "the script's answer is not one that it can give", now);
     return fail(FailureKind::bucket, now);
   }
@@ -82,7 +102,11 @@ void Part::on_reply(Reply reply, SteadyTime now) {
 }
 
 void Part::on_lost(FailureKind kind, SteadyTime now) {
-  if (undoing_) return end(now);
+  if (undoing_) {
+    server_->ended();
+    return end(now);
+  }
+  ended_at_server(CallOutcome::failed, now);
   fail(kind, now);
 }
 
@@ -97,6 +121,7 @@ void Part::take_error(const ReplyItem& error, SteadyTime now) {
   if (is_error(error, "ASK")) return follow(error, true, now);
   if (is_error(error, "TRYAGAIN")) return host.retry_later(*this);
   const FailureKind kind = kind_of(error);
+  StoreStats::add(host.counters().script_errors[script_]);
   Node* const asked = node;
   // Which of several it was about, Redis does not say.
   if (kind == FailureKind::bucket) host.bad_bucket(operation_.call_->charges[which[0]], error.text, now);
@@ -178,6 +203,8 @@ void Part::send_after(const ScriptCall& call, SteadyTime now) {
   if (call.which.empty() || connection == nullptr) return;
   write_script_call(connection->start(), host.scripts(), call);
   undoing_ = true;
+  server_ = &home->figures();
+  server_->sent();
   ++operation_.under_way_;
   StoreStats::add(host.counters().script_calls);
   StoreStats::add(host.counters().undone);
@@ -188,7 +215,15 @@ void Part::fail(FailureKind kind, SteadyTime now, std::string_view said) {
   failure_ = kind;
   if (node != nullptr && operation_.host_.alive() && counts_against_server(kind)) node->call_failed(kind, said, now);
   operation_.host_.counters().add_failure(kind);
+  if (node != nullptr && operation_.host_.alive()) node->figures().failed(kind);
   end(now);
+}
+
+// Some binding charge of this part is denied.
+bool Part::denies() const {
+  return std::any_of(which.begin(), which.end(), [this](std::uint8_t i) {
+    return operation_.call_->charges[i].binding && !operation_.call_->outcomes[i].admitted;
+  });
 }
 
 void Part::retry(SteadyTime now) {

@@ -58,6 +58,7 @@ class Part final : public ReplyHandler {
   ScriptCall script_call() const;
   // Null: done. Otherwise a charge whose answer cannot be right.
   const Charge* take_answer(Reply reply);
+  bool denies() const;
   void undo(SteadyTime now);
   // Sends a call that no one waits for.
   void send_after(const ScriptCall& call, SteadyTime now);
@@ -72,7 +73,12 @@ class Part final : public ReplyHandler {
   static constexpr int kMaxAttempts = 8;
 
   Operation& operation_;
+  void ended_at_server(CallOutcome outcome, SteadyTime now);
+
   int attempts_ = 0;
+  std::size_t script_ = 0;  // of the last attempt, like the next two
+  SteadyTime sent_{};
+  ServerFigures* server_ = nullptr;
   bool reloaded_ = false;
   bool undoing_ = false;
   bool answered_ = false;

@@ -63,6 +63,7 @@ class RedisStore final : public Store, private OperationHost {
 
   // May be read from any thread while the store lives.
   const StoreStats& stats() const { return stats_; }
+  const ServerTable& servers() const { return context_.servers; }
 
  private:
   RedisStore(boost::asio::io_context& loop, RedisOptions options, std::shared_ptr<TlsSetup> tls,

@@ -25,6 +25,11 @@ std::string sha1_hex(std::string_view text) {
 
 }  // namespace
 
+std::string_view script_name(std::size_t script) {
+  if (script < kAlgorithmCount) return algorithm_name(static_cast<Algorithm>(script));
+  return script == kAlgorithmCount ? "several" : "leases";
+}
+
 ScriptSet::ScriptSet(std::string key_prefix) : key_prefix_(std::move(key_prefix)) {
   for (std::size_t i = 0; i < kScriptCount; ++i) scripts_[i] = {kScriptBodies[i], sha1_hex(kScriptBodies[i])};
 }

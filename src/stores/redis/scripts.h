@@ -17,6 +17,9 @@ inline constexpr std::size_t kScriptCount = kAlgorithmCount + 2;
 // One for each algorithm, then the one for decisions of several charges, then the one for calls with leases.
 extern const std::array<std::string_view, kScriptCount> kScriptBodies;
 
+// "token-bucket", …, "several", "leases".
+std::string_view script_name(std::size_t script);
+
 struct Script {
   std::string_view body;
   std::string sha;  // 40 hex digits

@@ -34,6 +34,18 @@ const char* failure_kind_name(FailureKind kind) {
   return "other";
 }
 
+const char* call_outcome_name(CallOutcome outcome) {
+  switch (outcome) {
+    case CallOutcome::admitted:
+      return "admitted";
+    case CallOutcome::denied:
+      return "denied";
+    case CallOutcome::failed:
+      return "failed";
+  }
+  return "failed";
+}
+
 namespace {
 
 std::int64_t steady_us(SteadyTime time) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "stores/redis/breaker.h"
+#include "stores/redis/scripts.h"
 
 namespace weir::redis {
 
@@ -39,6 +40,11 @@ constexpr bool counts_against_server(FailureKind kind) {
          kind != FailureKind::bucket;
 }
 
+// What became of a script call.
+enum class CallOutcome : std::uint8_t { admitted, denied, failed };
+inline constexpr std::size_t kCallOutcomeCount = 3;
+const char* call_outcome_name(CallOutcome outcome);
+
 class StoreStats {
  public:
   // Bucket i counts latencies below 2^i * 16 µs; the last one counts the rest.
@@ -61,6 +67,9 @@ class StoreStats {
   std::atomic<std::int64_t> open_since_us{0};  // of the steady clock, while breakers_open is not 0
   std::array<Counter, kFailureKindCount> failures{};
   std::array<Counter, kLatencyBuckets> latency{};
+  // Of script calls, by script (scripts.h) and what became of them; `failed`: an answer that is an error, or none.
+  std::array<std::array<std::array<Counter, kLatencyBuckets>, kCallOutcomeCount>, kScriptCount> script_latency{};
+  std::array<Counter, kScriptCount> script_errors{};  // answers of scripts that are errors
 
   static void add(Counter& counter, std::uint64_t by = 1) {
     // One writer: no read-modify-write needed.
@@ -68,9 +77,15 @@ class StoreStats {
   }
   void add_failure(FailureKind kind) { add(failures[static_cast<std::size_t>(kind)]); }
   void add_latency(std::chrono::microseconds latency_us) {
+    add(latency[latency_bucket(latency_us)]);
+  }
+  void add_script_call(std::size_t script, CallOutcome outcome, std::chrono::microseconds latency_us) {
+    add(script_latency[script][static_cast<std::size_t>(outcome)][latency_bucket(latency_us)]);
+  }
+  static std::size_t latency_bucket(std::chrono::microseconds latency_us) {
     const auto steps = static_cast<std::uint64_t>(latency_us.count()) / 16;
     const auto bucket = static_cast<std::size_t>(std::bit_width(steps));
-    add(latency[bucket < kLatencyBuckets ? bucket : kLatencyBuckets - 1]);
+    return bucket < kLatencyBuckets ? bucket : kLatencyBuckets - 1;
   }
 
   void breaker_changed(bool open, SteadyTime now);

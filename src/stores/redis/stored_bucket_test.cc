@@ -17,13 +17,15 @@ constexpr std::int64_t kAt = 1'800'000'000'000'000;
 
 TEST(StoredBucket, NamesHaveANamespaceOrNone) {
   const std::string hash(32, 'a');
-  const auto plain = parse_bucket_name("w1:{0123456789abcdef}:search.v1:" + hash);
+  const std::string plain_key = "w1:{0123456789abcdef}:search.v1:" + hash;
+  const auto plain = parse_bucket_name(plain_key);
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->name_space, "");
   EXPECT_EQ(plain->tag, "0123456789abcdef");
   EXPECT_EQ(plain->rule, "search.v1");
   EXPECT_EQ(plain->hash, hash);
-  const auto named = parse_bucket_name("w1:prod-eu:{0123456789abcdef}:r:" + hash);
+  const std::string named_key = "w1:prod-eu:{0123456789abcdef}:r:" + hash;
+  const auto named = parse_bucket_name(named_key);
   ASSERT_TRUE(named);
   EXPECT_EQ(named->name_space, "prod-eu");
   for (const std::string& bad : std::vector<std::string>{

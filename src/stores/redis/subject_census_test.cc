@@ -76,7 +76,7 @@ TEST_F(CensusTest, TellsASixteenthOfTheBoundAtOnceAndElseEverySecond) {
   const SubjectCensus::News news = census_.news(7, now_);
   EXPECT_EQ(news.subjects.size(), 10U);
   EXPECT_EQ(news.rule, "r");
-  EXPECT_EQ(news.subjects[0].lives_us, (minutes(1) + minutes(1) / 8) / std::chrono::microseconds(1));
+  EXPECT_EQ(news.subjects[0].lives_us, 67'500'000) << "a minute and an eighth";
   census_.told(7, 159, now_);
   EXPECT_FALSE(census_.look(charge(0, 160), now_).full);
   now_ += seconds(1);
