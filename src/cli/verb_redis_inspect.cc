@@ -152,6 +152,23 @@ void append_number(std::string& json, std::string_view name, std::int64_t number
   json += ",\"" + std::string(name) + "\":" + std::to_string(number);
 }
 
+std::string_view kind_name(const redis::StoredBucket& bucket) {
+  return bucket.kind == ChargeKind::lease ? charge_kind_name(bucket.kind) : algorithm_name(bucket.algorithm);
+}
+
+std::string leases_json(const redis::StoredBucket& bucket) {
+  std::string json = ",\"leases\":[";
+  for (std::size_t i = 0; i < bucket.leases.size(); ++i) {
+    json += i == 0 ? "{\"id\":" : ",{\"id\":";
+    base::append_json_string(json, bucket.leases[i].id);
+    append_number(json, "units", bucket.leases[i].units);
+    append_number(json, "token", bucket.leases[i].token);
+    append_number(json, "expires_ms", micros(bucket.leases[i].expires) / 1'000);
+    json += "}";
+  }
+  return json + "]";
+}
+
 std::string inspected_json(const Inspected& each) {
   std::string json = "{\"key\":";
   base::append_json_string(json, each.key);
@@ -174,8 +191,12 @@ std::string inspected_json(const Inspected& each) {
     append_text(json, "error", "not a bucket of this version");
     return json + "}";
   }
-  append_text(json, "algorithm", algorithm_name(bucket->algorithm));
+  append_text(json, "algorithm", kind_name(*bucket));
   append_number(json, "used", bucket->used);
+  if (bucket->kind == ChargeKind::lease) {
+    append_number(json, "idle_from_ms", micros(bucket->idle_from) / 1'000);
+    return json + leases_json(*bucket) + "}";
+  }
   if (bucket->algorithm == Algorithm::sliding_counter) append_number(json, "used_before", bucket->used_before);
   append_number(json, "last_change_ms", micros(bucket->last_change) / 1'000);
   append_number(json, "idle_from_ms", micros(bucket->idle_from) / 1'000);
@@ -190,10 +211,19 @@ std::string inspected_json(const Inspected& each) {
   return json + "}";
 }
 
+void show_leases(const Terminal& terminal, const redis::StoredBucket& bucket) {
+  terminal.out << '\n';
+  for (const redis::StoredLease& lease : bucket.leases) {
+    terminal.out << "  lease " << lease.id.substr(0, kSubjectDigits) << ": " << lease.units << " until "
+                 << inspect_time(lease.expires) << ", token " << lease.token << '\n';
+  }
+}
+
 void show_bucket(const Terminal& terminal, const redis::StoredBucket& bucket, const Inspected& each) {
   std::ostream& out = terminal.out;
-  out << "  " << algorithm_name(bucket.algorithm) << ": " << bucket.used << " used";
+  out << "  " << kind_name(bucket) << ": " << bucket.used << (bucket.kind == ChargeKind::lease ? " held" : " used");
   if (each.allowance) out << " of " << each.allowance->largest_cost();
+  if (bucket.kind == ChargeKind::lease) return show_leases(terminal, bucket);
   if (bucket.algorithm == Algorithm::sliding_counter) out << ", " << bucket.used_before << " in the window before";
   out << " as of " << inspect_time(bucket.last_change) << '\n';
   out << "  full again at " << inspect_time(bucket.idle_from) << ", expires in " << each.stored.ttl_ms << " ms\n";

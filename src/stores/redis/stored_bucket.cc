@@ -1,6 +1,9 @@
 #include "stores/redis/stored_bucket.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/ascii.h"
 
 namespace weir::redis {
 namespace {
@@ -115,6 +118,33 @@ std::optional<StoredBucket> read_bucketed(std::string_view value) {
   return bucket;
 }
 
+std::optional<StoredBucket> read_leases(std::string_view value) {
+  constexpr std::size_t kHeadBytes = 36;
+  constexpr std::size_t kEntryBytes = 37;
+  constexpr std::size_t kIdBytes = 16;
+  const bool whole = value.size() >= kHeadBytes + kIdleBytes && value[1] == 1 &&
+                     (value.size() - kHeadBytes - kIdleBytes) % kEntryBytes == 0;
+  if (!whole) return std::nullopt;
+  StoredNumbers numbers(value);
+  StoredBucket bucket;
+  bucket.kind = ChargeKind::lease;
+  numbers.take(1);
+  bucket.used = numbers.take(3);
+  numbers.take(7);
+  bucket.last_change = numbers.time();
+  for (std::size_t at = kHeadBytes; at + kIdleBytes < value.size(); at += kEntryBytes) {
+    StoredLease lease;
+    for (const char byte : value.substr(at, kIdBytes)) base::append_hex(lease.id, static_cast<unsigned char>(byte));
+    StoredNumbers entry(value.substr(at + kIdBytes - 1));  // which begins after a letter
+    lease.expires = entry.time();
+    lease.token = entry.take(7);
+    lease.units = entry.take(2);
+    bucket.leases.push_back(std::move(lease));
+  }
+  bucket.idle_from = StoredNumbers(value.substr(value.size() - kIdleBytes - 1)).time();
+  return bucket;
+}
+
 }  // namespace
 
 std::optional<StoredName> parse_bucket_name(std::string_view key) {
@@ -155,6 +185,8 @@ std::optional<StoredBucket> parse_stored_bucket(std::string_view value) {
       return read_log(value);
     case 'B':
       return read_bucketed(value);
+    case 'S':
+      return read_leases(value);
     default:
       return std::nullopt;
   }

@@ -29,16 +29,25 @@ struct StoredUnits {
   std::int64_t units = 0;
 };
 
+struct StoredLease {
+  std::string id;  // 32 hexadecimal digits
+  TimePoint expires;
+  std::int64_t token = 0;
+  std::int64_t units = 0;  // 0: it has ended, and its id is not taken again before `expires`
+};
+
 struct StoredBucket {
-  Algorithm algorithm = Algorithm::token_bucket;
+  ChargeKind kind = ChargeKind::bucket;
+  Algorithm algorithm = Algorithm::token_bucket;  // of a bucket
   // As of the last change: units in the window or log, or owed by a token bucket, rounded up.
   std::int64_t used = 0;
   std::int64_t used_before = 0;  // sliding-counter: in the window before that of the last change
-  TimePoint last_change;
-  TimePoint idle_from;  // as good as new from then on
+  TimePoint last_change;  // leases: of the first of them
+  TimePoint idle_from;    // as good as new from then on
   // sliding-log: every entry; bucketed-window: each sub-bucket that is not empty. In order of time.
   std::vector<StoredUnits> entries;
   Duration width{0};  // bucketed-window: of a sub-bucket
+  std::vector<StoredLease> leases;
 };
 inline bool keeps_entries(Algorithm algorithm) {
   return algorithm == Algorithm::sliding_log || algorithm == Algorithm::bucketed_window;

@@ -72,12 +72,30 @@ TEST(StoredBucket, SubBucketsComeInOrderOfTime) {
   EXPECT_EQ(bucket->width, Duration(10));
 }
 
+TEST(StoredBucket, LeasesAreListed) {
+  const std::string head = "S" + number(1, 1) + number(3, 3) + number(9, 7) + number(kAt, 7) + number(kAt + 30, 7) +
+                           number(kAt + 40, 7) + number(2, 2) + number(1, 1);
+  const std::string value = head + std::string(15, '\0') + "\x1f" + number(kAt + 30, 7) + number(8, 7) + number(3, 2) +
+                            number(0, 5) + number(kAt + 40, 7);
+  const auto bucket = parse_stored_bucket(value);
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->kind, ChargeKind::lease);
+  EXPECT_EQ(bucket->used, 3);
+  EXPECT_EQ(bucket->idle_from, from_micros(kAt + 40));
+  ASSERT_EQ(bucket->leases.size(), 1U);
+  EXPECT_EQ(bucket->leases[0].id, std::string(30, '0') + "1f");
+  EXPECT_EQ(bucket->leases[0].expires, from_micros(kAt + 30));
+  EXPECT_EQ(bucket->leases[0].token, 8);
+  EXPECT_EQ(bucket->leases[0].units, 3);
+  EXPECT_FALSE(parse_stored_bucket(value + "x"));
+}
+
 TEST(StoredBucket, AnyBytesAreSafe) {
   std::mt19937 random(20'261'118);
   for (int i = 0; i < 20'000; ++i) {
     std::string value(random() % 80, '\0');
     for (char& c : value) c = static_cast<char>(random());
-    if (!value.empty()) value[0] = "TGKFCLBx"[random() % 8];
+    if (!value.empty()) value[0] = "TGKFCLBSx"[random() % 9];
     const auto bucket = parse_stored_bucket(value);
     if (bucket) {
       EXPECT_GE(bucket->used, 0);
