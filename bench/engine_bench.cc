@@ -19,6 +19,7 @@
 #include "bench/bare_table.h"
 #include "stores/memory/memory_store.h"
 #include "weir/limiter.h"
+#include "weir/reservations.h"
 
 namespace weir::bench {
 namespace {
@@ -136,6 +137,20 @@ double check_batches(Limiter& limiter, int count, std::uint64_t keys, std::uint6
   });
 }
 
+// A reservation and its settlement, each with a handle that is sealed and opened.
+double reserve_some(Limiter& limiter, int count, std::uint64_t keys, std::uint64_t seed) {
+  ReservationLimiter& budget = *limiter.reservations();
+  return timed_blocks(count, keys, seed, [&](const Block& block) {
+    for (const Request& request : block.requests) {
+      ReservationQuestion question;
+      question.request = request;
+      question.amount = 3;
+      const ReservationAnswer made = budget.reserve(question);
+      if (budget.commit(made.handle, 2).returned != 1) std::abort();
+    }
+  });
+}
+
 class StoreTake final : public StoreCall {
  public:
   void complete() override {}
@@ -242,6 +257,8 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_some(*ten, kChecksPerRound, 1000, s); });
   add("engine.check.rules_3_of_10000", "engine.check.rules_3",
       [&](std::uint64_t s) { return check_some(*three_of_many, kChecksPerRound, 1000, s); });
+  add("reservation.reserve_commit", "engine.check.hot",
+      [&](std::uint64_t s) { return reserve_some(*one, kChecksPerRound / 8, 1, s); });
   cases.push_back({"engine.threads_1", "", [&](std::uint64_t s) { return one_thread_ns(*one, s); }, {}});
   cases.push_back(
       {"engine.threads_2", "engine.threads_1", [&](std::uint64_t s) { return two_threads_ns(*one, s); }, {}});

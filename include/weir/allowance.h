@@ -31,8 +31,9 @@ enum class ChargeKind : std::uint8_t {
   bucket,  // units that time gives back
   lease,   // `concurrency`: units that are held, and free again when they are released or lapse
   quota,   // `quota`: units of a calendar period
+  record,  // not of a rule: what is known of one reservation (hold_step.h)
 };
-// The name used in rules files and answers: "concurrency", "quota". Precondition: not a bucket.
+// The name used in rules files and answers: "concurrency", "quota". Precondition: one of these.
 std::string_view charge_kind_name(ChargeKind kind);
 
 // The name used in rules files and answers, such as "token-bucket".
@@ -70,6 +71,10 @@ struct Allowance {
   std::int64_t queue = 0;    // leaky-bucket; -1 when the limit is 0
   std::int64_t buckets = 0;  // bucketed-window: window is a multiple of it
   Duration anchor{0};        // fixed-window: windows begin this long after multiples of `window`; less than one
+
+  // For work that has been done: units that may be charged beyond the capacity. Default: one capacity.
+  std::int64_t overdraft = 0;
+  bool charges_lapsed = false;  // a reservation that lapses has cost what it held; else nothing
 
   // limit/window in lowest terms: `rate_units` units every `rate_ticks` microseconds. Levels and debts are kept in
   // 1/rate_ticks of a unit, which makes every fractional rate exact.

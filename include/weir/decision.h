@@ -48,6 +48,7 @@ struct RuleOutcome {
   bool bad_cost = false;      // denied because the cost is not a number (Rule::on_bad_cost); too_large is true as well
   bool store_failed = false;  // the store could not tell; the rule's failure policy answered
   bool shared = false;        // counted in the bucket of all newcomers beyond Rule::max_subjects
+  bool crowded = false;       // it has as many open reservations as it may
   std::int64_t limit = 0;
   std::int64_t remaining = 0;
   std::int64_t capacity = 0;  // what `remaining` is when nothing is used: the limit, a burst, a queue and one

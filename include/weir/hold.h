@@ -25,6 +25,14 @@ inline constexpr std::size_t kMaxHeldCharges = 16;
 // The most holds that a list has. A longer one is cut, and says so.
 inline constexpr std::size_t kMaxListed = 1'000;
 
+// Open reservations that one bucket holds; beyond them a reservation is denied with Reason::too_many_reservations. Units
+// that are added to one later count as one more.
+inline constexpr std::size_t kMaxHoldsPerBucket = 1'000;
+
+enum class ReservationState : std::uint8_t { open, committed, released, expired };
+// Such as "committed".
+std::string_view reservation_state_name(ReservationState state);
+
 // Why a call has no effect. A denial is not a fault: the call then has a Decision that is not allowed.
 enum class HoldFault : std::uint8_t {
   none,

@@ -31,8 +31,6 @@
 namespace weir {
 
 inline constexpr Duration kDefaultReservationTtl = std::chrono::seconds(60);
-// Open reservations that one bucket holds; beyond them a reservation is denied with Reason::too_many_reservations.
-inline constexpr std::size_t kMaxHoldsPerBucket = 1'000;
 
 struct ReservationQuestion {
   enum class Verb : std::uint8_t {
@@ -57,10 +55,6 @@ struct ReservationQuestion {
   std::string_view handle = {};  // commit, release, extend, get
   const IdempotencyKey* once = nullptr;
 };
-
-enum class ReservationState : std::uint8_t { open, committed, released, expired };
-// Such as "committed".
-std::string_view reservation_state_name(ReservationState state);
 
 // One open reservation of a list, as one bucket has it.
 struct ListedReservation {

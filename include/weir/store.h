@@ -33,6 +33,7 @@ struct Charge {
   ChargeKind kind = ChargeKind::bucket;
   std::uint32_t number = 0;        // of the rule: stores count the subjects of each. 0: not counted
   std::uint32_t max_subjects = 0;  // a newcomer is not charged if the rule has so many; 0: no bound
+  bool follows = false;  // of a reservation: the cost is HoldStep::amount, or what is granted of it
 };
 inline constexpr std::uint32_t kMaxRuleNumber = (1U << 20U) - 1;
 
@@ -43,6 +44,7 @@ struct ChargeOutcome {
   Code status = Code::ok;
   bool admitted = true;
   bool too_large = false;      // denied, and no wait can help
+  bool crowded = false;        // denied, because the bucket has as many open reservations as it may
   std::int64_t remaining = 0;  // units left after this call
   Duration retry_after{0};     // > 0 exactly when denied and a wait helps; a lone retry then is admitted
   Duration reset_after{0};     // until the bucket is full again
@@ -58,10 +60,10 @@ enum class Action : std::uint8_t {
   take,    // charge all binding buckets or none; with a hold, also take that
   peek,    // evaluate as take would, change nothing
   refund,  // give cost back, never above full; nothing is given back to a lease's bucket
-  reset,   // forget the bucket, with the leases in it
-  renew,   // a hold lives longer
+  reset,   // forget the bucket, with the leases and reservations in it
+  renew,   // a hold lives longer; a reservation may also hold more
   settle,  // a hold ends
-  list,    // the holds that there are
+  list,    // the holds that there are; with a reservation's record: that reservation
 };
 
 class StoreCall {
@@ -103,6 +105,9 @@ class Store {
 
   // True for a store that spreads buckets over slots and so reads Charge::tag.
   virtual bool uses_tags() const { return false; }
+
+  // False for a store that cannot take reservations: a limiter on it takes none.
+  virtual bool holds_reservations() const { return false; }
 
   // True when begin() always answers before it returns.
   virtual bool immediate() const = 0;

@@ -114,6 +114,7 @@ Allowance derive(const AllowanceSpec& spec) {
   const std::int64_t divisor = std::gcd(rate, spec.window.count());
   allowance.rate_units = rate / divisor;
   allowance.rate_ticks = spec.window.count() / divisor;
+  allowance.overdraft = allowance.largest_cost();
   return allowance;
 }
 
@@ -126,7 +127,7 @@ std::string_view algorithm_name(Algorithm algorithm) {
 }
 
 std::string_view charge_kind_name(ChargeKind kind) {
-  assert(kind != ChargeKind::bucket);
+  assert(kind == ChargeKind::lease || kind == ChargeKind::quota);
   return kind == ChargeKind::lease ? "concurrency" : "quota";
 }
 

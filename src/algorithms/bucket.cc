@@ -81,6 +81,23 @@ bool refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::
                         [&](auto algorithm) { return algorithm.refund(allowance, bucket, now, cost); });
 }
 
+std::int64_t counted(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, TimePoint since) {
+  return with_algorithm(allowance.algorithm,
+                        [&](auto algorithm) { return algorithm.counted(allowance, bucket, now, since); });
+}
+
+void give_back(const Allowance& allowance, BucketWords bucket, TimePoint now, TimePoint since, std::int64_t units) {
+  assert(units > 0);
+  with_algorithm(allowance.algorithm,
+                 [&](auto algorithm) { algorithm.give_back(allowance, bucket, now, since, units); });
+}
+
+std::int64_t charge_beyond(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t units) {
+  assert_cost(units);
+  return with_algorithm(allowance.algorithm,
+                        [&](auto algorithm) { return algorithm.charge_beyond(allowance, bucket, now, units); });
+}
+
 TimePoint idle_from(const Allowance& allowance, ConstBucketWords bucket) {
   return with_algorithm(allowance.algorithm, [&](auto algorithm) { return algorithm.idle_from(allowance, bucket); });
 }

@@ -63,6 +63,22 @@ void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now
 // Gives `cost` back, never above full. A window that has passed has nothing to give back. False: nothing has changed.
 bool refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
+// What reservations (bucket_holds.h) need.
+//
+// True where all that a bucket counts is one number that time lowers: a debt, or the count of the window that is open.
+constexpr bool keeps_level(Algorithm algorithm) {
+  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::token_bucket ||
+         algorithm == Algorithm::gcra || algorithm == Algorithm::leaky_bucket;
+}
+// Units that still count where something charged at `since` was counted: in the whole bucket if it keeps a level, else
+// in the window, sub-bucket or entry of that moment. Rounded down; 0 if that has passed.
+std::int64_t counted(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, TimePoint since);
+// Gives back there. Precondition: 0 < units <= counted() with the same arguments.
+void give_back(const Allowance& allowance, BucketWords bucket, TimePoint now, TimePoint since, std::int64_t units);
+// Charges work that has been done: whether it fits or not, up to allowance.overdraft beyond the capacity. Returns what
+// was charged. The tail should have tail_words_needed().
+std::int64_t charge_beyond(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t units);
+
 // From this moment on the bucket equals a fresh one and may be forgotten.
 TimePoint idle_from(const Allowance& allowance, ConstBucketWords bucket);
 

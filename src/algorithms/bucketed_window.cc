@@ -196,6 +196,43 @@ bool BucketedWindow::refund(const Allowance& allowance, const BucketWords& bucke
   return true;
 }
 
+std::int64_t BucketedWindow::counted(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                     TimePoint since) {
+  const Moment moment(now, bucket.head[kLast]);
+  const Counters counters(allowance, bucket);
+  const std::int64_t index = counters.index_of(std::max<std::int64_t>(0, micros(since)));
+  if (index < counters.oldest_at(moment.time) || index > counters.newest()) return 0;
+  return counters.at(index);
+}
+
+void BucketedWindow::give_back(const Allowance& allowance, const BucketWords& bucket, TimePoint now, TimePoint since,
+                               std::int64_t units) {
+  const Moment moment(now, bucket.head[kLast]);
+  const Counters counters(allowance, bucket);
+  if (too_short(allowance, bucket)) return give_back_in_old_counters(bucket, units);
+  roll_to(allowance, bucket, counters, moment.time);
+  std::int64_t& word = bucket.tail[counters.slot(counters.index_of(std::max<std::int64_t>(0, micros(since))))];
+  word = std::max<std::int64_t>(0, count_in(word) - units);
+}
+
+std::int64_t BucketedWindow::charge_beyond(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
+                                           std::int64_t units) {
+  const Moment moment(now, bucket.head[kLast]);
+  const Counters counters(allowance, bucket);
+  const std::int64_t used = counters.sum_from(counters.oldest_at(moment.time));
+  const std::int64_t most = std::min(allowance.limit + allowance.overdraft, kMaxUnits);
+  const std::int64_t charged = bucket.tail.empty() ? 0 : bounded(most - used, units);
+  if (charged == 0) return 0;
+  if (too_short(allowance, bucket)) {
+    write_as_one(bucket, used + charged, counters.width(), moment.time);
+    return charged;
+  }
+  roll_to(allowance, bucket, counters, moment.time);
+  std::int64_t& current = bucket.tail[counters.slot(counters.index_of(moment.time))];
+  current = count_in(current) + charged;
+  return charged;
+}
+
 TimePoint BucketedWindow::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
   const Counters counters(allowance, bucket);
   const std::int64_t oldest = counters.oldest_at(0);

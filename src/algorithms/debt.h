@@ -66,6 +66,9 @@ class Debt {
   // In units, rounded up.
   std::int64_t whole() const { return units_ + (rest_ > 0 ? 1 : 0); }
 
+  // In units, rounded down.
+  std::int64_t complete_units() const { return units_; }
+
   // How long, by the caller's clock, until no more than `units` are owed. Precondition: more are owed now.
   Duration until_at_most(const Allowance& allowance, std::int64_t units) const {
     return moment_.until(moment_.time + ticks_to_repay(allowance, units_ - units));

@@ -74,6 +74,26 @@ bool FixedWindow::refund(const Allowance& allowance, const BucketWords& bucket, 
   return true;
 }
 
+std::int64_t FixedWindow::counted(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                  TimePoint since) {
+  const Window window = window_at(allowance, bucket.head, now);
+  return micros(since) >= window.end - allowance.window.count() ? window.used : 0;
+}
+
+void FixedWindow::give_back(const Allowance& allowance, const BucketWords& bucket, TimePoint now, TimePoint,
+                            std::int64_t units) {
+  refund(allowance, bucket, now, units);
+}
+
+std::int64_t FixedWindow::charge_beyond(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
+                                        std::int64_t units) {
+  const Window window = window_at(allowance, bucket.head, now);
+  const std::int64_t most = std::min(allowance.limit + allowance.overdraft, kMaxUnits);
+  const std::int64_t charged = bounded(most - window.used, units);
+  if (charged > 0) write(bucket.head, window, window.used + charged);
+  return charged;
+}
+
 TimePoint FixedWindow::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
   const std::int64_t last = clamp_tick(bucket.head[kLast]);
   if (bucket.head[kCount] <= 0) return from_micros(last);

@@ -16,6 +16,12 @@ struct FixedWindow {
   static void charge(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static void charge_denied(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
   static bool refund(const Allowance& allowance, const BucketWords& bucket, TimePoint now, std::int64_t cost);
+  static std::int64_t counted(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                              TimePoint since);
+  static void give_back(const Allowance& allowance, const BucketWords& bucket, TimePoint now, TimePoint since,
+                        std::int64_t units);
+  static std::int64_t charge_beyond(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
+                                    std::int64_t units);
   static TimePoint idle_from(const Allowance& allowance, const ConstBucketWords& bucket);
   static TimePoint last_change(const ConstBucketWords& bucket);
   static Duration move_back(const BucketWords& bucket, Duration by);

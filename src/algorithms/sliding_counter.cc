@@ -107,6 +107,33 @@ bool SlidingCounter::refund(const Allowance& allowance, const BucketWords& bucke
   return true;
 }
 
+std::int64_t SlidingCounter::counted(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                     TimePoint since) {
+  const Counts counts = counts_at(allowance, bucket.head, now);
+  const std::int64_t start = counts.end - allowance.window.count();
+  if (micros(since) >= start) return counts.current;
+  return micros(since) >= start - allowance.window.count() ? counts.previous : 0;
+}
+
+void SlidingCounter::give_back(const Allowance& allowance, const BucketWords& bucket, TimePoint now, TimePoint since,
+                               std::int64_t units) {
+  Counts counts = counts_at(allowance, bucket.head, now);
+  std::int64_t& count =
+      micros(since) >= counts.end - allowance.window.count() ? counts.current : counts.previous;
+  count = std::max<std::int64_t>(0, count - units);
+  write(bucket.head, counts);
+}
+
+std::int64_t SlidingCounter::charge_beyond(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
+                                           std::int64_t units) {
+  Counts counts = counts_at(allowance, bucket.head, now);
+  const std::int64_t most = std::min(room(allowance, counts) + allowance.overdraft, kMaxUnits - counts.current);
+  const std::int64_t charged = bounded(most, units);
+  counts.current += charged;
+  if (charged > 0) write(bucket.head, counts);
+  return charged;
+}
+
 TimePoint SlidingCounter::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {
   const Counts counts = counts_at(allowance, bucket.head, from_micros(clamp_tick(bucket.head[kLast])));
   return from_micros(forgotten_from(counts, allowance.window.count()));

@@ -77,6 +77,22 @@ bool shares_newest(const Log& log, const Live& live, std::int64_t time) {
   return live.begin < log.end() && log.time(log.end() - 1) == time;
 }
 
+// The live entry of what was charged at `time`, or the log's end. In a log that has brought its entries together there
+// may be none, and what was charged then counts until it leaves.
+std::size_t entry_of(const Log& log, const Live& live, std::int64_t time) {
+  std::size_t first = live.begin;
+  for (std::size_t count = log.end() - live.begin; count > 0;) {
+    const std::size_t half = count / 2;
+    if (log.time(first + half) < time) {
+      first += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return first < log.end() && log.time(first) == time ? first : log.end();
+}
+
 void write_head(const BucketWords& bucket, std::size_t begin, std::size_t end, std::int64_t sum, std::int64_t time) {
   bucket.head[kPlace] = static_cast<std::int64_t>((begin << 32) | (end - begin));
   bucket.head[kSum] = sum;
@@ -225,6 +241,48 @@ bool SlidingLog::refund(const Allowance& allowance, const BucketWords& bucket, T
   }
   write_head(bucket, live.begin, end, std::max<std::int64_t>(0, sum), moment.time);
   return true;
+}
+
+std::int64_t SlidingLog::counted(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                 TimePoint since) {
+  const Log log(bucket);
+  const Live live = live_at(log, Moment(now, bucket.head[kLast]).time, allowance.window.count());
+  const std::size_t at = entry_of(log, live, micros(since));
+  return at == log.end() ? 0 : log.units(at);
+}
+
+// Entries without units are not kept: those after it move up.
+void SlidingLog::give_back(const Allowance& allowance, const BucketWords& bucket, TimePoint now, TimePoint since,
+                           std::int64_t units) {
+  const Moment moment(now, bucket.head[kLast]);
+  const Log log(bucket);
+  const Live live = live_at(log, moment.time, allowance.window.count());
+  const std::size_t at = entry_of(log, live, micros(since));
+  if (at == log.end()) return;
+  const std::int64_t given = std::min(units, log.units(at));
+  const auto words = bucket.tail.begin();
+  std::size_t end = log.end();
+  if (given < log.units(at)) {
+    bucket.tail[at * kEntryWords + 1] = log.units(at) - given;
+  } else {
+    std::copy(words + static_cast<std::ptrdiff_t>((at + 1) * kEntryWords),
+              words + static_cast<std::ptrdiff_t>(end * kEntryWords),
+              words + static_cast<std::ptrdiff_t>(at * kEntryWords));
+    --end;
+  }
+  write_head(bucket, live.begin, end, std::max<std::int64_t>(0, live.sum - given), moment.time);
+}
+
+std::int64_t SlidingLog::charge_beyond(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
+                                       std::int64_t units) {
+  const Moment moment(now, bucket.head[kLast]);
+  const Log log(bucket);
+  const std::int64_t window = allowance.window.count();
+  const Live live = live_at(log, moment.time, window);
+  const std::int64_t most = std::min(allowance.limit + allowance.overdraft, kMaxUnits);
+  const std::int64_t charged = log.capacity() == 0 ? 0 : bounded(most - live.sum, units);
+  if (charged > 0) append(bucket, log, live, moment.time, charged, window);
+  return charged;
 }
 
 TimePoint SlidingLog::idle_from(const Allowance& allowance, const ConstBucketWords& bucket) {

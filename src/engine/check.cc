@@ -142,6 +142,37 @@ RequestContext Check::context(const Decision& decision) const {
   return context;
 }
 
+Charge record_charge(const BucketKey& id, std::span<const Charge> charges) {
+  static const Allowance kNone;
+  Charge record;
+  record.key = id;
+  record.tag = charges.empty() ? id : charges.front().tag;
+  record.allowance = &kNone;
+  record.kind = ChargeKind::record;
+  return record;
+}
+
+void Check::reserve(std::int64_t amount, const BucketKey& id) {
+  const auto follows = [](const rules::CompiledRule& rule) {
+    const CostModel::Kind kind = rule.source.cost.kind;
+    return rule.source.kind == ChargeKind::bucket &&
+           (kind == CostModel::Kind::request || kind == CostModel::Kind::attribute);
+  };
+  for (rules::Match& match : matches_) {
+    if (!follows(*match.rule)) continue;
+    match.cost = amount;
+    match.bad_cost = false;
+    for (Charge& charge : charges_) {
+      if (charge.rule != match.rule->name.id) continue;
+      charge.cost = amount;
+      charge.follows = true;
+    }
+  }
+  requested_cost_ = amount;
+  charges_.push_back(record_charge(id, charges()));
+  outcomes_.append();
+}
+
 void Check::drop_bad_costs() {
   for (std::size_t i = 0; i < deciding_; ++i) {
     if (match_of(i).bad_cost) charges_[i].cost = 0;

@@ -18,6 +18,9 @@
 
 namespace weir::engine {
 
+// What decides who closes the reservation `id`, for the end of its charges.
+Charge record_charge(const BucketKey& id, std::span<const Charge> charges);
+
 class Check {
  public:
   // Fills matches and charges. The request and the rules must live until
@@ -29,6 +32,9 @@ class Check {
   // The same for an ad-hoc charge: it has one charge and no match. `allowance` must outlive the check.
   // Precondition: is_within_bounds(charge).
   void plan(const AdHocCharge& charge, const Allowance& allowance, const keys::KeyEncoder& encoder);
+  // Makes the planned charges those of a reservation: what a rule takes from the request or from an attribute is
+  // `amount`, and the last charge is the reservation's record (weir/hold_step.h).
+  void reserve(std::int64_t amount, const BucketKey& id);
   // False: out of bounds, and answered as such.
   bool planned() const { return planned_; }
 

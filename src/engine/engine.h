@@ -14,6 +14,7 @@
 // own connections to the store, and all share what is in shared_state.h.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -30,12 +31,13 @@
 #include "weir/ad_hoc.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
+#include "weir/reservations.h"
 
 namespace weir::engine {
 
 class PendingCall;
 
-class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
+class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, public ReservationLimiter {
  public:
   // options.store, options.clock and options.hash_key must be set; `fallback` counts while the store fails, and must
   // answer at once.
@@ -45,8 +47,11 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   [[nodiscard]] bool begin(CheckCall& call) override;
   [[nodiscard]] bool begin_group(GroupCall& call) override;
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
+  [[nodiscard]] bool begin_reservation(ReservationCall& call) override;
   AdHocLimiter* ad_hoc() override { return this; }
   LeaseLimiter* leases() override { return this; }
+  // Null if the store cannot hold reservations.
+  ReservationLimiter* reservations() override { return store_->holds_reservations() ? this : nullptr; }
   Status replace(const Rules& rules) override;
   Status reload() override;
 
@@ -56,13 +61,16 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   std::uint64_t local_denials() const { return local_limits_.denials(); }
   // Times that a rule's policy answered in place of the store.
   std::uint64_t fallbacks(FailurePolicy policy) const { return policies_.answered(policy); }
-  // Handles of leases that this service has not sealed.
+  // Handles of leases and reservations that this service has not sealed.
   std::uint64_t forged_handles() const { return hold_ids_.forged(); }
+  // Units of settled reservations that no bucket was charged for, because they were beyond its overdraft.
+  std::uint64_t uncharged_units() const { return uncharged_units_.load(std::memory_order_relaxed); }
 
  private:
   class LaterRun;
   class GroupRun;
   class LeaseRun;
+  class ReservationRun;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
   // plan() is the first; false: out of bounds, and answered.
@@ -129,6 +137,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter {
   FailurePolicies policies_;
   LocalLimits local_limits_;
   HoldIds hold_ids_;
+  std::atomic<std::uint64_t> uncharged_units_{0};
   const std::unique_ptr<Prefilter> prefilter_;  // null: every request reaches the store
 };
 

@@ -25,6 +25,9 @@ enum ChargeField : std::uint32_t {
   kBurst = 10,  // with those below: only where the algorithm has it
   kQueue = 11,  // plus one: -1 is a queue without a place
   kBuckets = 12,
+  kFollows = 13,
+  kOverdraft = 14,      // plus one: 0 is none
+  kChargesLapsed = 15,  // these three: of a reservation
 };
 
 constexpr std::size_t kMaxRuleId = 64;
@@ -64,6 +67,9 @@ void write_charge(base::WireWriter& out, const HeldCharge& charge) {
     out.number(kBurst, static_cast<std::uint64_t>(allowance.burst));
     out.number(kQueue, static_cast<std::uint64_t>(allowance.queue + 1));
     out.number(kBuckets, static_cast<std::uint64_t>(allowance.buckets));
+    out.boolean(kFollows, charge.follows);
+    out.number(kOverdraft, static_cast<std::uint64_t>(allowance.overdraft + 1));
+    out.boolean(kChargesLapsed, allowance.charges_lapsed);
   }
   out.end(begun);
 }
@@ -83,7 +89,11 @@ std::optional<Allowance> remake(ChargeKind kind, const Allowance& read) {
   if (open && read.algorithm == Algorithm::leaky_bucket) spec.queue = read.queue;
   if (read.algorithm == Algorithm::bucketed_window) spec.buckets = read.buckets;
   const Result<Allowance> made = make_allowance(spec);
-  return made.ok() ? std::optional(made.value()) : std::nullopt;
+  if (!made.ok()) return std::nullopt;
+  Allowance allowance = made.value();
+  if (read.overdraft > 0) allowance.overdraft = read.overdraft - 1;
+  allowance.charges_lapsed = read.charges_lapsed;
+  return allowance;
 }
 
 bool read_charge_field(const base::WireReader& in, HeldCharge& charge, bool& tagged) {
@@ -123,6 +133,14 @@ bool read_charge_field(const base::WireReader& in, HeldCharge& charge, bool& tag
       return true;
     case varint_field(kBuckets):
       return read_number(in.number(), kMaxSubBuckets, allowance.buckets);
+    case varint_field(kFollows):
+      charge.follows = in.number() != 0;
+      return true;
+    case varint_field(kOverdraft):
+      return read_number(in.number(), kMaxUnits + 1, allowance.overdraft);
+    case varint_field(kChargesLapsed):
+      allowance.charges_lapsed = in.number() != 0;
+      return true;
     default:
       return true;  // of a later version
   }

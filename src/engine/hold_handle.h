@@ -26,6 +26,7 @@ struct HeldCharge {
   Allowance allowance;
   ChargeKind kind = ChargeKind::bucket;
   bool binding = true;
+  bool follows = false;  // a reservation's: the cost is its amount
 };
 
 struct HoldHandle {

@@ -10,8 +10,8 @@
 // hashed before a limiter sees them: the previous limiter gets it in the place of "name", the current one does not see
 // it.
 //
-// A lease is taken under both keys, and its handle is made of both handles: a node that has one of the keys can use its
-// half.
+// A lease or a reservation is taken under both keys, and its handle is made of both handles: a node that has one of the
+// keys can use its half.
 //
 // Exists only during a rotation, and may allocate. As thread-safe as the limiters that it borrows.
 #pragma once
@@ -19,10 +19,14 @@
 #include "weir/ad_hoc.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
+#include "weir/reservations.h"
 
 namespace weir::engine {
 
-class RotatingLimiter final : public Limiter, public AdHocLimiter, public LeaseLimiter {
+class RotatingLimiter final : public Limiter,
+                              public AdHocLimiter,
+                              public LeaseLimiter,
+                              public ReservationLimiter {
  public:
   // `previous` should have the observers. Both must take ad-hoc charges and give leases.
   RotatingLimiter(Limiter& previous, Limiter& current) : previous_(previous), current_(current) {}
@@ -30,8 +34,10 @@ class RotatingLimiter final : public Limiter, public AdHocLimiter, public LeaseL
   [[nodiscard]] bool begin(CheckCall& call) override;
   [[nodiscard]] bool begin_group(GroupCall& call) override;
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
+  [[nodiscard]] bool begin_reservation(ReservationCall& call) override;
   AdHocLimiter* ad_hoc() override { return this; }
   LeaseLimiter* leases() override { return previous_.leases() == nullptr ? nullptr : this; }
+  ReservationLimiter* reservations() override { return previous_.reservations() == nullptr ? nullptr : this; }
   // The limiters share their rules.
   Status replace(const Rules& rules) override { return previous_.replace(rules); }
   Status reload() override { return previous_.reload(); }

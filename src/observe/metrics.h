@@ -147,6 +147,7 @@ struct Facts {
   std::uint64_t snapshots_failed = 0;
   std::uint64_t local_denials = 0;  // by a rule's local_limit
   std::uint64_t forged_handles = 0;
+  std::uint64_t uncharged_units = 0;  // of settled reservations, beyond an overdraft
   std::vector<PolicyCount> fallbacks;
   std::vector<RuleSubjects> rule_subjects;       // with Redis: an estimate
   std::vector<RuleFallback> rule_fallbacks;      // empty: the store answers for all rules

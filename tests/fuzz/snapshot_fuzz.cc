@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms/bucket_holds.h"
 #include "stores/memory/crc64.h"
 #include "stores/memory/memory_store.h"
 #include "stores/memory/snapshot.h"
@@ -29,8 +30,20 @@ const TimePoint kNow = from_micros(1'800'000'000'000'000);
 
 void put(std::string& out, std::uint64_t word) { out.append(reinterpret_cast<const char*>(&word), sizeof(word)); }
 
+constexpr std::uint64_t kHoldsFlag = 256;
+
+// Whether the words of a bucket and its tail are such as a snapshot has.
+bool is_sound(const std::uint64_t (&words)[kBucketWords], std::string_view tail) {
+  const SlotKind kind = SlotKind::of_number(static_cast<std::uint8_t>(words[2] % kHoldsFlag));
+  if (words[2] < kHoldsFlag) return words[7] == 0 || kind.keeps_tail();
+  if (!kind.is_bucket() || words[7] < algorithms::BucketHolds::kHeaderWords) return false;
+  std::int64_t header = 0;
+  std::memcpy(&header, tail.data(), sizeof(header));
+  return algorithms::BucketHolds::length_of(header, ~std::size_t{0}) <= words[7];
+}
+
 // The buckets that lie whole in `bytes`, in a frame as snapshot.cc describes it. Not `sound`: one has a tail that its
-// algorithm does not keep.
+// algorithm does not keep, or reservations that do not fit into it.
 std::string framed(std::string_view bytes, bool& sound) {
   sound = true;
   std::string out = "WEIRSNAP";
@@ -40,9 +53,9 @@ std::string framed(std::string_view bytes, bool& sound) {
   while (bytes.size() >= kBucketWords * 8) {
     std::uint64_t words[kBucketWords];
     std::memcpy(words, bytes.data(), sizeof(words));
-    words[2] %= SlotKind::kCount;
+    words[2] = words[2] % SlotKind::kCount + (words[2] >= kHoldsFlag ? kHoldsFlag : 0);
     words[7] = std::min<std::uint64_t>(words[7] % 64, (bytes.size() - sizeof(words)) / 8);
-    sound = sound && (words[7] == 0 || SlotKind::of_number(static_cast<std::uint8_t>(words[2])).keeps_tail());
+    sound = sound && is_sound(words, bytes.substr(sizeof(words)));
     out.append(reinterpret_cast<const char*>(words), sizeof(words));
     out.append(bytes.substr(sizeof(words), words[7] * 8));
     bytes.remove_prefix(sizeof(words) + words[7] * 8);
@@ -88,6 +101,30 @@ void expect_sound_leases(MemoryStore& store, const BucketKey& key) {
   }
 }
 
+// A reservation in the bucket `key`, and what is known of the one with that id.
+void expect_sound_reservations(MemoryStore& store, const BucketKey& key, Algorithm algorithm) {
+  const Allowance allowance = contract::allowance_of(algorithm, 10, std::chrono::seconds(10));
+  Charge bucket = contract::charge_of(key, allowance, 0);
+  bucket.follows = true;
+  for (const BucketKey& id : {BucketKey{7, 7}, BucketKey{key.low, key.high}}) {
+    Charge record = contract::charge_of(id, allowance, 1);
+    record.kind = ChargeKind::record;
+    for (const Action action : {Action::peek, Action::take, Action::renew, Action::list, Action::settle}) {
+      HoldStep hold;
+      hold.reservation = true;
+      hold.id = id;
+      hold.ttl = kTtl;
+      hold.amount = 2;
+      hold.actual = 40;
+      contract::OwnedCall call(action, kNow, {bucket, record});
+      call.hold = &hold;
+      expect(store.begin(call));
+      expect(call.results()[0].remaining >= 0 && call.results()[0].remaining <= 10);
+      expect(hold.granted >= 0 && hold.returned >= 0 && hold.debt >= 0 && hold.debt <= 40 && hold.uncharged >= 0);
+    }
+  }
+}
+
 void load(std::string_view bytes, bool must_load) {
   MemoryStore store({.max_bytes = kMaxBytes});
   const fuzz::MemoryFile file(bytes);
@@ -103,8 +140,11 @@ void load(std::string_view bytes, bool must_load) {
   for (const ShardCopy::Bucket& bucket : copy.buckets) {
     if (bucket.kind.is_leases()) {
       expect_sound_leases(store, bucket.key);
+    } else if (bucket.kind.is_record()) {
+      expect_sound_reservations(store, {bucket.key.low, bucket.key.high}, Algorithm::gcra);
     } else {
       expect_sound(store, bucket.key, bucket.kind.algorithm());
+      expect_sound_reservations(store, bucket.key, bucket.kind.algorithm());
     }
     // Another algorithm under the same key, as after an edit of the rules.
     expect_sound(store, bucket.key,

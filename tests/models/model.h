@@ -70,6 +70,11 @@ class ReferenceModel {
     return true;
   }
 
+  // Charges whether it fits or not.
+  void charge_anyway(TimePoint now, std::int64_t cost) {
+    if (cost > 0) change(now, [&](std::int64_t time) { add(time, cost); });
+  }
+
   // A denied attempt that counts (count_denied). Precondition: peek() denied it.
   void count_denied(TimePoint now, std::int64_t cost) {
     change(now, [&](std::int64_t time) { add_denied(time, cost); });

@@ -9,8 +9,8 @@ namespace {
 // A shadow rule's denial decides nothing. One that counts must reach the store, unless there is nothing left to count:
 // what a fixed window has given out stays so until its end, where other buckets refill in between.
 bool decides_without_store(const Charge& charge, std::int64_t remaining) {
-  // A lease may be released at any time.
-  if (!charge.binding || charge.kind == ChargeKind::lease) return false;
+  // A lease may be released at any time, and a reservation asked again under its id.
+  if (!charge.binding || charge.kind != ChargeKind::bucket || charge.follows) return false;
   return !charge.count_denied || (remaining == 0 && charge.allowance->algorithm == Algorithm::fixed_window);
 }
 
@@ -61,6 +61,7 @@ void Prefilter::remember(std::span<const Charge> charges, std::span<const Charge
     // A smaller cost was admitted: what is remembered of a larger one is still denied, but its wait has grown.
     if (outcome.admitted && charge.cost > 0) forget_here(charge);
     if (outcome.admitted || outcome.status != Code::ok || outcome.retry_after <= Duration::zero()) continue;
+    if (outcome.crowded) continue;  // says nothing about plain checks
     // A refund came while the answer was on its way, which may be older than it.
     if (sum != asked.generations || !decides_without_store(charge, outcome.remaining)) continue;
     const std::lock_guard<std::mutex> lock(mutex_);

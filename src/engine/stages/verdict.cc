@@ -31,6 +31,7 @@ void add_charge(RuleOutcome& outcome, const BucketKey& subject, const ChargeOutc
   outcome.subject = subject;
   outcome.allowed = charged.admitted;
   outcome.too_large = charged.too_large;
+  outcome.crowded = charged.crowded;
   outcome.store_failed = store_failed;
   outcome.remaining = charged.remaining;
   outcome.retry_after = charged.retry_after;
@@ -51,6 +52,7 @@ Reason reason_of(const RuleOutcome& denial) {
   if (denial.too_large && denial.kind == ChargeKind::bucket) return Reason::limit_exceeded;
   if (denial.store_failed && denial.retry_after == Duration::zero()) return Reason::store_unavailable;
   if (denial.kind == ChargeKind::lease) return Reason::concurrency_exceeded;
+  if (denial.crowded) return Reason::too_many_reservations;
   return Reason::limit_exceeded;
 }
 

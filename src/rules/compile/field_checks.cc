@@ -297,6 +297,18 @@ void check_consistency(const Rule& rule, RuleFaults& faults) {
   faults.add({"consistency"}, "leased and synced are not supported by this version of weir yet, expected exact");
 }
 
+void check_overdraft(const Rule& rule, RuleFaults& faults) {
+  if (!rule.overdraft) return;
+  if (rule.kind != ChargeKind::bucket) faults.add({"overdraft"}, "does not apply to concurrency: nothing is owed there");
+  faults.check_number({"overdraft"}, *rule.overdraft, 0, kMaxUnits);
+}
+
+void check_on_expiry(const Rule& rule, RuleFaults& faults) {
+  if (rule.on_expiry == ExpiryPolicy::commit && rule.kind != ChargeKind::bucket) {
+    faults.add({"on_expiry"}, "is commit, expected release for concurrency: a lapsed lease frees its slot");
+  }
+}
+
 void check_local_limit(const Rule& rule, RuleFaults& faults) {
   if (!rule.local_limit) return;
   const std::int64_t limit = rule.local_limit->limit;

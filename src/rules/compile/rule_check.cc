@@ -84,7 +84,13 @@ AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change) {
 
 Result<Allowance> changed_allowance(const Rule& rule, const AllowanceChange& change) {
   const AllowanceSpec spec = changed_spec(rule, change);
-  return rule.kind == ChargeKind::lease ? make_concurrency(spec, rule.lease) : make_allowance(spec);
+  Result<Allowance> made =
+      rule.kind == ChargeKind::lease ? make_concurrency(spec, rule.lease) : make_allowance(spec);
+  if (!made.ok()) return made;
+  Allowance allowance = made.value();
+  if (rule.overdraft) allowance.overdraft = *rule.overdraft;
+  allowance.charges_lapsed = rule.on_expiry == ExpiryPolicy::commit;
+  return allowance;
 }
 
 AllowanceSpec local_limit_spec(const LocalLimit& limit) {

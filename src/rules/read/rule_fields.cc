@@ -14,6 +14,8 @@ constexpr Choice<bool> kGlobalModes[] = {{"shadow", true}, {"enforce", false}};
 constexpr Choice<NoRulePolicy> kNoRulePolicies[] = {{"allow", NoRulePolicy::allow}, {"deny", NoRulePolicy::deny}};
 constexpr Choice<BadCostPolicy> kBadCostPolicies[] = {{"default", BadCostPolicy::use_default},
                                                       {"deny", BadCostPolicy::deny}};
+constexpr Choice<ExpiryPolicy> kExpiryPolicies[] = {{"release", ExpiryPolicy::release},
+                                                    {"commit", ExpiryPolicy::commit}};
 constexpr Choice<Hidden> kHidden[] = {{"true", Hidden::answer}, {"false", Hidden::no}, {"rule", Hidden::rule}};
 constexpr Choice<Consistency> kConsistencies[] = {
     {"exact", Consistency::exact}, {"leased", Consistency::leased}, {"synced", Consistency::synced}};
@@ -24,7 +26,7 @@ constexpr Choice<HashTag> kHashTags[] = {
 bool has_field(const Rule& rule, std::string_view field) {
   if (field == "lease") return rule.kind == ChargeKind::lease;
   if (rule.kind != ChargeKind::bucket) return false;
-  if (field == "window" || field == "count_denied") return true;
+  if (field == "window" || field == "count_denied" || field == "overdraft" || field == "on_expiry") return true;
   const Algorithm algorithm = rule.allowance.algorithm;
   if (field == "burst") return algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra;
   if (field == "queue") return algorithm == Algorithm::leaky_bucket;
@@ -237,6 +239,22 @@ constexpr Field<Rule> kRuleFields[] = {
      "no bound",
      [](const FieldAt& at, Rule& rule) { at.take(rule.max_subjects, read_whole_number(at.node(), 1, kMaxSubjects)); },
      [](const Rule& rule) { return write_number(rule.max_subjects); }, check_max_subjects},
+    {"overdraft",
+     "units that may be charged beyond the capacity for work that has been done: a commit of more than was reserved; "
+     "see [reservations](reservations.md)",
+     "one capacity",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) at.take(rule.overdraft, read_whole_number(at.node(), 0, kMaxUnits));
+     },
+     [](const Rule& rule) { return write_number(rule.overdraft); }, check_overdraft},
+    {"on_expiry",
+     "what a [reservation](reservations.md) has cost that is never settled: `release`, nothing; `commit`, what it held",
+     "`release`",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_choice(at, kExpiryPolicies, rule.on_expiry);
+     },
+     [](const Rule& rule) { return write_choice_unless(kExpiryPolicies, rule.on_expiry, ExpiryPolicy::release); },
+     check_on_expiry},
     {"consistency", "`exact`", "`exact`",
      [](const FieldAt& at, Rule& rule) { read_choice(at, kConsistencies, rule.consistency); },
      [](const Rule& rule) { return write_choice_unless(kConsistencies, rule.consistency, Consistency::exact); },

@@ -191,6 +191,8 @@ class RandomRules {
     rule.overrides.clear();
     if (chance(2)) rule.plans.push_back({"pro", {.limit = 7}});
     rule.count_denied = false;
+    rule.overdraft.reset();
+    rule.on_expiry = ExpiryPolicy::release;
     rule.on_store_failure = any<FailurePolicy>({FailurePolicy::allow, FailurePolicy::deny, FailurePolicy::degrade});
   }
 
@@ -236,6 +238,8 @@ class RandomRules {
     made.count_denied = chance(2);
     made.hidden = static_cast<Hidden>(pick(3));
     if (chance(2)) made.message = any<std::string>({"{wait}", "a: #b {{x}}", "é '\"' \\", "- {limit} per {window}"});
+    if (chance(2)) made.overdraft = number(100);
+    if (chance(2)) made.on_expiry = ExpiryPolicy::commit;
     if (chance(5)) make_concurrency_rule(made);
     if (chance(2)) made.local_limit = LocalLimit{number(100), std::chrono::seconds(number(9)), {}};
     if (made.local_limit && chance(2)) made.local_limit->burst = number(100);

@@ -94,6 +94,7 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   for (const auto& engine : engines_) {
     facts.local_denials += engine->local_denials();
     facts.forged_handles += engine->forged_handles();
+    facts.uncharged_units += engine->uncharged_units();
   }
   for (std::size_t p = 0; p < kFailurePolicyCount; ++p) {
     const auto policy = static_cast<FailurePolicy>(p);

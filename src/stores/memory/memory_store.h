@@ -57,6 +57,7 @@ class MemoryStore final : public Store {
 
   bool begin(StoreCall& call) override;
   void prefetch(std::span<const Charge> charges) override;
+  bool holds_reservations() const override { return true; }
   bool immediate() const override { return true; }
   std::string_view name() const override { return "memory"; }
 

@@ -85,20 +85,52 @@ void Shard::renew(Slot& slot, SlotKind kind, MemoryBudget& budget) {
 }
 
 bool Shard::grow_tail(Slot& slot, std::size_t words, MemoryBudget& budget) {
+  if (slot.words().tail.size() >= words) return true;
+  return resize_block(slot, slot.hold_words(), words, budget);
+}
+
+bool Shard::grow_holds(Slot& slot, std::size_t entries, MemoryBudget& budget) {
+  if (slot.holds().room() >= entries) return true;
+  return resize_block(slot, algorithms::BucketHolds::words_for(entries), slot.words().tail.size(), budget);
+}
+
+void Shard::drop_holds(Slot& slot, MemoryBudget& budget) {
+  if (!slot.has_holds()) return;
+  const algorithms::BucketWords words = slot.words();
+  if (!words.tail.empty()) {
+    // When memory is short it keeps the room.
+    (void)resize_block(slot, 0, words.tail.size(), budget);
+    return;
+  }
+  std::int64_t head[algorithms::kHeadWords];
+  std::copy(words.head.begin(), words.head.end(), head);
+  free_block(slot, budget);
+  std::copy(std::begin(head), std::end(head), slot.head_);
+}
+
+// A block with room for so many words, and what was in the old one.
+bool Shard::resize_block(Slot& slot, std::size_t hold_words, std::size_t tail_words, MemoryBudget& budget) {
+  using algorithms::BucketHolds;
   const algorithms::BucketWords old = slot.words();
-  if (old.tail.size() >= words) return true;
+  const std::span<std::int64_t> old_holds = slot.whole_tail().first(slot.hold_words());
+  const std::size_t words = hold_words + tail_words;
   if (!budget.reserve(block_bytes(words))) return false;
   auto* const block = static_cast<std::int64_t*>(std::calloc(algorithms::kHeadWords + words, sizeof(std::int64_t)));
   if (block == nullptr) {
     budget.release(block_bytes(words));
     return false;
   }
+  const std::span<std::int64_t> holds(block + algorithms::kHeadWords, hold_words);
   std::copy(old.head.begin(), old.head.end(), block);
-  std::copy(old.tail.begin(), old.tail.end(), block + algorithms::kHeadWords);
+  std::copy_n(old.tail.begin(), std::min(old.tail.size(), tail_words), holds.data() + hold_words);
+  if (hold_words > 0) {
+    BucketHolds::begin(holds);
+    if (!old_holds.empty()) BucketHolds(holds).copy_from(BucketHolds(old_holds));
+  }
   free_block(slot, budget);
   slot.head_[0] = reinterpret_cast<std::int64_t>(block);
   slot.head_[1] = static_cast<std::int64_t>(words);
-  slot.state_ |= Slot::kBlockBit;
+  slot.state_ |= Slot::kBlockBit | (hold_words > 0 ? Slot::kHoldsBit : 0);
   return true;
 }
 
@@ -107,7 +139,7 @@ void Shard::free_block(Slot& slot, MemoryBudget& budget) {
   const std::size_t bytes = block_bytes(slot.tail_words());
   std::free(slot.block());
   budget.release(bytes);
-  slot.state_ &= ~Slot::kBlockBit;
+  slot.state_ &= ~(Slot::kBlockBit | Slot::kHoldsBit);
 }
 
 Shard::Sweep Shard::sweep(std::int64_t now_us, std::size_t slots, MemoryBudget& budget) {
@@ -268,6 +300,7 @@ bool Shard::restore(const BucketImage& image, std::int64_t now_us, MemoryBudget&
   const algorithms::BucketWords words = slot->words();
   std::copy(std::begin(image.head), std::end(image.head), words.head.begin());
   std::copy(image.tail.begin(), image.tail.end(), words.tail.begin());
+  if (image.has_holds) slot->state_ |= Slot::kHoldsBit;
   set_idle_from(*slot, image.idle_from_us);
   return true;
 }
@@ -277,11 +310,12 @@ void Shard::copy_to(ShardCopy& copy) {
   for (std::size_t i = 0; i < array.capacity; ++i) {
     if (array[i].empty()) continue;
     const algorithms::BucketWords words = array[i].words();
-    ShardCopy::Bucket bucket{array[i].key_,           array[i].number(), array[i].kind(),
-                             array[i].idle_from_us(), {},                words.tail.size()};
+    const std::span<const std::int64_t> tail = array[i].whole_tail();
+    ShardCopy::Bucket bucket{array[i].key_,        array[i].number(),       array[i].kind(),
+                             array[i].has_holds(), array[i].idle_from_us(), {}, tail.size()};
     std::copy(words.head.begin(), words.head.end(), bucket.head);
     copy.buckets.push_back(bucket);
-    copy.tails.insert(copy.tails.end(), words.tail.begin(), words.tail.end());
+    copy.tails.insert(copy.tails.end(), tail.begin(), tail.end());
   }
 }
 

@@ -7,7 +7,8 @@
 // A small array is on the heap; one of SlotLanes::kSlots or more in the shard's lane (slot_lanes.h), in pieces of
 // the same size whose addresses are a fixed step apart.
 //
-// A bucket with a tail keeps head and tail together in one heap block that the slot points to.
+// A bucket with a tail keeps head and tail together in one heap block that the slot points to. So does a bucket with
+// reservations: they (algorithms/bucket_holds.h) are the first part of its tail.
 //
 // What a shard knows about idleness: `no_idle_before_` is a lower bound on every slot's idle moment, so that a full
 // shard without anything to forget says so in O(1). `cursor_` walks the slots; a complete walk renews the bound.
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "algorithms/bucket.h"
+#include "algorithms/bucket_holds.h"
 #include "stores/memory/memory_budget.h"
 #include "stores/memory/slot_lanes.h"
 #include "stores/memory/spin_lock.h"
@@ -36,25 +38,29 @@
 
 namespace weir::memory {
 
-// What a slot's words mean: those of an algorithm, or leases (algorithms/lease_bucket.h). The numbers are also those of
-// snapshots.
+// What a slot's words mean: those of an algorithm, leases (algorithms/lease_bucket.h), or one reservation
+// (algorithms/reservation_record.h). The numbers are also those of snapshots.
 class SlotKind {
  public:
-  static constexpr std::uint8_t kCount = kAlgorithmCount + 1;
+  static constexpr std::uint8_t kCount = kAlgorithmCount + 2;
 
   constexpr SlotKind(Algorithm algorithm) : number_(static_cast<std::uint8_t>(algorithm)) {}  // NOLINT: is one
   static constexpr SlotKind leases() { return SlotKind(std::uint8_t{kAlgorithmCount}); }
   // Precondition: number < kCount.
   static constexpr SlotKind of_number(std::uint8_t number) { return SlotKind(number); }
+  static constexpr SlotKind record() { return SlotKind(std::uint8_t{kAlgorithmCount + 1}); }
   static SlotKind of(const Charge& charge) {
-    return charge.kind == ChargeKind::bucket ? SlotKind(charge.allowance->algorithm) : leases();
+    if (charge.kind == ChargeKind::bucket) return charge.allowance->algorithm;
+    return charge.kind == ChargeKind::record ? record() : leases();
   }
 
   constexpr std::uint8_t number() const { return number_; }
   constexpr bool is_leases() const { return number_ == kAlgorithmCount; }
-  // Precondition: not leases.
+  constexpr bool is_record() const { return number_ == kAlgorithmCount + 1; }
+  constexpr bool is_bucket() const { return number_ < kAlgorithmCount; }
+  // Precondition: is_bucket().
   constexpr Algorithm algorithm() const { return static_cast<Algorithm>(number_); }
-  constexpr bool keeps_tail() const { return is_leases() || algorithms::keeps_tail(algorithm()); }
+  constexpr bool keeps_tail() const { return is_leases() || (is_bucket() && algorithms::keeps_tail(algorithm())); }
   friend constexpr bool operator==(SlotKind, SlotKind) = default;
 
  private:
@@ -69,11 +75,12 @@ inline bool is_same_bucket(const BucketKey& a, const BucketKey& b) {
   return ((a.high ^ b.high) | ((a.low ^ b.low) & ~kNumberBits)) == 0;
 }
 
-// `state_` packs three things: bits 0–3 the kind plus one (0: the slot is empty, as in zeroed memory), bit 4 whether
-// the words live in a block, bits 5–63 the moment from which the bucket is idle, in microseconds, saturated.
+// `state_` packs four things: bits 0–3 the kind plus one (0: the slot is empty, as in zeroed memory), bit 4 whether
+// the words live in a block, bit 5 whether that has reservations in it, bits 6–63 the moment from which the bucket is
+// idle, in microseconds, saturated.
 class Slot {
  public:
-  static constexpr std::int64_t kLatestIdle = std::numeric_limits<std::int64_t>::max() >> 5;
+  static constexpr std::int64_t kLatestIdle = std::numeric_limits<std::int64_t>::max() >> 6;
   static constexpr std::int64_t kEarliestIdle = -kLatestIdle;
 
   const BucketKey& key() const { return key_; }
@@ -82,7 +89,7 @@ class Slot {
   // The same, with all its words in the slot.
   bool holds_at_home(Algorithm algorithm) const { return (state_ & (kTagBits | kBlockBit)) == tag(algorithm); }
   SlotKind kind() const { return SlotKind::of_number(static_cast<std::uint8_t>((state_ & kTagBits) - 1)); }
-  std::int64_t idle_from_us() const { return state_ >> 5; }
+  std::int64_t idle_from_us() const { return state_ >> 6; }
   // The rule's; 0: none.
   std::uint32_t number() const { return static_cast<std::uint32_t>(key_.low & kNumberBits); }
   bool idle(std::int64_t now_us) const { return idle_from_us() <= now_us; }
@@ -93,22 +100,35 @@ class Slot {
     if (!has_block()) return {head(), {}};
     std::int64_t* const block = this->block();
     return {std::span<std::int64_t, algorithms::kHeadWords>(block, algorithms::kHeadWords),
-            std::span<std::int64_t>(block + algorithms::kHeadWords, tail_words())};
+            whole_tail().subspan(hold_words())};
   }
+  bool has_holds() const { return (state_ & kHoldsBit) != 0; }
+  // Empty without reservations.
+  algorithms::BucketHolds holds() const { return algorithms::BucketHolds(whole_tail().first(hold_words())); }
 
  private:
   friend class Shard;
 
   static constexpr std::int64_t kTagBits = 15;
   static constexpr std::int64_t kBlockBit = 16;
+  static constexpr std::int64_t kHoldsBit = 32;
+  static constexpr std::int64_t kFlags = 63;
   static_assert(SlotKind::kCount < kTagBits, "one more would be read as has_block()");
   static std::int64_t tag(SlotKind kind) { return std::int64_t{kind.number()} + 1; }
   bool has_block() const { return (state_ & kBlockBit) != 0; }
   std::int64_t* block() const { return reinterpret_cast<std::int64_t*>(head_[0]); }
   std::size_t tail_words() const { return static_cast<std::size_t>(head_[1]); }
+  // Reservations and the algorithm's own.
+  std::span<std::int64_t> whole_tail() const {
+    return has_block() ? std::span<std::int64_t>(block() + algorithms::kHeadWords, tail_words())
+                       : std::span<std::int64_t>();
+  }
+  std::size_t hold_words() const {
+    return has_holds() ? algorithms::BucketHolds::length_of(whole_tail()[0], tail_words()) : 0;
+  }
   void set_idle_from(std::int64_t us) {
     const std::int64_t kept = std::clamp(us, kEarliestIdle, kLatestIdle);
-    state_ = kept * 32 + (state_ & 31);
+    state_ = kept * (kFlags + 1) + (state_ & kFlags);
   }
 
   BucketKey key_;
@@ -125,11 +145,12 @@ inline void bound_waits(std::int64_t idle_from_us, std::int64_t now_us, ChargeOu
   outcome.reset_after = std::min(outcome.reset_after, idle_in);
 }
 
-// One bucket outside of a shard. `tail` refers to words that another object owns.
+// One bucket outside of a shard. `tail` refers to words that another object owns, those of reservations first.
 struct BucketImage {
   BucketKey key;
   std::uint32_t number = 0;  // of the rule
   SlotKind kind = Algorithm::token_bucket;
+  bool has_holds = false;
   std::int64_t idle_from_us = 0;
   std::int64_t head[algorithms::kHeadWords] = {};
   std::span<const std::int64_t> tail;
@@ -141,6 +162,7 @@ struct ShardCopy {
     BucketKey key;
     std::uint32_t number;
     SlotKind kind;
+    bool has_holds;
     std::int64_t idle_from_us;
     std::int64_t head[algorithms::kHeadWords];
     std::size_t tail_words;
@@ -185,6 +207,11 @@ class alignas(64) Shard {
 
   // Appends zeros until the tail has at least `words`; false, and nothing changed, when the bound does not allow it.
   [[nodiscard]] bool grow_tail(Slot& slot, std::size_t words, MemoryBudget& budget);
+
+  // The same for `entries` reservations. Precondition: an algorithm's bucket.
+  [[nodiscard]] bool grow_holds(Slot& slot, std::size_t entries, MemoryBudget& budget);
+  // Gives back the room for reservations.
+  void drop_holds(Slot& slot, MemoryBudget& budget);
 
   // To be called after each change of a bucket's words.
   void set_idle_from(Slot& slot, std::int64_t us) {
@@ -266,6 +293,7 @@ class alignas(64) Shard {
   bool make_heap_array(std::size_t capacity, MemoryBudget::Purpose purpose, MemoryBudget& budget, Array& fresh);
   void free_array(const Array& array, MemoryBudget& budget);
   void free_block(Slot& slot, MemoryBudget& budget);
+  bool resize_block(Slot& slot, std::size_t hold_words, std::size_t tail_words, MemoryBudget& budget);
 
   SpinLock lock_;
   // Atomic only so that prefetch() and size() may read them without the lock; written under it.

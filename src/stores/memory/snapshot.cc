@@ -1,15 +1,15 @@
 // The file, all numbers little-endian and 8 bytes wide unless said otherwise:
 //
 //   header   8 bytes "WEIRSNAP"; version (4); 16 bytes key id
-//   bucket*  key high, key low, kind (SlotKind) + 256 × number of its rule, idle from (µs), three head words, tail length
-//            in words (at most kMaxTailWords), tail words
+//   bucket*  key high, key low, kind (SlotKind, with bit 7: the tail begins with reservations) + 256 × number of its rule,
+//            idle from (µs), three head words, tail length in words (at most kMaxTailWords), tail words
 //   rule*    before the first bucket of its number: the number, 0, kRuleMark, length of its id in bytes, three words of
 //            0, length in words, the id, filled up with zeros
 //   footer   all ones where a bucket's kind would be: 2 words of all ones, kEndMark; number of buckets; CRC-64/XZ
 //            of everything before it
 //
 // A bucket is recognised by its third word, so the end needs no length in the header and the file is written in one
-// pass. Versions 2 and 3 had no numbers and no rules, version 2 no leases; both are read as well.
+// pass. Versions 2 and 3 had no numbers, no rules and no reservations, version 2 no leases; both are read as well.
 #include "stores/memory/snapshot.h"
 
 #include <fcntl.h>
@@ -24,11 +24,16 @@
 #include <unordered_set>
 #include <vector>
 
+#include "algorithms/bucket_holds.h"
 #include "algorithms/lease_bucket.h"
+#include "algorithms/reservation_record.h"
 #include "stores/memory/snapshot_file.h"
 
 namespace weir::memory {
 namespace {
+
+using algorithms::BucketHolds;
+using algorithms::ReservationRecord;
 
 static_assert(std::endian::native == std::endian::little, "the snapshot's words are written as they lie in memory");
 
@@ -64,11 +69,12 @@ struct FileFooter {
 static_assert(sizeof(FileFooter) == 40);
 constexpr std::size_t kSummedFooterBytes = sizeof(FileFooter) - sizeof(std::uint64_t);
 
-constexpr std::uint64_t kKindBits = (std::uint64_t{1} << kNumberShift) - 1;
-// Precondition: the kind exists.
-SlotKind kind_of(const FileBucket& record) {
-  return SlotKind::of_number(static_cast<std::uint8_t>(record.kind & kKindBits));
-}
+constexpr std::uint64_t kHoldsFlag = 128;
+constexpr std::uint64_t kKindBits = kHoldsFlag - 1;
+std::uint64_t kind_number(const FileBucket& record) { return record.kind & kKindBits; }
+bool has_holds(const FileBucket& record) { return (record.kind & kHoldsFlag) != 0; }
+// Precondition: kind_number(record) < SlotKind::kCount.
+SlotKind kind_of(const FileBucket& record) { return SlotKind::of_number(static_cast<std::uint8_t>(kind_number(record))); }
 std::uint64_t number_of(const FileBucket& record) { return record.kind >> kNumberShift; }
 
 Failure damaged(const std::filesystem::path& path, const char* how) {
@@ -103,7 +109,7 @@ void write_buckets(MemoryStore& store, const SnapshotKeyId& key_id, Writer& writ
       if (number != 0 && named.insert(bucket.number).second) {
         write_rule(number, store.subjects().name_of(bucket.number), writer);
       }
-      const std::uint64_t kind = bucket.kind.number() + (number << kNumberShift);
+      const std::uint64_t kind = bucket.kind.number() | (bucket.has_holds ? kHoldsFlag : 0) | (number << kNumberShift);
       FileBucket record{bucket.key, kind, bucket.idle_from_us, {}, bucket.tail_words};
       std::copy(std::begin(bucket.head), std::end(bucket.head), record.head);
       writer.put(&record, sizeof(record));
@@ -167,14 +173,20 @@ class SnapshotReading {
         if (!read_rule(record)) return reader_.error() != 0 ? cut_short() : damaged(path_, "a rule that is none");
         continue;
       }
-      if ((record.kind & kKindBits) >= SlotKind::kCount) return damaged(path_, "an algorithm that does not exist");
+      if (kind_number(record) >= SlotKind::kCount) return damaged(path_, "an algorithm that does not exist");
       if (number_of(record) != 0 && rule_of(number_of(record)).empty()) return damaged(path_, "a rule without a name");
       if (record.tail_words > kMaxTailWords) return damaged(path_, "a bucket that is too long");
-      if (record.tail_words > 0 && !kind_of(record).keeps_tail()) {
+      if (has_holds(record) && (!kind_of(record).is_bucket() || record.tail_words < BucketHolds::kHeaderWords)) {
+        return damaged(path_, "reservations where there can be none");
+      }
+      if (record.tail_words > 0 && !has_holds(record) && !kind_of(record).keeps_tail()) {
         return damaged(path_, "a tail where its algorithm keeps none");
       }
       tail_.resize(record.tail_words);
       if (!reader_.get(tail_.data(), tail_.size() * sizeof(std::int64_t))) return cut_short();
+      if (has_holds(record) && BucketHolds::length_of(tail_[0], kMaxTailWords + 1) > tail_.size()) {
+        return damaged(path_, "reservations that are cut short");
+      }
       BucketImage image = image_of(record);
       use(image, std::span<std::int64_t>(tail_));
       ++buckets;
@@ -203,7 +215,7 @@ class SnapshotReading {
 
   BucketImage image_of(const FileBucket& record) const {
     const auto number = static_cast<std::uint32_t>(number_of(record));
-    BucketImage image{record.key, number, kind_of(record), record.idle_from_us, {}, tail_};
+    BucketImage image{record.key, number, kind_of(record), has_holds(record), record.idle_from_us, {}, tail_};
     std::copy(std::begin(record.head), std::end(record.head), image.head);
     return image;
   }
@@ -239,23 +251,33 @@ bool number_image(BucketImage& image, std::string_view rule, const NumberRule& n
   return true;
 }
 
-TimePoint last_change(SlotKind kind, const algorithms::BucketWords& words) {
-  if (!kind.is_leases()) return algorithms::last_change(kind.algorithm(), words);
-  return algorithms::LeaseBucket(words).last_change();
+// A record is kept for at most two TTLs after it was last changed.
+TimePoint last_change(const BucketImage& image, const algorithms::BucketWords& words) {
+  if (image.kind.is_leases()) return algorithms::LeaseBucket(words).last_change();
+  if (image.kind.is_record()) return from_micros(std::max<std::int64_t>(0, image.idle_from_us)) - 2 * kMaxHoldTtl;
+  return algorithms::last_change(image.kind.algorithm(), words);
 }
 
 Duration move_back(SlotKind kind, const algorithms::BucketWords& words, Duration by) {
-  if (!kind.is_leases()) return algorithms::move_back(kind.algorithm(), words, by);
-  algorithms::LeaseBucket(words).move_back(by.count());
+  if (kind.is_bucket()) return algorithms::move_back(kind.algorithm(), words, by);
+  if (kind.is_leases()) {
+    algorithms::LeaseBucket(words).move_back(by.count());
+  } else {
+    ReservationRecord record = ReservationRecord::read(words.head);
+    record.expires_us = std::max<std::int64_t>(0, record.expires_us - by.count());
+    record.write(words.head);
+  }
   return by;
 }
 
 // A bucket from the future would restrict until that comes.
 void bring_to_now(BucketImage& image, std::span<std::int64_t> tail, TimePoint now, LoadReport& report) {
-  const algorithms::BucketWords words{algorithms::Head(image.head), tail};
-  const Duration ahead = last_change(image.kind, words) - now;
+  const std::size_t held = image.has_holds ? BucketHolds::length_of(tail[0], tail.size()) : 0;
+  const algorithms::BucketWords words{algorithms::Head(image.head), tail.subspan(held)};
+  const Duration ahead = last_change(image, words) - now;
   if (ahead.count() <= 0) return;
   const Duration earlier = move_back(image.kind, words, ahead);
+  BucketHolds(tail.first(held)).move_back(earlier.count());
   image.idle_from_us = std::max<std::int64_t>(0, image.idle_from_us) - earlier.count();
   ++report.moved_back;
   report.farthest_ahead = std::max(report.farthest_ahead, ahead);

@@ -10,6 +10,9 @@ namespace weir::memory {
 namespace {
 
 constexpr std::array<std::int64_t, algorithms::kHeadWords> kFreshHead{};
+// A reservation may be closed at any time.
+constexpr Duration kCrowdedHint = std::chrono::seconds(1);
+constexpr std::size_t kFirstHolds = 2;
 
 }  // namespace
 
@@ -28,6 +31,7 @@ algorithms::BucketWords Transaction::changing_words(std::size_t i) {
   const algorithms::BucketWords words = entries_[i].slot->words();
   if (fresh(i)) {
     std::fill(words.head.begin(), words.head.end(), 0);
+    entries_[i].slot->holds().clear();
     entries_[i].idle_from_us = Slot::kLatestIdle;
   }
   return words;
@@ -41,6 +45,7 @@ void Transaction::add(Shard& shard) {
   if (entries_[size_].slot != nullptr) {
     entries_[size_].idle_from_us = entries_[size_].slot->idle_from_us();
     if (is_lease(size_)) open_leases(size_);
+    if (entries_[size_].slot->has_holds()) open_holds(size_);
   }
   ++size_;
 }
@@ -60,6 +65,11 @@ void Transaction::locate_all() {
 bool Transaction::run() {
   bool room = true;
   if (find_newcomers()) return true;
+  if (reserves()) {
+    room = run_reservation();
+    report_in_callers_time();
+    return room;
+  }
   switch (call_.action) {
     case Action::take:
       room = call_.hold == nullptr ? take() : take_hold();
@@ -119,6 +129,7 @@ bool Transaction::take() {
 
 ChargeOutcome Transaction::evaluate(std::size_t i, std::int64_t cost) const {
   const Entry& entry = entries_[i];
+  if (is_record(i)) return {};
   if (is_lease(i)) return evaluate_leases(i, cost, call_.hold != nullptr && call_.action == Action::take);
   ChargeOutcome outcome = algorithms::evaluate(*call_.charges[i].allowance, words(i), from_micros(entry.now_us), cost);
   if (!fresh(i) && (!outcome.admitted || cost == 0)) bound_waits(entry.idle_from_us, entry.now_us, outcome);
@@ -131,21 +142,31 @@ bool Transaction::evaluate_all() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
     ChargeOutcome& outcome = call_.outcomes[i];
-    outcome = evaluate(i, charge.cost);
-    entries_[i].charge = outcome.admitted && charge.cost > 0 && (!is_lease(i) || call_.hold != nullptr);
+    outcome = evaluate(i, cost(i));
+    if (reserves() && outcome.admitted && cost(i) > 0 && too_crowded(i)) {
+      outcome.admitted = false;
+      outcome.crowded = true;
+      outcome.retry_after = kCrowdedHint;
+    }
+    entries_[i].charge = outcome.admitted && cost(i) > 0 && (!is_lease(i) || call_.hold != nullptr);
     admitted = admitted && (outcome.admitted || !charge.binding);
   }
   return admitted;
 }
 
 bool Transaction::ready(std::size_t i) {
-  return entries_[i].slot != nullptr && tail_words_needed(i) <= entries_[i].slot->words().tail.size();
+  if (entries_[i].slot == nullptr || is_record(i)) return entries_[i].slot != nullptr;
+  if (adds_hold(i)) {
+    const algorithms::BucketHolds holds = entries_[i].slot->holds();
+    if (holds.size() >= holds.room()) return false;
+  }
+  return tail_words_needed(i) <= entries_[i].slot->words().tail.size();
 }
 
 std::size_t Transaction::tail_words_needed(std::size_t i) {
   const Charge& charge = call_.charges[i];
   if (is_lease(i)) return leases(i).words_for_one_more(entries_[i].now_us);
-  return algorithms::tail_words_needed(*charge.allowance, words(i), from_micros(entries_[i].now_us), charge.cost);
+  return algorithms::tail_words_needed(*charge.allowance, words(i), from_micros(entries_[i].now_us), cost(i));
 }
 
 bool Transaction::all_ready() {
@@ -164,8 +185,8 @@ bool Transaction::make_room() {
   bool room = true;
   for (std::size_t i = 0; i < size_ && room; ++i) {
     if (!entries_[i].charge || make_room_for(i)) continue;
-    // Leases cannot be counted more coarsely, and a subject that has a bucket is no newcomer: it is denied.
-    const bool is_known = is_lease(i) && entries_[i].slot != nullptr && !entries_[i].created;
+    // Holds cannot be counted more coarsely, and a subject that has a bucket is no newcomer: it is denied.
+    const bool is_known = (is_lease(i) || reserves()) && entries_[i].slot != nullptr && !entries_[i].created;
     if (entries_[i].newcomer) {
       call_.outcomes[i] = ChargeOutcome{.status = Code::out_of_range, .admitted = false};
       room = false;
@@ -200,7 +221,8 @@ bool Transaction::make_room_for(std::size_t i) {
     entry.shard->pin(*entry.slot);
     entry.created = true;
   }
-  return entry.slot != nullptr && grow_tail(i);
+  if (entry.slot == nullptr) return false;
+  return is_record(i) || grow_tail(i);
 }
 
 // Calls in other shards may have made the rule's last bucket since find_newcomers().
@@ -220,6 +242,12 @@ bool Transaction::may_stay(std::size_t i) {
 // has no tail yet, and is refused.
 bool Transaction::grow_tail(std::size_t i) {
   Entry& entry = entries_[i];
+  if (adds_hold(i)) {
+    if (fresh(i)) entry.slot->holds().clear();
+    const algorithms::BucketHolds holds = entry.slot->holds();
+    const std::size_t room = std::min(std::max(kFirstHolds, 2 * holds.room()), kMaxHoldsPerBucket);
+    if (holds.size() >= holds.room() && !entry.shard->grow_holds(*entry.slot, room, budget_)) return false;
+  }
   if (entry.shard->grow_tail(*entry.slot, tail_words_needed(i), budget_)) return true;
   if (is_lease(i)) return false;
   const Algorithm algorithm = call_.charges[i].allowance->algorithm;
@@ -245,10 +273,14 @@ void Transaction::charge_all() {
   for (std::size_t i = 0; i < size_; ++i) {
     if (!entries_[i].charge) continue;
     const Charge& charge = call_.charges[i];
+    if (is_record(i)) continue;  // written when all is known
     if (is_lease(i)) {
       add_lease(i);
     } else {
-      algorithms::charge(*charge.allowance, changing_words(i), from_micros(entries_[i].now_us), charge.cost);
+      const algorithms::BucketWords words = changing_words(i);
+      if (entries_[i].slot->has_holds()) entries_[i].slot->holds().note(*charge.allowance, words, entries_[i].now_us);
+      algorithms::charge(*charge.allowance, words, from_micros(entries_[i].now_us), cost(i));
+      if (reserves()) add_hold(i);
     }
     refresh_idle(i);
   }
@@ -260,7 +292,8 @@ void Transaction::count_denied() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
     ChargeOutcome& outcome = call_.outcomes[i];
-    if (!charge.count_denied || is_lease(i) || outcome.admitted || outcome.status != Code::ok) continue;
+    if (!charge.count_denied || !is_bucket(i) || outcome.admitted || outcome.status != Code::ok) continue;
+    if (outcome.crowded) continue;
     Entry& entry = entries_[i];
     const bool had_bucket = entry.slot != nullptr;
     // Without a bucket only too large a cost is denied, so it is there, unless making room for another charge has just
@@ -270,18 +303,21 @@ void Transaction::count_denied() {
     if (!room) take_back(i);
     if (!had_bucket) locate_all();
     if (!room) continue;
-    algorithms::charge_denied(*charge.allowance, changing_words(i), from_micros(entry.now_us), charge.cost);
+    const algorithms::BucketWords words = changing_words(i);
+    if (entry.slot->has_holds()) entry.slot->holds().note(*charge.allowance, words, entry.now_us);
+    algorithms::charge_denied(*charge.allowance, words, from_micros(entry.now_us), cost(i));
     refresh_idle(i);
-    outcome = evaluate(i, charge.cost);
+    outcome = evaluate(i, cost(i));
   }
 }
 
 void Transaction::refund() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
-    if (entries_[i].slot != nullptr && !fresh(i) && !is_lease(i) &&
+    if (entries_[i].slot != nullptr && !fresh(i) && is_bucket(i) &&
         algorithms::refund(*charge.allowance, entries_[i].slot->words(), from_micros(entries_[i].now_us),
                            charge.cost)) {
+      entries_[i].slot->holds().note(*charge.allowance, entries_[i].slot->words(), entries_[i].now_us);
       refresh_idle(i);
     }
     call_.outcomes[i] = evaluate(i, 0);
@@ -303,7 +339,7 @@ void Transaction::reset() {
 // it stands.
 void Transaction::describe_uncharged(std::size_t i) {
   ChargeOutcome& outcome = call_.outcomes[i];
-  if (!outcome.admitted || call_.charges[i].cost == 0) return;
+  if (!outcome.admitted || cost(i) == 0) return;
   const ChargeOutcome standing = evaluate(i, 0);
   outcome.remaining = standing.remaining;
   outcome.reset_after = standing.reset_after;
@@ -323,9 +359,11 @@ void Transaction::report_in_callers_time() {
 
 void Transaction::refresh_idle(std::size_t i) {
   Entry& entry = entries_[i];
-  const std::int64_t idle_us = is_lease(i)
-                                   ? leases(i).idle_from_us()
-                                   : micros(algorithms::idle_from(*call_.charges[i].allowance, entry.slot->words()));
+  std::int64_t idle_us = is_lease(i)
+                             ? leases(i).idle_from_us()
+                             : micros(algorithms::idle_from(*call_.charges[i].allowance, entry.slot->words()));
+  // A reservation is known until it lapses, also where it has nothing left to return.
+  if (entry.slot->has_holds()) idle_us = std::max(idle_us, entry.slot->holds().last_us());
   entry.shard->set_idle_from(*entry.slot, idle_us);
   entry.idle_from_us = entry.slot->idle_from_us();
 }

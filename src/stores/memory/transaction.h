@@ -3,7 +3,8 @@
 // Everything that can fail (a place in the table, a longer tail) is done before anything is charged, so a call that
 // finds no room leaves every bucket as it was.
 //
-// A charge of a lease without a hold is only looked at. Leases are in transaction_holds.cc.
+// A charge of a lease without a hold is only looked at. Leases are in transaction_holds.cc, reservations in
+// transaction_reservations.cc.
 //
 // Lives on the stack of one call, while the locks are held. Allocates only for new buckets and growing tails.
 #pragma once
@@ -12,6 +13,7 @@
 #include <cstdint>
 
 #include "algorithms/lease_bucket.h"
+#include "algorithms/reservation_record.h"
 #include "stores/memory/memory_budget.h"
 #include "stores/memory/shard.h"
 #include "weir/store.h"
@@ -45,7 +47,7 @@ class Transaction {
   void reset();
 
   // Leases.
-  bool is_lease(std::size_t i) const { return call_.charges[i].kind != ChargeKind::bucket; }
+  bool is_lease(std::size_t i) const { return call_.charges[i].kind == ChargeKind::lease; }
   algorithms::LeaseBucket leases(std::size_t i) const { return algorithms::LeaseBucket(entries_[i].slot->words()); }
   void open_leases(std::size_t i);
   ChargeOutcome evaluate_leases(std::size_t i, std::int64_t cost, bool takes) const;
@@ -57,6 +59,36 @@ class Transaction {
   void settle_hold();
   void list_holds();
   void describe_all();
+  void renew_leases(std::uint64_t own_token);
+  bool leases_gone(std::uint64_t own_token, bool& lost);
+  void end_leases();
+
+  // Reservations.
+  bool is_bucket(std::size_t i) const { return call_.charges[i].kind == ChargeKind::bucket; }
+  bool is_record(std::size_t i) const { return call_.charges[i].kind == ChargeKind::record; }
+  bool reserves() const { return call_.hold != nullptr && call_.hold->reservation; }
+  bool adds_hold(std::size_t i) const { return reserves() && is_bucket(i) && call_.action != Action::settle; }
+  // What the call charges here. Of a reservation, what follows its amount costs what is granted.
+  std::int64_t cost(std::size_t i) const { return call_.charges[i].follows ? amount_ : own_cost(i); }
+  std::int64_t own_cost(std::size_t i) const { return adds_only_ ? 0 : call_.charges[i].cost; }
+  void open_holds(std::size_t i);
+  bool run_reservation();
+  bool take_reservation();
+  bool extend_reservation();
+  void live_longer(std::uint64_t own_token, bool lost);
+  bool settle_reservation();
+  void list_reservations();
+  void use_one_time();
+  bool find_record(algorithms::ReservationRecord& record);
+  void tell(const algorithms::ReservationRecord& record);
+  void write_record(const algorithms::ReservationRecord& record, std::int64_t kept_until_us);
+  void fit_amount();
+  bool too_crowded(std::size_t i) const;
+  bool is_admitted() const;
+  void mark_no_room();
+  void add_hold(std::size_t i);
+  void settle_bucket(std::size_t i, std::int64_t granted);
+  void charge_excess(std::size_t i, std::int64_t units);
 
   bool find_newcomers();
   bool evaluate_all();
@@ -84,6 +116,9 @@ class Transaction {
   StoreCall& call_;
   MemoryBudget& budget_;
   std::size_t size_ = 0;
+  std::int64_t amount_ = 0;         // of a reservation: granted so far, or to be added
+  std::int64_t expires_us_ = 0;     // of a reservation that is being taken or extended
+  bool adds_only_ = false;          // only what follows the amount is charged
   Entry entries_[kMaxCharges];  // the first size_ of them; the rest is not even initialised
 };
 

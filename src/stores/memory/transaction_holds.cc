@@ -27,14 +27,16 @@ bool Transaction::take_hold() {
   if (answer_known()) return true;
   hold.token = std::max(hold.token, next_token());
   const bool room = take();
-  const bool admitted = room && std::none_of(call_.charges.begin(), call_.charges.end(), [&](const Charge& charge) {
-                          const ChargeOutcome& outcome =
-                              call_.outcomes[static_cast<std::size_t>(&charge - call_.charges.data())];
-                          return charge.binding && !outcome.admitted;
-                        });
-  hold.state = admitted ? HoldState::taken : HoldState::none;
+  hold.state = room && is_admitted() ? HoldState::taken : HoldState::none;
   hold.expires = call_.now + hold.ttl;
   return room;
+}
+
+bool Transaction::is_admitted() const {
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (call_.charges[i].binding && !call_.outcomes[i].admitted) return false;
+  }
+  return true;
 }
 
 // True: the id has a lease already, or had one, so that nothing is charged.
@@ -91,16 +93,13 @@ bool is_later_lease(const LeaseEntry& entry, std::uint64_t token) { return token
 
 }  // namespace
 
-// False: no room in memory for a lease that the store has lost, and nothing has changed.
-bool Transaction::renew_hold() {
+// Marks the leases that the store has lost and that may be taken again. True: one that binds is gone for good.
+bool Transaction::leases_gone(std::uint64_t own_token, bool& lost) {
   HoldStep& hold = *call_.hold;
-  hold.at = call_.now;
-  const std::uint64_t own_token = hold.token;
   bool gone = false;
-  bool lost = false;
   for (std::size_t i = 0; i < size_; ++i) {
-    entries_[i].charge = false;
     if (!is_lease(i)) continue;
+    entries_[i].charge = false;
     const bool known = entries_[i].slot != nullptr;
     const std::size_t at = known ? leases(i).find(hold.id) : 0;
     const bool there = known && at < leases(i).size();
@@ -117,6 +116,30 @@ bool Transaction::renew_hold() {
     lost = lost || again;
     entries_[i].charge = again;
   }
+  return gone;
+}
+
+// Those that were there all the time: the leases of a handle with `own_token`.
+void Transaction::renew_leases(std::uint64_t own_token) {
+  HoldStep& hold = *call_.hold;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (!is_lease(i) || entries_[i].charge || entries_[i].slot == nullptr) continue;
+    const std::size_t at = leases(i).find(hold.id);
+    if (at == leases(i).size()) continue;  // of a rule in shadow mode, like what follows
+    if (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token)) continue;
+    leases(i).renew(at, entries_[i].now_us + hold.ttl.count(), hold.ttl.count(), hold.token);
+    refresh_idle(i);
+  }
+}
+
+// False: no room in memory for a lease that the store has lost, and nothing has changed.
+bool Transaction::renew_hold() {
+  HoldStep& hold = *call_.hold;
+  hold.at = call_.now;
+  const std::uint64_t own_token = hold.token;
+  for (std::size_t i = 0; i < size_; ++i) entries_[i].charge = false;
+  bool lost = false;
+  const bool gone = leases_gone(own_token, lost);
   hold.state = gone ? HoldState::gone : HoldState::live;
   if (gone) {
     hold.token = own_token;
@@ -129,22 +152,20 @@ bool Transaction::renew_hold() {
     charge_all();
   }
   hold.expires = call_.now + hold.ttl;
-  for (std::size_t i = 0; i < size_; ++i) {
-    if (!is_lease(i) || entries_[i].charge || entries_[i].slot == nullptr) continue;
-    const std::size_t at = leases(i).find(hold.id);
-    if (at == leases(i).size()) continue;  // of a rule in shadow mode, like what follows
-    if (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token)) continue;
-    leases(i).renew(at, entries_[i].now_us + hold.ttl.count(), hold.ttl.count(), hold.token);
-    refresh_idle(i);
-  }
+  renew_leases(own_token);
   describe_all();
   return true;
 }
 
 void Transaction::settle_hold() {
+  call_.hold->at = call_.now;
+  call_.hold->state = HoldState::gone;
+  end_leases();
+  describe_all();
+}
+
+void Transaction::end_leases() {
   HoldStep& hold = *call_.hold;
-  hold.at = call_.now;
-  hold.state = HoldState::gone;
   for (std::size_t i = 0; i < size_; ++i) {
     if (!is_lease(i) || entries_[i].slot == nullptr) continue;
     const std::size_t at = leases(i).find(hold.id);
@@ -154,7 +175,6 @@ void Transaction::settle_hold() {
     refresh_idle(i);
     hold.state = HoldState::ended;
   }
-  describe_all();
 }
 
 void Transaction::list_holds() {

@@ -1,0 +1,380 @@
+#include "engine/reservation_run.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace weir::engine {
+namespace {
+
+constexpr std::string_view kReportInstead =
+    "the reservation has expired or is not known any more, and has cost nothing; charge what the work has really cost "
+    "with a check";
+
+std::string ttl_text(Duration duration) { return std::to_string(duration.count() / 1'000) + " ms"; }
+
+std::string hex_of_id(const BucketKey& key) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint64_t half : {key.high, key.low}) {
+    for (unsigned shift = 64; shift > 0; shift -= 4) text += kDigits[half >> (shift - 4) & 15U];
+  }
+  return text;
+}
+
+bool is_unit_count(std::int64_t units) { return units >= 0 && units <= kMaxUnits; }
+
+// Of two denials: one that no wait can help, then the longest wait. Of two others: the least that is left.
+bool decides_before(const RuleOutcome& a, const RuleOutcome& b) {
+  if (a.allowed != b.allowed) return !a.allowed;
+  if (!a.allowed && a.too_large != b.too_large) return a.too_large;
+  return a.allowed ? a.remaining < b.remaining : a.retry_after > b.retry_after;
+}
+
+Reason denial_reason(const RuleOutcome& denial) {
+  if (denial.too_large && denial.limit > 0) return Reason::cost_too_large;
+  if (denial.crowded) return Reason::too_many_reservations;
+  return denial.kind == ChargeKind::lease ? Reason::concurrency_exceeded : Reason::limit_exceeded;
+}
+
+}  // namespace
+
+bool Engine::begin_reservation(ReservationCall& call) {
+  if (immediate_) {
+    ReservationRun run(*this, call);
+    return run.start();
+  }
+  auto run = std::make_unique<ReservationRun>(*this, call);
+  if (!run->start()) {
+    static_cast<void>(run.release());  // owns itself until it is completed
+    return false;
+  }
+  if (!run->deferred()) return true;
+  run->call().complete();
+  return false;
+}
+
+bool Engine::ReservationRun::start() {
+  verb_ = call_->question.verb;
+  hold = &step_;
+  step_.reservation = true;
+  set_reading(engine_.clock_->read());
+  if (!check_question()) return true;
+  if (verb_ == Verb::reserve) return reserve();
+  return verb_ == Verb::list ? list() : use_handle();
+}
+
+bool Engine::ReservationRun::refuse(HoldFault fault, std::string message) {
+  call_->answer.fault = fault;
+  call_->answer.message = std::move(message);
+  return true;
+}
+
+// False: refused.
+bool Engine::ReservationRun::check_question() {
+  const ReservationQuestion& question = call_->question;
+  const auto invalid = [&](std::string message) { return !refuse(HoldFault::invalid, std::move(message)); };
+  if (question.ttl != Duration::zero() && (question.ttl < kMinHoldTtl || question.ttl > kMaxHoldTtl)) {
+    return invalid("ttl: is " + ttl_text(question.ttl) + ", expected " + ttl_text(kMinHoldTtl) + " to " +
+                   ttl_text(kMaxHoldTtl));
+  }
+  if (question.amount && !is_unit_count(*question.amount)) {
+    return invalid("amount: is " + std::to_string(*question.amount) + ", expected 0 to " + std::to_string(kMaxUnits));
+  }
+  if (verb_ == Verb::commit && !is_unit_count(question.actual)) {
+    return invalid("actual: is " + std::to_string(question.actual) + ", expected 0 to " + std::to_string(kMaxUnits));
+  }
+  if (question.id.size() > kMaxHoldId) {
+    return invalid("id: has " + std::to_string(question.id.size()) + " bytes, expected at most " +
+                   std::to_string(kMaxHoldId));
+  }
+  if (question.once != nullptr) {
+    return invalid(
+        "Idempotency-Key: is not supported for reservations by this version of weir yet; an id makes reserving "
+        "idempotent, and settling twice does no harm");
+  }
+  return true;
+}
+
+bool Engine::ReservationRun::reserve() {
+  const ReservationQuestion& question = call_->question;
+  if (!question.amount) {
+    return refuse(HoldFault::invalid, "amount: is missing, and no rule that applies has an estimate");
+  }
+  rules_ = engine_.rules_.current_shared();
+  if (!engine_.plan(question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  if (check_.charges().size() > kMaxHeldCharges) {
+    return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
+                                          " rules apply; one reservation can have a part in no more");
+  }
+  step_.id = question.id.empty() ? engine_.hold_ids_.random()
+                                 : engine_.hold_ids_.named(HoldHandle::Use::reservation, question.caller, question.id,
+                                                           question.request.attributes);
+  step_.ttl = question.ttl == Duration::zero() ? kDefaultReservationTtl : question.ttl;
+  step_.amount = *question.amount;
+  step_.partial = question.partial;
+  dry_run_ = question.dry_run;
+  check_.reserve(step_.amount, step_.id);
+  carry(check_, dry_run_ ? Action::peek : Action::take, reading());
+  ingress = question.request.ingress;
+  decisions = {&call_->answer.decision, 1};
+  if (!engine_.decide(*this)) return false;
+  finish();
+  return true;
+}
+
+bool Engine::ReservationRun::use_handle() {
+  const ReservationQuestion& question = call_->question;
+  std::optional<HoldHandle> opened =
+      engine_.hold_ids_.open(question.handle, HoldHandle::Use::reservation, handle_bytes_);
+  if (!opened) {
+    return refuse(HoldFault::forged,
+                  "reservation: not a handle of this service; use the one that reserving has returned");
+  }
+  handle_ = std::move(*opened);
+  step_.id = handle_.id;
+  step_.token = handle_.token;
+  step_.ttl = question.ttl;
+  step_.amount = question.amount.value_or(0);
+  step_.partial = question.partial && step_.amount > 0;
+  step_.actual = question.actual;
+  if (verb_ == Verb::release) step_.closing = ReservationState::released;
+  for (const HeldCharge& each : handle_.charges) {
+    Charge& charge = own_charges_.append();
+    charge.key = each.key;
+    charge.tag = each.tag;
+    charge.allowance = &each.allowance;
+    charge.rule = each.rule;
+    charge.cost = each.follows && verb_ == Verb::extend ? step_.amount : each.cost;
+    charge.binding = each.binding;
+    charge.kind = each.kind;
+    charge.follows = each.follows;
+  }
+  own_charges_.push_back(record_charge(handle_.id, {own_charges_.data(), own_charges_.size()}));
+  action = Action::settle;
+  if (verb_ == Verb::extend) action = Action::renew;
+  if (verb_ == Verb::get) action = Action::list;
+  return ask();
+}
+
+bool Engine::ReservationRun::list() {
+  rules_ = engine_.rules_.current_shared();
+  if (!engine_.plan(call_->question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  for (const Charge& charge : check_.charges().first(check_.deciding())) {
+    if (charge.kind == ChargeKind::bucket) own_charges_.push_back(charge);
+  }
+  step_.listed = &listed_;
+  action = Action::list;
+  return ask();
+}
+
+bool Engine::ReservationRun::ask() {
+  own_outcomes_.resize(own_charges_.size());
+  charges = {own_charges_.data(), own_charges_.size()};
+  outcomes = {own_outcomes_.data(), own_outcomes_.size()};
+  if (!charges.empty()) {
+    if (!engine_.immediate_) detach();
+    if (!engine_.store_->begin(*this)) return false;
+  }
+  finish();
+  return true;
+}
+
+void Engine::ReservationRun::detach() {
+  call_ = &call_->defer();
+  deferred_ = true;
+  decisions = {&call_->answer.decision, 1};
+}
+
+void Engine::ReservationRun::complete() {
+  const std::unique_ptr<ReservationRun> self(this);
+  if (verb_ == Verb::reserve) engine_.conclude(*this);
+  finish();
+  call_->complete();
+}
+
+void Engine::ReservationRun::finish() {
+  if (verb_ == Verb::reserve) return finish_reserve();
+  if (status != Code::ok) {
+    refuse(HoldFault::unavailable, verb_ == Verb::extend
+                                       ? "the store did not answer; whether the reservation was extended is not known"
+                                       : "the store did not answer; try again: settling twice does no harm");
+    return;
+  }
+  // What it had may be more than another node's prefilter knows.
+  if (engine_.prefilter_ != nullptr && action == Action::settle) engine_.prefilter_->forget(charges);
+  if (verb_ == Verb::list) return finish_list();
+  tell_hold();
+  describe_outcomes();
+  if (verb_ == Verb::extend) return finish_extend();
+  return verb_ == Verb::get ? finish_get() : finish_settle();
+}
+
+void Engine::ReservationRun::tell_hold() {
+  ReservationAnswer& answer = call_->answer;
+  answer.id = hex_of_id(step_.id);
+  answer.state = step_.reserved;
+  answer.granted = step_.granted;
+  answer.actual = step_.actual;
+  answer.returned = step_.returned;
+  answer.debt = step_.debt;
+  answer.uncharged = step_.uncharged;
+  answer.expires = step_.expires - ahead;
+  if (std::any_of(charges.begin(), charges.end(), [](const Charge& each) { return each.kind == ChargeKind::lease; })) {
+    answer.fencing_token = step_.token;
+  }
+}
+
+void Engine::ReservationRun::finish_reserve() {
+  ReservationAnswer& answer = call_->answer;
+  if (step_.state == HoldState::gone) {
+    refuse(HoldFault::gone, "id: its reservation is " + std::string(reservation_state_name(step_.reserved)) +
+                                "; use another id");
+    return;
+  }
+  if (!answer.decision.allowed) return;
+  const bool stored = step_.state == HoldState::taken || step_.state == HoldState::live;
+  // Without the store, or without room in it, nothing is held: what is granted is a promise of the failure policy.
+  if (!stored && !dry_run_) {
+    step_.granted = step_.amount;
+    step_.expires = now + step_.ttl;
+    step_.token = 0;
+  }
+  if (dry_run_) step_.expires = now + step_.ttl;
+  tell_hold();
+  if (!stored) answer.fencing_token.reset();
+  answer.created = step_.state != HoldState::live && !dry_run_;
+  if (!dry_run_) make_handle();
+}
+
+void Engine::ReservationRun::make_handle() {
+  handle_.use = HoldHandle::Use::reservation;
+  handle_.id = step_.id;
+  handle_.token = step_.token;
+  handle_.ttl = step_.ttl;
+  handle_.expires = step_.expires;
+  const bool fits_all = step_.state == HoldState::live;  // of a known one, which charges it has is not known
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const Charge& from = charges[i];
+    if (from.kind == ChargeKind::record || (!fits_all && !outcomes[i].admitted)) continue;
+    if (!from.follows && from.cost == 0) continue;
+    HeldCharge& held = handle_.charges.append();
+    held.key = from.key;
+    held.tag = from.tag;
+    held.rule = from.rule;
+    held.cost = from.follows ? 0 : from.cost;
+    held.allowance = *from.allowance;
+    held.kind = from.kind;
+    held.binding = from.binding;
+    held.follows = from.follows;
+  }
+  call_->answer.handle = engine_.hold_ids_.seal(handle_);
+}
+
+void Engine::ReservationRun::finish_settle() {
+  ReservationAnswer& answer = call_->answer;
+  const ReservationState wanted =
+      verb_ == Verb::commit ? ReservationState::committed : ReservationState::released;
+  if (step_.state == HoldState::ended) {
+    engine_.uncharged_units_.fetch_add(static_cast<std::uint64_t>(step_.uncharged), std::memory_order_relaxed);
+    return;
+  }
+  if (step_.reserved == wanted) {
+    answer.replayed = true;
+    return;
+  }
+  if (step_.reserved == ReservationState::expired) {
+    refuse(HoldFault::gone, std::string(kReportInstead));
+    return;
+  }
+  refuse(HoldFault::closed, "the reservation was " + std::string(reservation_state_name(step_.reserved)) +
+                                " by another call; nothing has changed");
+}
+
+void Engine::ReservationRun::finish_extend() {
+  if (step_.state != HoldState::gone) return;
+  if (step_.reserved == ReservationState::expired) {
+    refuse(HoldFault::gone, "the reservation has expired or is not known any more; make another one");
+    return;
+  }
+  refuse(HoldFault::closed, "the reservation was " + std::string(reservation_state_name(step_.reserved)) +
+                                " by another call; make another one");
+}
+
+void Engine::ReservationRun::finish_get() {
+  if (step_.state == HoldState::none) {
+    refuse(HoldFault::gone, "the reservation ended so long ago that nothing is known of it any more");
+  }
+}
+
+// By the numbers that it was made under.
+void Engine::ReservationRun::describe_outcome(std::size_t charge, RuleOutcome& outcome) const {
+  const Charge& from = charges[charge];
+  const ChargeOutcome& told = outcomes[charge];
+  outcome.subject = from.key;
+  outcome.kind = from.kind;
+  outcome.mode = from.binding ? Mode::enforce : Mode::shadow;
+  outcome.limit = from.allowance->limit;
+  outcome.capacity = from.kind == ChargeKind::lease ? from.allowance->limit : from.allowance->largest_cost();
+  if (from.kind == ChargeKind::bucket) {
+    outcome.algorithm = from.allowance->algorithm;
+    outcome.window = from.allowance->window;
+  }
+  outcome.cost = from.follows && verb_ == Verb::commit ? step_.actual : from.cost;
+  outcome.allowed = told.admitted;
+  outcome.too_large = told.too_large;
+  outcome.crowded = told.crowded;
+  outcome.remaining = told.remaining;
+  outcome.retry_after = told.retry_after;
+  outcome.reset_after = told.reset_after;
+}
+
+void Engine::ReservationRun::describe_outcomes() {
+  Decision& decision = call_->answer.decision;
+  decision.reason = Reason::ok;
+  decision.source = engine_.source_;
+  decision.atomic = atomic;
+  decision.at = engine_.immediate_ ? reading().wall() : engine_.clock_->wall();
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    if (charges[i].kind == ChargeKind::record) continue;
+    const std::optional<rules::RuleName> name = engine_.rules_.book().names().find(charges[i].rule);
+    if (!name) continue;  // a rule that this node has never loaded
+    const auto at = static_cast<std::int32_t>(decision.rules.size());
+    RuleOutcome& outcome = decision.rules.append();
+    outcome.rule = name->id;
+    outcome.ordinal = name->ordinal;
+    describe_outcome(i, outcome);
+    if (!charges[i].binding) continue;
+    if (decision.deciding < 0 || decides_before(outcome, *decision.decisive())) decision.deciding = at;
+  }
+  const RuleOutcome* const decisive = decision.decisive();
+  if (decisive == nullptr) return;
+  decision.cost = decisive->cost;
+  if (decisive->allowed) return;
+  decision.allowed = false;
+  decision.reason = denial_reason(*decisive);
+  decision.retry_after = decisive->retry_after;
+}
+
+// One line for each bucket and reservation, with what was added to it later.
+void Engine::ReservationRun::finish_list() {
+  ReservationAnswer& answer = call_->answer;
+  std::map<std::pair<std::uint32_t, std::string>, std::size_t> places;
+  for (const ListedHold& each : listed_) {
+    const std::string id = hex_of_id(each.id);
+    const auto [place, added] = places.try_emplace({each.charge, id}, answer.list.size());
+    if (!added) {
+      answer.list[place->second].units += each.units;
+      continue;
+    }
+    answer.list.push_back({.rule = std::string(charges[each.charge].rule),
+                           .id = id,
+                           .units = each.units,
+                           .reserved = each.reserved - ahead,
+                           .expires = each.expires - ahead});
+  }
+  answer.list_cut = answer.list.size() > kMaxListed;
+  answer.list.resize(std::min(answer.list.size(), kMaxListed));
+}
+
+}  // namespace weir::engine

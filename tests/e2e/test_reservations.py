@@ -1,0 +1,140 @@
+"""Reservations from outside: the HTTP routes, and a gateway for language models that settles by what was used."""
+
+import http.client
+import json
+import pathlib
+
+import pytest
+
+from test_cli import start, weir  # noqa: F401 (start is a fixture)
+from test_leases import ask
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+RULES = """version: 1
+rules:
+  - id: tokens-per-day
+    match: {action: completion}
+    per: [user]
+    algorithm: fixed-window
+    limit: 100000
+    window: 3650d
+    cost: {attribute: tokens}
+    overdraft: 1000
+  - {id: calls, match: {action: completion}, per: [user], algorithm: fixed-window, limit: 50, window: 3650d, cost: 1}
+  - {id: streams, match: {action: completion}, per: [user], algorithm: concurrency, limit: 2, lease: 30s}
+"""
+
+ATTRIBUTES = {"user": "u1", "action": "completion"}
+
+
+@pytest.fixture
+def server(start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    return start("--rules", str(path))
+
+
+def reserve(server, amount, **members):
+    return ask(server, "POST", "/v1/reservations", {"attributes": ATTRIBUTES, "amount": amount, **members})
+
+
+def rule(answer, name):
+    return next(each for each in answer["rules"] if each["rule"] == name)
+
+
+def test_less_than_was_reserved_goes_back_and_settling_again_replays(server):
+    status, made, _ = reserve(server, 2000, ttl_ms=60_000)
+    assert status == 201 and made["granted"] == 2000 and made["state"] == "open", made
+    assert rule(made, "tokens-per-day")["remaining"] == 98_000
+    assert rule(made, "calls")["remaining"] == 49
+    assert rule(made, "streams")["remaining"] == 1 and made["fencing_token"] > 0
+    path = "/v1/reservations/" + made["reservation"]
+    status, settled, headers = ask(server, "POST", path + "/commit", {"actual": 1234})
+    assert status == 200 and settled["state"] == "committed" and settled["returned"] == 766, settled
+    assert rule(settled, "tokens-per-day")["remaining"] == 98_766
+    assert rule(settled, "streams")["remaining"] == 2, "its slot is free again"
+    status, again, headers = ask(server, "POST", path + "/commit", {"actual": 5})
+    assert status == 200 and again["actual"] == 1234 and again["returned"] == 766
+    assert headers["Idempotent-Replayed"] == "true"
+    status, told, _ = ask(server, "POST", path + "/release")
+    assert status == 409 and told["code"] == "closed" and "committed" in told["detail"], told
+    assert ask(server, "GET", path)[1]["state"] == "committed"
+
+
+def test_more_is_a_debt_up_to_the_overdraft(server):
+    _, made, _ = reserve(server, 100_000)
+    status, settled, _ = ask(server, "POST", f"/v1/reservations/{made['reservation']}/commit", {"actual": 103_000})
+    assert status == 200 and settled["debt"] == 1000 and settled["uncharged"] == 2000, settled
+    status, denied, headers = reserve(server, 1)
+    assert status == 429 and denied["code"] == "limit_exceeded" and int(headers["Retry-After"]) > 0
+    metrics = http.client.HTTPConnection(server.admin, timeout=10)
+    metrics.request("GET", "/metrics")
+    assert "weir_uncharged_units_total 2000" in metrics.getresponse().read().decode()
+
+
+def test_partial_dry_run_extend_and_list(server):
+    status, would, _ = reserve(server, 200_000, partial=True, dry_run=True)
+    assert status == 200 and would["granted"] == 100_000 and "reservation" not in would
+    assert reserve(server, 200_000)[0] == 429
+    _, made, _ = reserve(server, 90_000, id="job-7")
+    status, same, _ = reserve(server, 1, id="job-7")
+    assert status == 200 and same["granted"] == 90_000 and same["id"] == made["id"]
+    path = "/v1/reservations/" + made["reservation"]
+    status, grown, _ = ask(server, "POST", path + "/extend", {"add": 5_000, "ttl_ms": 120_000})
+    assert status == 200 and grown["granted"] == 95_000 and grown["expires_at_ms"] > made["expires_at_ms"], grown
+    status, denied, _ = ask(server, "POST", path + "/extend", {"add": 5_001})
+    assert status == 429 and denied["code"] == "limit_exceeded" and denied["rule"] == "tokens-per-day", denied
+    _, listed, _ = ask(server, "GET", "/v1/reservations?user=u1&action=completion")
+    assert [(each["rule"], each["units"]) for each in listed["reservations"]] == [("tokens-per-day", 95_000), ("calls", 1)]
+    status, released, _ = ask(server, "POST", path + "/release")
+    assert status == 200 and released["returned"] == 95_000
+    assert ask(server, "GET", "/v1/reservations?user=u1&action=completion")[1]["reservations"] == []
+    assert ask(server, "POST", path + "/release")[0] == 200, "releasing again replays"
+    status, gone, _ = reserve(server, 1, id="job-7")
+    assert status == 410 and "released" in gone["detail"], gone
+
+
+@pytest.mark.parametrize("path, body, status, detail", [
+    ("", {"attributes": ATTRIBUTES, "amount": 2**63}, 400, "amount: must be"),
+    ("", {"attributes": ATTRIBUTES, "amount": 1, "ttl_ms": 0}, 400, "ttl_ms: must be"),
+    ("", {"attributes": ATTRIBUTES, "amount": 1, "id": "x" * 10_000}, 400, "id: must have"),
+    ("", {"attributes": ATTRIBUTES, "estimate": "auto"}, 400, "amount: is missing"),
+    ("/made-up/commit", {"actual": 1}, 404, "not a handle"),
+    ("/made-up/extend", {"ttl_ms": 1000}, 404, "not a handle"),
+])
+def test_bad_input_says_what_is_expected(server, path, body, status, detail):
+    got, problem, _ = ask(server, "POST", "/v1/reservations" + path, body)
+    assert got == status and detail in problem["detail"], problem
+
+
+def test_a_cost_above_the_limit_is_told_and_takes_nothing(server):
+    status, denied, _ = reserve(server, 100_001)
+    assert status == 429 and denied["code"] == "cost_too_large", denied
+    assert ask(server, "GET", "/v1/reservations?user=u1&action=completion")[1]["reservations"] == []
+
+
+class Completion:
+    """Stands for a model's answer: chunks of text, and at the end how many tokens they were, as OpenAI's API says it."""
+
+    def __init__(self, prompt_tokens, chunks):
+        self.usage = {"prompt_tokens": prompt_tokens, "completion_tokens": sum(chunks)}
+        self.usage["total_tokens"] = sum(self.usage.values())
+        self.chunks = chunks
+
+
+def test_a_gateway_reserves_grows_while_streaming_and_settles_by_usage(server):
+    """The recipe of docs/reservations.md."""
+    completion = Completion(prompt_tokens=300, chunks=[400] * 10)
+    status, made, _ = reserve(server, 300 + 2000, ttl_ms=30_000)
+    assert status == 201
+    path, used, held = "/v1/reservations/" + made["reservation"], 300, made["granted"]
+    for tokens in completion.chunks:
+        if used + tokens > held:
+            status, grown, _ = ask(server, "POST", path + "/extend", {"add": 1000, "ttl_ms": 30_000, "partial": True})
+            assert status == 200, grown
+            held = grown["granted"]
+        used += tokens
+    status, settled, _ = ask(server, "POST", path + "/commit", {"actual": completion.usage["total_tokens"]})
+    assert status == 200 and settled["actual"] == 4300 and settled["uncharged"] == 0, settled
+    assert rule(settled, "tokens-per-day")["remaining"] == 100_000 - 4300
