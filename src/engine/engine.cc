@@ -66,6 +66,7 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       policies_(*fallback_, rules_.encoder(), given_or_made(std::move(shared.fallback_times))),
       local_limits_(*fallback_),
       hold_ids_(options.hash_key),
+      estimates_(given_or_made(std::move(shared.estimates))),
       prefilter_(options.prefilter && !immediate_
                      ? std::make_unique<Prefilter>(given_or_made(std::move(shared.generations)))
                      : nullptr) {

@@ -63,6 +63,8 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   std::uint64_t fallbacks(FailurePolicy policy) const { return policies_.answered(policy); }
   // Handles of leases and reservations that this service has not sealed.
   std::uint64_t forged_handles() const { return hold_ids_.forged(); }
+  // What reservations have cost, and how wrong estimates were. Shared by the engines of one process.
+  const Estimates& estimates() const { return *estimates_; }
   // Units of settled reservations that no bucket was charged for, because they were beyond its overdraft.
   std::uint64_t uncharged_units() const { return uncharged_units_.load(std::memory_order_relaxed); }
 
@@ -137,6 +139,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   FailurePolicies policies_;
   LocalLimits local_limits_;
   HoldIds hold_ids_;
+  const std::shared_ptr<Estimates> estimates_;
   std::atomic<std::uint64_t> uncharged_units_{0};
   const std::unique_ptr<Prefilter> prefilter_;  // null: every request reaches the store
 };

@@ -11,7 +11,7 @@ namespace {
 using base::bytes_field;
 using base::varint_field;
 
-enum Field : std::uint32_t { kUse = 1, kId = 2, kToken = 3, kTtl = 4, kExpires = 5, kNamed = 6, kCharge = 7 };
+enum Field : std::uint32_t { kUse = 1, kId = 2, kToken = 3, kTtl = 4, kExpires = 5, kNamed = 6, kCharge = 7, kEstimated = 8 };
 enum ChargeField : std::uint32_t {
   kKey = 1,
   kTag = 2,
@@ -27,7 +27,8 @@ enum ChargeField : std::uint32_t {
   kBuckets = 12,
   kFollows = 13,
   kOverdraft = 14,      // plus one: 0 is none
-  kChargesLapsed = 15,  // these three: of a reservation
+  kChargesLapsed = 15,
+  kLearned = 16,  // these four: of a reservation
 };
 
 constexpr std::size_t kMaxRuleId = 64;
@@ -70,6 +71,7 @@ void write_charge(base::WireWriter& out, const HeldCharge& charge) {
     out.boolean(kFollows, charge.follows);
     out.number(kOverdraft, static_cast<std::uint64_t>(allowance.overdraft + 1));
     out.boolean(kChargesLapsed, allowance.charges_lapsed);
+    if (charge.learned != BucketKey{}) out.put_bytes(kLearned, view_of(charge.learned));
   }
   out.end(begun);
 }
@@ -138,6 +140,8 @@ bool read_charge_field(const base::WireReader& in, HeldCharge& charge, bool& tag
       return true;
     case varint_field(kOverdraft):
       return read_number(in.number(), kMaxUnits + 1, allowance.overdraft);
+    case bytes_field(kLearned):
+      return read_key(in.bytes(), charge.learned);
     case varint_field(kChargesLapsed):
       allowance.charges_lapsed = in.number() != 0;
       return true;
@@ -181,6 +185,9 @@ bool read_field(const base::WireReader& in, HoldHandle& handle) {
     case varint_field(kNamed):
       handle.named = in.number() != 0;
       return true;
+    case varint_field(kEstimated):
+      handle.estimated = in.number() != 0;
+      return true;
     case bytes_field(kCharge):
       return handle.charges.size() < kMaxHeldCharges && read_charge(in.bytes(), handle.charges.append());
     default:
@@ -200,6 +207,7 @@ std::string encode_handle(const HoldHandle& handle) {
   out.number(kTtl, static_cast<std::uint64_t>(handle.ttl.count()));
   out.number(kExpires, static_cast<std::uint64_t>(micros(handle.expires)));
   out.boolean(kNamed, handle.named);
+  out.boolean(kEstimated, handle.estimated);
   for (const HeldCharge& charge : handle.charges) write_charge(out, charge);
   return bytes;
 }

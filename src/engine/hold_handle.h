@@ -27,6 +27,7 @@ struct HeldCharge {
   ChargeKind kind = ChargeKind::bucket;
   bool binding = true;
   bool follows = false;  // a reservation's: the cost is its amount
+  BucketKey learned;     // what its rule learns by (estimates.h); zero: nothing
 };
 
 struct HoldHandle {
@@ -34,6 +35,7 @@ struct HoldHandle {
   Use use = Use::lease;
   BucketKey id;
   bool named = false;
+  bool estimated = false;   // nothing was asked for: a rule has estimated what to reserve
   std::uint64_t token = 0;  // 0: given without the store
   Duration ttl{0};
   TimePoint expires;

@@ -9,6 +9,7 @@ namespace weir::engine {
 namespace {
 
 constexpr std::uint64_t kNamedIdVersion = 0x683177;  // "w1h"
+constexpr std::uint64_t kLearnedVersion = 0x653177;  // "w1e"
 
 }  // namespace
 
@@ -38,6 +39,15 @@ BucketKey HoldIds::named(HoldHandle::Use use, std::string_view caller, std::stri
     hash.add_framed(sorted[i]->value);
   }
   return hash.finish();
+}
+
+Estimates::Subject HoldIds::learned_by(std::string_view rule, std::string_view value) const {
+  keys::SipHash hash(key_);
+  hash.add_word(kLearnedVersion);
+  hash.add_framed(rule);
+  keys::SipHash with_value = hash;
+  with_value.add_framed(value);
+  return {with_value.finish(), hash.finish()};
 }
 
 std::optional<HoldHandle> HoldIds::open(std::string_view text, HoldHandle::Use use, std::string& bytes) {

@@ -12,6 +12,7 @@
 
 #include "engine/hold_handle.h"
 #include "keys/key_encoder.h"
+#include "engine/estimates.h"
 #include "keys/sealer.h"
 #include "weir/request.h"
 
@@ -25,6 +26,9 @@ class HoldIds {
   // The order of the attributes makes no difference.
   BucketKey named(HoldHandle::Use use, std::string_view caller, std::string_view id,
                   std::span<const Attribute> attributes) const;
+
+  // What `rule` learns from a request with this value of the attribute that it learns by.
+  Estimates::Subject learned_by(std::string_view rule, std::string_view value) const;
 
   std::string seal(const HoldHandle& handle) const { return sealer_.seal(encode_handle(handle)); }
   // Between the handles of two hash keys (rotating_limiter.h).

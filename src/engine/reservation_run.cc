@@ -98,9 +98,6 @@ bool Engine::ReservationRun::check_question() {
 
 bool Engine::ReservationRun::reserve() {
   const ReservationQuestion& question = call_->question;
-  if (!question.amount) {
-    return refuse(HoldFault::invalid, "amount: is missing, and no rule that applies has an estimate");
-  }
   rules_ = engine_.rules_.current_shared();
   if (!engine_.plan(question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
   if (check_.charges().size() > kMaxHeldCharges) {
@@ -111,7 +108,12 @@ bool Engine::ReservationRun::reserve() {
                                  : engine_.hold_ids_.named(HoldHandle::Use::reservation, question.caller, question.id,
                                                            question.request.attributes);
   step_.ttl = question.ttl == Duration::zero() ? kDefaultReservationTtl : question.ttl;
-  step_.amount = *question.amount;
+  note_learning();
+  const std::optional<std::int64_t> amount = question.amount ? question.amount : estimate();
+  if (!amount) return refuse(HoldFault::invalid, "amount: is missing, and no rule that applies has an estimate");
+  estimated_ = !question.amount;
+  if (estimated_) call_->answer.estimated = *amount;
+  step_.amount = *amount;
   step_.partial = question.partial;
   dry_run_ = question.dry_run;
   check_.reserve(step_.amount, step_.id);
@@ -121,6 +123,48 @@ bool Engine::ReservationRun::reserve() {
   if (!engine_.decide(*this)) return false;
   finish();
   return true;
+}
+
+// The handle will say what to learn: the attributes are not there when it is settled.
+void Engine::ReservationRun::note_learning() {
+  learned_.resize(check_.charges().size());
+  for (std::size_t i = 0; i < check_.deciding(); ++i) {
+    const Rule& rule = check_.match_of(i).rule->source;
+    if (!rule.estimate) continue;
+    std::string_view value;
+    for (const Attribute& attribute : call_->question.request.attributes) {
+      if (attribute.name == rule.estimate->by) value = attribute.value;
+    }
+    learned_[i] = engine_.hold_ids_.learned_by(rule.id, value).value;
+  }
+}
+
+// The largest estimate of the rules that apply, within the smallest share of a limit that one of them allows.
+std::optional<std::int64_t> Engine::ReservationRun::estimate() {
+  std::optional<std::int64_t> most;
+  std::int64_t cap = kMaxUnits;
+  for (std::size_t i = 0; i < check_.deciding(); ++i) {
+    const Rule& rule = check_.match_of(i).rule->source;
+    if (!rule.estimate) continue;
+    const Estimates::Subject subject{learned_[i], engine_.hold_ids_.learned_by(rule.id, {}).rule};
+    const std::int64_t own =
+        engine_.estimates_->quantile(subject, rule.estimate->quantile).value_or(rule.estimate->initial);
+    most = std::max(most.value_or(1), own);
+    const std::int64_t limit = check_.charges()[i].allowance->largest_cost();
+    cap = std::min(cap, std::max<std::int64_t>(1, limit / 100 * rule.estimate->most +
+                                                      limit % 100 * rule.estimate->most / 100));
+  }
+  if (most) most = std::min(*most, cap);
+  return most;
+}
+
+// What the work has cost, of a reservation that this call has committed.
+void Engine::ReservationRun::learn() {
+  for (const HeldCharge& held : handle_.charges) {
+    if (held.learned == BucketKey{}) continue;
+    engine_.estimates_->learn({held.learned, engine_.hold_ids_.learned_by(held.rule, {}).rule}, step_.actual);
+    if (handle_.estimated) engine_.estimates_->count_error(held.rule, step_.granted, step_.actual);
+  }
 }
 
 bool Engine::ReservationRun::use_handle() {
@@ -253,6 +297,7 @@ void Engine::ReservationRun::make_handle() {
   handle_.token = step_.token;
   handle_.ttl = step_.ttl;
   handle_.expires = step_.expires;
+  handle_.estimated = estimated_;
   const bool fits_all = step_.state == HoldState::live;  // of a known one, which charges it has is not known
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const Charge& from = charges[i];
@@ -267,6 +312,7 @@ void Engine::ReservationRun::make_handle() {
     held.kind = from.kind;
     held.binding = from.binding;
     held.follows = from.follows;
+    if (i < learned_.size()) held.learned = learned_[i];
   }
   call_->answer.handle = engine_.hold_ids_.seal(handle_);
 }
@@ -277,6 +323,7 @@ void Engine::ReservationRun::finish_settle() {
       verb_ == Verb::commit ? ReservationState::committed : ReservationState::released;
   if (step_.state == HoldState::ended) {
     engine_.uncharged_units_.fetch_add(static_cast<std::uint64_t>(step_.uncharged), std::memory_order_relaxed);
+    if (wanted == ReservationState::committed) learn();
     return;
   }
   if (step_.reserved == wanted) {

@@ -31,6 +31,9 @@ class Engine::ReservationRun final : public Run {
   using Verb = ReservationQuestion::Verb;
 
   bool check_question();
+  std::optional<std::int64_t> estimate();
+  void note_learning();
+  void learn();
   bool reserve();
   bool use_handle();
   bool list();
@@ -51,6 +54,8 @@ class Engine::ReservationRun final : public Run {
   ReservationCall* call_;
   Verb verb_ = Verb::reserve;
   bool dry_run_ = false;
+  bool estimated_ = false;
+  InlineVector<BucketKey, 8> learned_;  // for each charge: what its rule learns by
   bool deferred_ = false;
   HoldStep step_;
   std::shared_ptr<const ActiveRules> rules_;  // which the check refers to

@@ -276,6 +276,49 @@ TEST_F(ReservationsTest, BadInputChangesNothing) {
   EXPECT_EQ(holds().get(handle).state, ReservationState::open);
 }
 
+TEST_F(ReservationsTest, AnEstimateIsLearnedFromWhatWasSettled) {
+  Rule rule = tokens_rule(1'000);
+  rule.estimate = Estimate{.by = "action", .quantile = 95, .initial = 200, .most = 50};
+  load({rule, calls_rule(100)});
+  ReservationQuestion asked;
+  asked.request = Request(attributes_);
+  const auto settle = [&](std::int64_t actual) {
+    const ReservationAnswer made = holds().reserve(asked);
+    EXPECT_EQ(holds().commit(made.handle, actual).state, ReservationState::committed);
+    clock_->advance(60s);
+    return made.estimated;
+  };
+  EXPECT_EQ(settle(10), 200) << "nothing is learned yet";
+  EXPECT_EQ(settle(10), 10);
+  for (int i = 0; i < 20; ++i) settle(12);
+  EXPECT_EQ(settle(10), 12);
+  for (int i = 0; i < 100; ++i) settle(900);
+  EXPECT_EQ(settle(900), 500) << "never more than half of the limit";
+  const std::array<Attribute, 3> others{Attribute{"user", "u2"}, Attribute{"action", "completion"},
+                                        Attribute{"action", "other"}};
+  asked.request = Request(others);
+  EXPECT_EQ(settle(1), 200) << "another value is learned apart";
+  asked.amount = 60;
+  const ReservationAnswer told = holds().reserve(asked);
+  EXPECT_EQ(told.estimated, 0);
+}
+
+TEST_F(ReservationsTest, HowWrongEstimatesAreIsCounted) {
+  Rule rule = tokens_rule();
+  rule.estimate = Estimate{.by = "", .quantile = 95, .initial = 40, .most = 100};
+  load({rule});
+  ReservationQuestion asked;
+  asked.request = Request(attributes_);
+  holds().commit(holds().reserve(asked).handle, 25);
+  const auto errors = engine_->estimates().errors();
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors[0].rule, "tokens-per-minute");
+  EXPECT_EQ(errors[0].settled, 1U);
+  EXPECT_EQ(errors[0].over, 15U);
+  holds().commit(reserve(50).handle, 1);
+  EXPECT_EQ(engine_->estimates().errors()[0].settled, 1U) << "an amount is no estimate";
+}
+
 TEST_F(ReservationsTest, ListsTheOpenOnesOfASubject) {
   load({tokens_rule(), calls_rule()});
   const std::string handle = reserve(40).handle;

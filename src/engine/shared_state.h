@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "engine/bucket_generations.h"
+#include "engine/estimates.h"
 #include "engine/stages/fallback_times.h"
 
 namespace weir::engine {
@@ -12,6 +13,7 @@ struct SharedState {
   // Engines whose stores are the same in the end must share these.
   std::shared_ptr<BucketGenerations> generations = nullptr;
   std::shared_ptr<FallbackTimes> fallback_times = nullptr;
+  std::shared_ptr<Estimates> estimates = nullptr;
 };
 
 }  // namespace weir::engine

@@ -41,6 +41,25 @@ void collect_rule_issues(const Facts& facts, std::vector<MetricFamily>& out) {
   if (!issues.metric.empty()) out.push_back(std::move(issues));
 }
 
+void collect_estimates(const Facts& facts, std::vector<MetricFamily>& out) {
+  if (facts.estimates.empty()) return;
+  MetricFamily settled = family(MetricType::Counter, "weir_estimate_settled_total",
+                                "Committed reservations whose amount the rule had estimated.");
+  MetricFamily over = family(MetricType::Counter, "weir_estimate_over_units_total",
+                             "Units that estimates reserved beyond what the work has cost.");
+  MetricFamily under =
+      family(MetricType::Counter, "weir_estimate_under_units_total", "Units that estimates reserved too little.");
+  for (const EstimateErrors& each : facts.estimates) {
+    const auto counted = [&](std::uint64_t count) {
+      return sample(MetricType::Counter, static_cast<double>(count), {{"rule", each.rule}});
+    };
+    settled.metric.push_back(counted(each.settled));
+    over.metric.push_back(counted(each.over));
+    under.metric.push_back(counted(each.under));
+  }
+  for (MetricFamily* each : {&settled, &over, &under}) out.push_back(std::move(*each));
+}
+
 void collect_store(const Facts& facts, FactWriter& write) {
   const Label store{"store", facts.store_name};
   write.gauge("weir_store_keys", "Buckets held now.", static_cast<double>(facts.store_keys), {store});
@@ -290,6 +309,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   FactWriter write(out);
   collect_rules(facts, write);
   collect_rule_issues(facts, out);
+  collect_estimates(facts, out);
   collect_store(facts, write);
   collect_fallbacks(facts.fallbacks, out);
   collect_rule_subjects(facts, out);

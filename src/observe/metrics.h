@@ -121,6 +121,14 @@ struct GatewayTimeCount {
   std::uint64_t count = 0;
 };
 
+// How wrong the estimates of one rule were.
+struct EstimateErrors {
+  std::string rule;
+  std::uint64_t settled = 0;
+  std::uint64_t over = 0;   // units reserved too much
+  std::uint64_t under = 0;  // and too little
+};
+
 // The state of the process besides its decisions.
 struct Facts {
   std::string version;
@@ -147,6 +155,7 @@ struct Facts {
   std::uint64_t snapshots_failed = 0;
   std::uint64_t local_denials = 0;  // by a rule's local_limit
   std::uint64_t forged_handles = 0;
+  std::vector<EstimateErrors> estimates;
   std::uint64_t uncharged_units = 0;  // of settled reservations, beyond an overdraft
   std::vector<PolicyCount> fallbacks;
   std::vector<RuleSubjects> rule_subjects;       // with Redis: an estimate

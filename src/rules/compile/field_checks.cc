@@ -303,6 +303,22 @@ void check_overdraft(const Rule& rule, RuleFaults& faults) {
   faults.check_number({"overdraft"}, *rule.overdraft, 0, kMaxUnits);
 }
 
+void check_estimate(const Rule& rule, RuleFaults& faults) {
+  if (!rule.estimate) return;
+  const Estimate& estimate = *rule.estimate;
+  const CostModel::Kind cost = rule.cost.kind;
+  if (rule.kind != ChargeKind::bucket) {
+    return faults.add({"estimate"}, "does not apply to concurrency: a reservation holds one slot");
+  }
+  if (cost == CostModel::Kind::fixed || cost == CostModel::Kind::table) {
+    return faults.add({"estimate"}, "is given, expected a cost from the request or an attribute beside it");
+  }
+  if (!estimate.by.empty()) faults.check_name({"estimate", "by"}, estimate.by);
+  faults.check_number({"estimate", "quantile"}, estimate.quantile, 1, 100);
+  faults.check_number({"estimate", "default"}, estimate.initial, 1, kMaxUnits);
+  faults.check_number({"estimate", "max"}, estimate.most, 1, 100);
+}
+
 void check_on_expiry(const Rule& rule, RuleFaults& faults) {
   if (rule.on_expiry == ExpiryPolicy::commit && rule.kind != ChargeKind::bucket) {
     faults.add({"on_expiry"}, "is commit, expected release for concurrency: a lapsed lease frees its slot");

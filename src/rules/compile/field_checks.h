@@ -27,6 +27,7 @@ void check_static_limit(const Rule& rule, RuleFaults& faults);
 void check_max_subjects(const Rule& rule, RuleFaults& faults);
 void check_consistency(const Rule& rule, RuleFaults& faults);
 void check_overdraft(const Rule& rule, RuleFaults& faults);
+void check_estimate(const Rule& rule, RuleFaults& faults);
 void check_on_expiry(const Rule& rule, RuleFaults& faults);
 void check_local_limit(const Rule& rule, RuleFaults& faults);
 

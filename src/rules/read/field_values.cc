@@ -331,6 +331,18 @@ void read_local_limit(const FieldAt& at, std::optional<LocalLimit>& limit) {
   if (complete && read.limit >= 0 && read.window >= Duration::zero()) limit = read;
 }
 
+void read_estimate(const FieldAt& at, std::optional<Estimate>& estimate) {
+  static const std::vector<std::string_view> kNames = field_names(estimate_fields());
+  if (!at.has_known_fields(kNames)) return;
+  read_map(at, estimate_fields(), estimate.emplace());
+}
+
+YamlText write_estimate(const Estimate& estimate) {
+  YamlText map = YamlText::map();
+  write_fields(estimate_fields(), estimate, map);
+  return map;
+}
+
 YamlText write_local_limit(const LocalLimit& limit) {
   YamlText map = YamlText::map();
   write_fields(local_limit_fields(), limit, map);

@@ -78,4 +78,7 @@ YamlText write_store_failure(const OnStoreFailure& failure);
 void read_local_limit(const FieldAt& at, std::optional<LocalLimit>& limit);
 YamlText write_local_limit(const LocalLimit& limit);
 
+void read_estimate(const FieldAt& at, std::optional<Estimate>& estimate);
+YamlText write_estimate(const Estimate& estimate);
+
 }  // namespace weir::rules

@@ -26,7 +26,10 @@ constexpr Choice<HashTag> kHashTags[] = {
 bool has_field(const Rule& rule, std::string_view field) {
   if (field == "lease") return rule.kind == ChargeKind::lease;
   if (rule.kind != ChargeKind::bucket) return false;
-  if (field == "window" || field == "count_denied" || field == "overdraft" || field == "on_expiry") return true;
+  if (field == "window" || field == "count_denied" || field == "overdraft" || field == "on_expiry" ||
+      field == "estimate") {
+    return true;
+  }
   const Algorithm algorithm = rule.allowance.algorithm;
   if (field == "burst") return algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra;
   if (field == "queue") return algorithm == Algorithm::leaky_bucket;
@@ -247,6 +250,15 @@ constexpr Field<Rule> kRuleFields[] = {
        if (!is_for_others(at, rule)) at.take(rule.overdraft, read_whole_number(at.node(), 0, kMaxUnits));
      },
      [](const Rule& rule) { return write_number(rule.overdraft); }, check_overdraft},
+    {"estimate",
+     "how much a [reservation](reservations.md#learned-estimates) without an amount takes, learned from what earlier "
+     "ones have cost",
+     "none: reservations need an amount",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_estimate(at, rule.estimate);
+     },
+     [](const Rule& rule) { return rule.estimate ? Written(write_estimate(*rule.estimate)) : std::nullopt; },
+     check_estimate},
     {"on_expiry",
      "what a [reservation](reservations.md) has cost that is never settled: `release`, nothing; `commit`, what it held",
      "`release`",
@@ -321,6 +333,25 @@ constexpr Field<LocalLimit> kLocalLimitFields[] = {
      [](const LocalLimit& limit) { return write_number(limit.burst); }},
 };
 
+constexpr Field<Estimate> kEstimateFields[] = {
+    {"by", "learn for each value of this attribute", "for all requests together",
+     [](const FieldAt& at, Estimate& estimate) { at.take(estimate.by, read_text(at.node())); },
+     [](const Estimate& estimate) { return estimate.by.empty() ? Written() : YamlText::text(estimate.by); }},
+    {"quantile", "percent of the settled reservations that the estimate is to cover, 1 to 100", "95",
+     [](const FieldAt& at, Estimate& estimate) { at.take(estimate.quantile, read_whole_number(at.node(), 1, 100)); },
+     [](const Estimate& estimate) { return write_number_unless(estimate.quantile, Estimate().quantile); }},
+    {"default", "units before anything is learned", "1000",
+     [](const FieldAt& at, Estimate& estimate) {
+       at.take(estimate.initial, read_whole_number(at.node(), 1, kMaxUnits));
+     },
+     [](const Estimate& estimate) { return write_number_unless(estimate.initial, Estimate().initial); }},
+    {"max", "a share of the limit that no estimate exceeds, as in `50%`, 1% to 100%", "`50%`",
+     [](const FieldAt& at, Estimate& estimate) { at.take(estimate.most, read_percent(at.node(), 1, 100)); },
+     [](const Estimate& estimate) {
+       return estimate.most == Estimate().most ? Written() : YamlText::text(std::to_string(estimate.most) + "%");
+     }},
+};
+
 constexpr Field<OnStoreFailure> kStoreFailureFields[] = {
     {"policy", "what answers at first", "required",
      [](const FieldAt& at, OnStoreFailure& failure) { read_choice(at, kFailurePolicies, failure.policy); },
@@ -351,5 +382,6 @@ std::span<const Field<AllowanceChange>> change_fields() { return kChangeFields; 
 std::span<const Field<Override>> override_fields() { return kOverrideFields; }
 std::span<const Field<LocalLimit>> local_limit_fields() { return kLocalLimitFields; }
 std::span<const Field<OnStoreFailure>> store_failure_fields() { return kStoreFailureFields; }
+std::span<const Field<Estimate>> estimate_fields() { return kEstimateFields; }
 
 }  // namespace weir::rules

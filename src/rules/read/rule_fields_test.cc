@@ -33,6 +33,7 @@ TEST(RuleFields, TheReferenceDocumentsEveryFieldAndNoOther) {
   expect_documented("override", override_fields());
   expect_documented("local_limit", local_limit_fields());
   expect_documented("on_store_failure", store_failure_fields());
+  expect_documented("estimate", estimate_fields());
 }
 
 template <typename T>
@@ -49,6 +50,7 @@ TEST(RuleFields, EveryFieldOfARuleIsReadAndWritten) {
   expect_complete(override_fields());
   expect_complete(local_limit_fields());
   expect_complete(store_failure_fields());
+  expect_complete(estimate_fields());
 }
 
 }  // namespace

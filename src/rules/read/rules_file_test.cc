@@ -174,7 +174,7 @@ const BadFile kBadFiles[] = {
      "replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
      "rollout, "
      "count_denied, hidden, message, on_store_failure, local_share, static_limit, local_limit, max_subjects, overdraft, "
-     "on_expiry, consistency or "
+     "estimate, on_expiry, consistency or "
      "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
@@ -340,7 +340,7 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "descriptor, replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, "
             "overrides, mode, rollout, count_denied, hidden, message, on_store_failure, local_share, static_limit, "
             "local_limit, "
-            "max_subjects, overdraft, on_expiry, consistency or hash_tag\n"
+            "max_subjects, overdraft, estimate, on_expiry, consistency or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }
 

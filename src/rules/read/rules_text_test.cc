@@ -192,6 +192,7 @@ class RandomRules {
     if (chance(2)) rule.plans.push_back({"pro", {.limit = 7}});
     rule.count_denied = false;
     rule.overdraft.reset();
+    rule.estimate.reset();
     rule.on_expiry = ExpiryPolicy::release;
     rule.on_store_failure = any<FailurePolicy>({FailurePolicy::allow, FailurePolicy::deny, FailurePolicy::degrade});
   }
@@ -240,6 +241,11 @@ class RandomRules {
     if (chance(2)) made.message = any<std::string>({"{wait}", "a: #b {{x}}", "é '\"' \\", "- {limit} per {window}"});
     if (chance(2)) made.overdraft = number(100);
     if (chance(2)) made.on_expiry = ExpiryPolicy::commit;
+    const bool follows = made.cost.kind == CostModel::Kind::request || made.cost.kind == CostModel::Kind::attribute;
+    if (follows && chance(2)) {
+      made.estimate = Estimate{any<std::string>({"", "model"}), 1 + static_cast<int>(pick(100)), number(5'000),
+                               1 + static_cast<int>(pick(100))};
+    }
     if (chance(5)) make_concurrency_rule(made);
     if (chance(2)) made.local_limit = LocalLimit{number(100), std::chrono::seconds(number(9)), {}};
     if (made.local_limit && chance(2)) made.local_limit->burst = number(100);

@@ -121,6 +121,23 @@ Result<std::int64_t> read_whole_number(const base::YamlNode& node, std::int64_t 
   return *value;
 }
 
+Result<std::int64_t> read_percent(const base::YamlNode& node, std::int64_t least, std::int64_t most) {
+  const auto wrong = [&] {
+    return Failure{Code::invalid_argument, "is " + describe(node) + ", expected " + std::to_string(least) + "% to " +
+                                               std::to_string(most) + "%"};
+  };
+  if (!node.is_scalar()) return wrong();
+  const std::string_view text = node.text();
+  if (text.size() < 2 || text.size() > 4 || text.back() != '%') return wrong();
+  std::int64_t value = 0;
+  for (const char digit : text.substr(0, text.size() - 1)) {
+    if (digit < '0' || digit > '9') return wrong();
+    value = value * 10 + (digit - '0');
+  }
+  if (value < least || value > most) return wrong();
+  return value;
+}
+
 Result<bool> read_bool(const base::YamlNode& node) {
   if (node.is_scalar() && node.text() == "true") return true;
   if (node.is_scalar() && node.text() == "false") return false;

@@ -16,6 +16,8 @@ namespace weir::rules {
 
 Result<std::string> read_text(const base::YamlNode& node);
 Result<std::int64_t> read_whole_number(const base::YamlNode& node, std::int64_t least, std::int64_t most);
+// A whole number and a percent sign, as in "50%".
+Result<std::int64_t> read_percent(const base::YamlNode& node, std::int64_t least, std::int64_t most);
 Result<bool> read_bool(const base::YamlNode& node);
 // A whole number and ms, s, m, h or d, as in "60s".
 Result<Duration> read_duration(const base::YamlNode& node);

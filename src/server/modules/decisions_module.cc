@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/log_settings.h"
+#include "server/redis_settings.h"
 
 namespace weir::server {
 namespace {
@@ -40,12 +41,22 @@ Status DecisionsModule::start() {
   context_.add_health([this](HealthDetails& details) { fallbacks_.add_health(context_.clock->now(), details); });
   context_.add_task(kFallbackPeriod, [this] { fallbacks_.poll(context_.clock->now()); });
   context_.add_task(kSubjectPeriod, [this] { subjects_.poll(counters_); });
+  if (const Duration period = context_.config.memory_snapshot_every; period > Duration(0)) {
+    context_.add_task(period, [this] { estimates_.save(); });
+  }
   if (context_.keys.previous) {
     context_.log.info("hash_key_rotation",
                       "subjects are counted under two hash keys: remove the second one when the longest window has "
                       "passed");
   }
   return success();
+}
+
+std::filesystem::path DecisionsModule::estimates_path(const Config& config) {
+  if (uses_redis(config) || config.memory_snapshot.empty()) return {};
+  std::filesystem::path path = config.memory_snapshot;
+  path += ".estimates";
+  return path;
 }
 
 Status DecisionsModule::open_logs() {
@@ -95,6 +106,9 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
     facts.local_denials += engine->local_denials();
     facts.forged_handles += engine->forged_handles();
     facts.uncharged_units += engine->uncharged_units();
+  }
+  for (const engine::Estimates::Errors& each : shared_.estimates->errors()) {
+    facts.estimates.push_back({each.rule, each.settled, each.over, each.under});
   }
   for (std::size_t p = 0; p < kFailurePolicyCount; ++p) {
     const auto policy = static_cast<FailurePolicy>(p);

@@ -8,7 +8,9 @@
 #include "engine/engine.h"
 #include "engine/rotating_limiter.h"
 #include "observe/decision_counters.h"
+#include "keys/key_encoder.h"
 #include "observe/decision_log.h"
+#include "server/estimate_file.h"
 #include "server/fallback_watch.h"
 #include "server/module.h"
 #include "server/modules/memory_module.h"
@@ -27,17 +29,26 @@ class DecisionsModule final : public Module {
         rules_(rules),
         memory_(memory),
         redis_(redis),
+        estimates_(*shared_.estimates, estimates_path(context.config),
+                   keys::KeyEncoder(context.keys.current).fingerprint(), context.log),
         fallbacks_(*shared_.fallback_times, rules.book(), context.log),
         subjects_(rules.book(), rules.labels(), context.log) {}
 
   Status open() override;
   Status start() override;
+  Status listening() override {
+    estimates_.load();
+    return success();
+  }
+  void drained() override { estimates_.save(); }
 
   // What a loop's front ends ask.
   Limiter& limiter(std::size_t loop);
   std::vector<const observe::DecisionCounters*> counters() const;
 
  private:
+  // Empty: nothing is kept.
+  static std::filesystem::path estimates_path(const Config& config);
   Status open_logs();
   std::shared_ptr<RequestObserver> make_decision_log() const;
   void add_rotating(const LimiterOptions& deciding);
@@ -51,7 +62,9 @@ class DecisionsModule final : public Module {
   std::unique_ptr<observe::Log> decision_lines_;  // the sample
   std::unique_ptr<observe::Log> degraded_lines_;
   const engine::SharedState shared_{.generations = std::make_shared<engine::BucketGenerations>(),
-                                    .fallback_times = std::make_shared<engine::FallbackTimes>()};
+                                    .fallback_times = std::make_shared<engine::FallbackTimes>(),
+                                    .estimates = std::make_shared<engine::Estimates>()};
+  EstimateFile estimates_;
   FallbackWatch fallbacks_;
   SubjectWatch subjects_;
 
