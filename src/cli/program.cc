@@ -35,6 +35,13 @@ void assemble(CLI::App& program, Session& session) {
   add_lease_run(lease.app(), session);
   add_lease_list(lease.app(), session);
   add_lease_release(lease.app(), session);
+  Command reserve(program, "reserve", "Take cost before the work, and settle it afterwards");
+  reserve.requires_verb();
+  add_reserve_take(reserve.app(), session);
+  add_reserve_commit(reserve.app(), session);
+  add_reserve_release(reserve.app(), session);
+  add_reserve_extend(reserve.app(), session);
+  add_reserve_list(reserve.app(), session);
   Command rules(program, "rules", "Work with rules files");
   rules.requires_verb();
   add_rules_validate(rules.app(), session);

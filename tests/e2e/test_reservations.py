@@ -114,6 +114,23 @@ def test_a_cost_above_the_limit_is_told_and_takes_nothing(server):
     assert ask(server, "GET", "/v1/reservations?user=u1&action=completion")[1]["reservations"] == []
 
 
+def test_the_command_line_takes_and_settles(server):
+    url = f"http://{server.http}"
+    taken = weir("reserve", "take", "--server", url, "user=u1", "action=completion", "--amount", "2000")
+    assert taken.returncode == 0, taken.stderr
+    handle = taken.stdout.splitlines()[1]
+    grown = weir("reserve", "extend", "--server", url, handle, "--add", "500", "--ttl", "60")
+    assert "granted 2500" in grown.stdout, grown.stdout + grown.stderr
+    listed = weir("reserve", "list", "--server", url, "user=u1", "action=completion")
+    assert "tokens-per-day  2500 units" in listed.stdout, listed.stdout
+    settled = weir("reserve", "commit", "--server", url, handle, "--actual", "700", "--json")
+    assert json.loads(settled.stdout)["returned"] == 1800
+    late = weir("reserve", "release", "--server", url, handle)
+    assert late.returncode == 3 and "committed" in late.stderr, late.stderr
+    denied = weir("reserve", "take", "--server", url, "user=u1", "action=completion", "--amount", "100000")
+    assert denied.returncode == 1 and "tokens-per-day" in denied.stdout, denied.stdout
+
+
 class Completion:
     """Stands for a model's answer: chunks of text, and at the end how many tokens they were, as OpenAI's API says it."""
 
