@@ -137,7 +137,7 @@ std::string inspect_time(TimePoint time) {
   const std::time_t seconds = static_cast<std::time_t>(micros(time) / 1'000'000);
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
-  char text[40];
+  char text[96];
   std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1,
                 parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
                 static_cast<int>(micros(time) % 1'000'000 / 1'000));

@@ -217,14 +217,15 @@ bool Engine::ReservationRun::ask() {
   charges = {own_charges_.data(), own_charges_.size()};
   outcomes = {own_outcomes_.data(), own_outcomes_.size()};
   if (!charges.empty()) {
-    if (!engine_.immediate_) detach();
+    if (!engine_.immediate_) detach(false);
     if (!engine_.store_->begin(*this)) return false;
   }
   finish();
   return true;
 }
 
-void Engine::ReservationRun::detach() {
+void Engine::ReservationRun::detach(bool keep) {
+  outlive_requests(keep);
   call_ = &call_->defer();
   deferred_ = true;
   decisions = {&call_->answer.decision, 1};

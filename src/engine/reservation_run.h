@@ -15,7 +15,7 @@
 
 namespace weir::engine {
 
-class Engine::ReservationRun final : public Run {
+class Engine::ReservationRun final : public LastingRun {
  public:
   ReservationRun(Engine& engine, ReservationCall& call) : engine_(engine), call_(&call) {}
 
@@ -24,7 +24,7 @@ class Engine::ReservationRun final : public Run {
   bool deferred() const { return deferred_; }
   ReservationCall& call() { return *call_; }
 
-  void detach() override;
+  void detach(bool keep) override;
   void complete() override;
 
  private:

@@ -350,6 +350,15 @@ TEST_F(ReservationsTest, WithoutTheStoreThePolicyAnswers) {
   EXPECT_EQ(holds().commit(made.handle, 10).fault, HoldFault::gone);
 }
 
+TEST_F(ReservationsTest, WithoutTheStoreALocalShareIsCountedInFull) {
+  Rule rule = tokens_rule();
+  rule.on_store_failure = FailurePolicy::local;
+  load({rule});
+  store_->away = true;
+  EXPECT_TRUE(reserve(40).decision.allowed);
+  EXPECT_FALSE(reserve(40).decision.allowed) << "half of the limit on this node";
+}
+
 TEST_F(ReservationsTest, AnyNodeWithTheSameKeyCanSettle) {
   load({tokens_rule()});
   const std::string handle = reserve(40).handle;

@@ -1,10 +1,14 @@
 """Reservations from outside: the HTTP routes, and a gateway for language models that settles by what was used."""
 
 import http.client
+import importlib.util
 import json
 import pathlib
+import subprocess
 
+import grpc
 import pytest
+import redis as redis_py
 
 from test_cli import start, weir  # noqa: F401 (start is a fixture)
 from test_leases import ask
@@ -129,6 +133,108 @@ def test_the_command_line_takes_and_settles(server):
     assert late.returncode == 3 and "committed" in late.stderr, late.stderr
     denied = weir("reserve", "take", "--server", url, "user=u1", "action=completion", "--amount", "100000")
     assert denied.returncode == 1 and "tokens-per-day" in denied.stdout, denied.stdout
+
+
+@pytest.fixture
+def everywhere(start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    return start("--rules", str(path), "--listen-grpc", "127.0.0.1:0", "--listen-resp", "127.0.0.1:0")
+
+
+def test_redis_py_reserves_and_settles(everywhere):
+    host, port = everywhere.await_event("listening")["resp"].rsplit(":", 1)
+    client = redis_py.Redis(host=host, port=int(port), decode_responses=True)
+
+    def call(*words):
+        answer = client.execute_command(*words)
+        return dict(zip(answer[::2], answer[1::2]))
+
+    subject = ("user", "u1", "action", "completion")
+    made = call("WEIR.RESERVE", 2000, "TTL", 5000, "ID", "job-7", *subject)
+    assert made["allowed"] == 1 and made["granted"] == 2000 and made["state"] == "open", made
+    assert made["fencing_token"] > 0 and made["returned"] is None
+    assert call("WEIR.RESERVE", 5, "ID", "job-7", *subject)["granted"] == 2000
+    settled = call("WEIR.COMMIT", made["reservation"], 500)
+    assert settled["state"] == "committed" and settled["returned"] == 1500 and settled["actual"] == 500, settled
+    assert call("WEIR.COMMIT", made["reservation"], 9)["actual"] == 500
+    with pytest.raises(redis_py.ResponseError, match="CLOSED"):
+        call("WEIR.CANCEL", made["reservation"])
+    assert call("WEIR.RESERVE", 200_000, "PARTIAL", "DRYRUN", *subject)["granted"] == 99_500
+    denied = call("WEIR.RESERVE", 200_000, *subject)
+    assert denied["allowed"] == 0 and denied["reason"] == "cost_too_large" and denied["reservation"] is None
+    other = call("WEIR.RESERVE", 10, *subject)
+    assert call("WEIR.CANCEL", other["reservation"])["returned"] == 10
+    for words, error in ((("WEIR.CANCEL", "x"), "NOTFOUND"), (("WEIR.COMMIT", "x", "-1"), "actual"),
+                         (("WEIR.RESERVE", "many", *subject), "amount"), (("WEIR.RESERVE", "AUTO", *subject), "amount: is missing"),
+                         (("WEIR.RESERVE", 1, "TTL", 0, *subject), "TTL")):
+        with pytest.raises(redis_py.ResponseError, match=error):
+            call(*words)
+
+
+def test_grpcio_reserves_and_settles(everywhere, tmp_path):
+    subprocess.run(["protoc", f"--proto_path={ROOT}/api/proto", f"--python_out={tmp_path}", "weir/v1/limiter.proto"], check=True, timeout=60)
+    spec = importlib.util.spec_from_file_location("limiter_pb2", tmp_path / "weir" / "v1" / "limiter_pb2.py")
+    pb = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pb)
+    channel = grpc.insecure_channel(everywhere.await_event("listening")["grpc"])
+
+    def call(name, **members):
+        request = getattr(pb, name + "Request")(**members)
+        method = channel.unary_unary(f"/weir.v1.Limiter/{name}", type(request).SerializeToString, getattr(pb, name + "Response").FromString)
+        return method(request, timeout=10)
+
+    subject = [pb.Attribute(name=name, value=value) for name, value in ATTRIBUTES.items()]
+    made = call("Reserve", attributes=subject, amount=2000, ttl_ms=5_000)
+    assert made.decision.allowed and made.reservation.created and made.reservation.granted == 2000
+    assert made.reservation.state == pb.RESERVATION_STATE_OPEN and made.reservation.expires_at_ms > 0
+    handle = made.reservation.reservation
+    assert call("ExtendReservation", reservation=handle, add=100, ttl_ms=9_000).reservation.granted == 2100
+    settled = call("Commit", reservation=handle, actual=2500).reservation
+    assert settled.debt == 400 and settled.state == pb.RESERVATION_STATE_COMMITTED and not settled.replayed
+    assert call("Commit", reservation=handle, actual=1).reservation.replayed
+    denied = call("Reserve", attributes=subject, amount=200_000)
+    assert not denied.decision.allowed and not denied.HasField("reservation")
+    for name, members, code in (("ReleaseReservation", {"reservation": handle}, grpc.StatusCode.FAILED_PRECONDITION),
+                                ("Commit", {"reservation": "x", "actual": 1}, grpc.StatusCode.NOT_FOUND),
+                                ("Reserve", {"attributes": subject, "amount": -1}, grpc.StatusCode.INVALID_ARGUMENT),
+                                ("Reserve", {"attributes": subject, "amount": 1, "ttl_ms": 365 * 86_400_000}, grpc.StatusCode.INVALID_ARGUMENT)):
+        with pytest.raises(grpc.RpcError) as error:
+            call(name, **members)
+        assert error.value.code() == code, name
+
+
+def test_an_estimate_is_learned_counted_and_kept_over_a_restart(start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text("""version: 1
+rules:
+  - {id: tokens, per: [user], algorithm: fixed-window, limit: 1000000, window: 3650d, cost: {attribute: tokens},
+     estimate: {by: model, quantile: 95, default: 2000, max: 10%}}
+""")
+    flags = ["--rules", str(path), "--memory-snapshot", str(tmp_path / "buckets")]
+    server = start(*flags)
+
+    def estimated(model):
+        status, made, _ = ask(server, "POST", "/v1/reservations", {"attributes": {"user": "u1", "model": model}, "estimate": "auto"})
+        assert status == 201, made
+        return made
+
+    first = estimated("large")
+    assert first["estimated"] == 2000 and first["granted"] == 2000
+    assert ask(server, "POST", f"/v1/reservations/{first['reservation']}/commit", {"actual": 500})[0] == 200
+    second = estimated("large")
+    assert 500 <= second["estimated"] <= 500 + 500 // 16
+    assert estimated("small")["estimated"] == 2000, "another model"
+    metrics = http.client.HTTPConnection(server.admin, timeout=10)
+    metrics.request("GET", "/metrics")
+    text = metrics.getresponse().read().decode()
+    assert 'weir_estimate_settled_total{rule="tokens"} 1' in text
+    assert 'weir_estimate_over_units_total{rule="tokens"} 1500' in text
+    server.stop()
+    server = start(*flags)
+    assert estimated("large")["estimated"] == second["estimated"]
+    _, settled, _ = ask(server, "POST", f"/v1/reservations/{second['reservation']}/commit", {"actual": 100_000_000})
+    assert settled["state"] == "committed", "and so do reservations"
 
 
 class Completion:

@@ -4,6 +4,7 @@
 #include "frontends/grpc/lease_service.h"
 #include "frontends/grpc/limiter_service.h"
 #include "frontends/grpc/reflection_service.h"
+#include "frontends/grpc/reservation_service.h"
 #include "frontends/grpc/rls_service.h"
 
 namespace weir::grpc {
@@ -27,6 +28,13 @@ class Services final : public ServiceTable {
       add({"/weir.v1.Limiter/Renew", leases_.get(), LeaseService::kRenew});
       add({"/weir.v1.Limiter/Release", leases_.get(), LeaseService::kRelease});
     }
+    if (limiter.reservations() != nullptr) {
+      reservations_ = std::make_unique<ReservationService>(*limiter.reservations(), options.identity);
+      add({"/weir.v1.Limiter/Reserve", reservations_.get(), ReservationService::kReserve});
+      add({"/weir.v1.Limiter/Commit", reservations_.get(), ReservationService::kCommit});
+      add({"/weir.v1.Limiter/ReleaseReservation", reservations_.get(), ReservationService::kRelease});
+      add({"/weir.v1.Limiter/ExtendReservation", reservations_.get(), ReservationService::kExtend});
+    }
     add({"/grpc.health.v1.Health/Check", &health_, HealthService::kCheck});
     add({"/grpc.health.v1.Health/Watch", &health_, HealthService::kWatch});
     add({"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &reflection_, 0, true});
@@ -36,7 +44,8 @@ class Services final : public ServiceTable {
  private:
   RlsService rls_;
   LimiterService limiter_;
-  std::unique_ptr<LeaseService> leases_;  // null: the limiter gives none
+  std::unique_ptr<LeaseService> leases_;              // null: the limiter gives none
+  std::unique_ptr<ReservationService> reservations_;  // the same
   HealthService health_;
   ReflectionService reflection_;
 };

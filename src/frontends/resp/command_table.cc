@@ -20,6 +20,14 @@ constexpr ArgumentSpec kAcquire[] = {{"cost", "integer", "COST", true},
                                      {"attribute value", "string", "", false, true}};
 constexpr ArgumentSpec kRenew[] = {{"handle", "string", ""}, {"milliseconds", "integer", "TTL", true}};
 constexpr ArgumentSpec kRelease[] = {{"handle", "string", ""}};
+constexpr ArgumentSpec kReserve[] = {{"amount", "string", ""},
+                                     {"cost", "integer", "COST", true},
+                                     {"milliseconds", "integer", "TTL", true},
+                                     {"id", "string", "ID", true},
+                                     {"partial", "pure-token", "PARTIAL", true},
+                                     {"dryrun", "pure-token", "DRYRUN", true},
+                                     {"attribute value", "string", "", false, true}};
+constexpr ArgumentSpec kCommit[] = {{"handle", "string", ""}, {"actual", "integer", ""}};
 constexpr ArgumentSpec kPing[] = {{"message", "string", "", true}};
 constexpr ArgumentSpec kEcho[] = {{"message", "string", ""}};
 constexpr ArgumentSpec kHello[] = {{"protover", "integer", "", true},
@@ -43,6 +51,10 @@ constexpr CommandSpec kCommands[] = {
      kAcquire},
     {CommandId::renew, "weir.renew", -2, false, false, "weir", "Lets a lease live longer", kRenew},
     {CommandId::release, "weir.release", 2, false, false, "weir", "Ends a lease", kRelease},
+    {CommandId::reserve, "weir.reserve", -4, false, false, "weir", "Takes cost before the work", kReserve},
+    {CommandId::commit, "weir.commit", 3, false, false, "weir", "Settles a reservation with what the work has cost",
+     kCommit},
+    {CommandId::cancel, "weir.cancel", 2, false, false, "weir", "Gives back what a reservation holds", kRelease},
     {CommandId::ping, "ping", -1, false, false, "connection", "Answers PONG, or the message", kPing},
     {CommandId::echo, "echo", 2, false, false, "connection", "Answers the message", kEcho},
     {CommandId::hello, "hello", -1, false, true, "connection", "Greets, and chooses the protocol's version", kHello},

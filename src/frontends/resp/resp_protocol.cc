@@ -106,6 +106,12 @@ void RespProtocol::perform(Words words) {
       return lease(LeaseQuestion::Verb::renew, words);
     case CommandId::release:
       return lease(LeaseQuestion::Verb::release, words);
+    case CommandId::reserve:
+      return reserve(ReservationQuestion::Verb::reserve, words);
+    case CommandId::commit:
+      return reserve(ReservationQuestion::Verb::commit, words);
+    case CommandId::cancel:
+      return reserve(ReservationQuestion::Verb::release, words);
     case CommandId::multi:
       return multi();
     case CommandId::exec:
@@ -245,6 +251,29 @@ void RespProtocol::lease(LeaseQuestion::Verb verb, Words words) {
   ask(*leases, question.value(), now, [&] {
     return [this, verb, ticket = replies_.owe(session_.version()), held = link_.hold()](const LeaseAnswer& given) {
       answer_later(ticket, [verb, given](ReplyWriter& reply) { LeaseCommand::write(reply, verb, given); });
+    };
+  });
+}
+
+void RespProtocol::reserve(ReservationQuestion::Verb verb, Words words) {
+  ReservationLimiter* const reservations = limiter_.reservations();
+  Result<ReservationQuestion> question = reserve_.read(verb, words);
+  if (!question.ok() || reservations == nullptr) {
+    const std::string what = question.ok() ? "this store holds no reservations" : question.failure().message;
+    return answer([&](ReplyWriter& reply) { reply.error("ERR " + what); });
+  }
+  if (identity_ != nullptr && verb == ReservationQuestion::Verb::reserve) {
+    if (const auto refusal = transport::identify(*identity_, question.value().request)) {
+      const std::string_view code = refusal->malformed ? "ERR " : "NOPERM ";
+      return answer([&](ReplyWriter& reply) { reply.error(std::string(code) + refusal->message("", "")); });
+    }
+  }
+  const auto now = [&](const ReservationAnswer& given) {
+    answer([&](ReplyWriter& reply) { ReserveCommand::write(reply, verb, given); });
+  };
+  ask(*reservations, question.value(), now, [&] {
+    return [this, verb, ticket = replies_.owe(session_.version()), held = link_.hold()](const ReservationAnswer& given) {
+      answer_later(ticket, [verb, given](ReplyWriter& reply) { ReserveCommand::write(reply, verb, given); });
     };
   });
 }

@@ -24,6 +24,7 @@
 #include "frontends/resp/command_table.h"
 #include "frontends/resp/lease_command.h"
 #include "frontends/resp/reply_queue.h"
+#include "frontends/resp/reserve_command.h"
 #include "frontends/resp/session.h"
 #include "frontends/resp/throttle.h"
 #include "frontends/resp/transaction.h"
@@ -56,6 +57,7 @@ class RespProtocol final : public transport::Protocol {
   void throttle(Words words);
   void check(const CommandSpec& command, Words words);
   void lease(LeaseQuestion::Verb verb, Words words);
+  void reserve(ReservationQuestion::Verb verb, Words words);
   bool hold_login();
   void reject(const std::string& error);
   void queue(Words words);
@@ -80,6 +82,7 @@ class RespProtocol final : public transport::Protocol {
   Throttle throttle_;
   CheckCommand check_;
   LeaseCommand lease_;
+  ReserveCommand reserve_;
   Transaction transaction_;
   std::size_t exec_bytes_ = 0;  // of the EXEC that is being executed
   bool partial_ = false;        // the beginning of a command was received

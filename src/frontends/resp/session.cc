@@ -60,6 +60,9 @@ void Session::answer(CommandId id, Words words, ReplyWriter& reply) {
     case CommandId::acquire:
     case CommandId::renew:
     case CommandId::release:
+    case CommandId::reserve:
+    case CommandId::commit:
+    case CommandId::cancel:
     case CommandId::multi:
     case CommandId::exec:
     case CommandId::discard:

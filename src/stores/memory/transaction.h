@@ -69,7 +69,7 @@ class Transaction {
   bool reserves() const { return call_.hold != nullptr && call_.hold->reservation; }
   bool adds_hold(std::size_t i) const { return reserves() && is_bucket(i) && call_.action != Action::settle; }
   // What the call charges here. Of a reservation, what follows its amount costs what is granted.
-  std::int64_t cost(std::size_t i) const { return call_.charges[i].follows ? amount_ : own_cost(i); }
+  std::int64_t cost(std::size_t i) const { return reserves() && call_.charges[i].follows ? amount_ : own_cost(i); }
   std::int64_t own_cost(std::size_t i) const { return adds_only_ ? 0 : call_.charges[i].cost; }
   void open_holds(std::size_t i);
   bool run_reservation();
