@@ -15,7 +15,8 @@ constexpr BucketKey kEstimateKeyId{3, 4};
 TEST(EstimateFile, WhatWasLearnedSurvivesARestart) {
   const rules::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "weir.snapshot.estimates";
-  LogFile lines;
+  ManualClock clock;
+  LogFile lines(clock);
   observe::Log& log = lines.log();
   engine::Estimates before;
   for (int i = 0; i < 100; ++i) before.learn({{1, 2}, {1, 0}}, 1'500);
@@ -31,7 +32,8 @@ TEST(EstimateFile, WhatWasLearnedSurvivesARestart) {
 TEST(EstimateFile, ADamagedFileIsRefusedAsAWhole) {
   const rules::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "estimates";
-  LogFile lines;
+  ManualClock clock;
+  LogFile lines(clock);
   observe::Log& log = lines.log();
   engine::Estimates some;
   some.learn({{1, 2}, {1, 0}}, 7);
