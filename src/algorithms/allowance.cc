@@ -109,7 +109,7 @@ Allowance derive(const AllowanceSpec& spec) {
     allowance.burst = 0;
     allowance.queue = spec.algorithm == Algorithm::leaky_bucket ? -1 : 0;
   }
-  // What other numbers left in the bucket is repaid at some rate also where nothing passes.
+  // A debt from other numbers is repaid at some rate even where nothing is admitted.
   const std::int64_t rate = std::max<std::int64_t>(1, spec.limit);
   const std::int64_t divisor = std::gcd(rate, spec.window.count());
   allowance.rate_units = rate / divisor;

@@ -17,7 +17,7 @@ inline constexpr std::int64_t kLatestTick = std::int64_t{1} << 62;
 // Any debt (debt.h) is at most this, so that the sum of a debt and a cost, or of a moment and a debt, fits.
 inline constexpr std::int64_t kMaxDebt = (std::int64_t{1} << 62) - 1;
 
-// `value` within [0, most]. One well predicted branch, because words are nearly always sound.
+// `value` within [0, most]. One well-predicted branch, because words are nearly always valid.
 constexpr std::int64_t bounded(std::int64_t value, std::int64_t most) {
   if (static_cast<std::uint64_t>(value) <= static_cast<std::uint64_t>(most)) [[likely]]
     return value;

@@ -1,8 +1,8 @@
 // The seven algorithms behind the same few functions, as pure arithmetic on a bucket's words: no I/O, clock or locks.
 //
 // A bucket is borrowed: three head words, and for the two algorithms that need more a tail. All words zero, or an
-// empty tail, is a fresh bucket. Each algorithm's file says what its words mean. The reference for all is the sequential
-// models in tests/models, which every store is tested against.
+// empty tail, is a fresh bucket. Each algorithm's file says what its words mean. The reference for all is the
+// sequential models in tests/models, which every store is tested against.
 //
 // Time never runs backward inside a bucket: an earlier `now` than the bucket's last charge counts as that charge's.
 // A denial changes nothing (count_denied calls charge_denied). Any words are safe to evaluate: a damaged or stale
@@ -42,7 +42,7 @@ ChargeOutcome evaluate(const Allowance& allowance, ConstBucketWords bucket, Time
 
 // How many tail words the bucket should have before charge() or charge_denied() is called with these arguments. A
 // caller that enlarges a tail keeps its words in place and appends zeros. A bucket that cannot get them may be charged
-// all the same if it has least_tail_words(): it then counts what was taken for longer than it should, never for less.
+// anyway if it has least_tail_words(): it then counts what was taken for longer than it should, never for less.
 std::size_t tail_words_needed(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, std::int64_t cost);
 
 // Precondition: evaluate() admitted the same arguments.
@@ -57,7 +57,7 @@ constexpr std::size_t least_tail_words(Algorithm algorithm) {
 constexpr bool keeps_tail(Algorithm algorithm) { return least_tail_words(algorithm) > 0; }
 
 // A denied attempt that counts (count_denied): takes what is left, down to empty and not below, so that the next
-// evaluate()'s retry_after is still honest. Precondition: evaluate() denied these arguments.
+// evaluate()'s retry_after is still correct. Precondition: evaluate() denied these arguments.
 void charge_denied(const Allowance& allowance, BucketWords bucket, TimePoint now, std::int64_t cost);
 
 // Gives `cost` back, never above full. A window that has passed has nothing to give back. False: nothing has changed.

@@ -1,13 +1,13 @@
 // Bucketed window: the rolling sum of `buckets` sub-buckets, each window/buckets wide and aligned to the epoch;
-// the current sub-bucket is the last of them. At most `limit` in any run of sub-buckets: what lies in the oldest one is
-// let go a little early, by at most one sub-bucket's width.
+// the current sub-bucket is the last of them. At most `limit` in any run of sub-buckets: units in the oldest one are
+// released a little early, by at most one sub-bucket's width.
 //
 // Head: {width of a sub-bucket in microseconds, number of sub-buckets, time of the last change}. Tail: one counter per
 // sub-bucket, that of index i (time / width) at i % number; it holds the sub-buckets that end with the last change's.
-// If width or number differ from the allowance's (the rules were changed), all that is counted is taken to lie in the
-// sub-bucket of the last change, and the next charge writes it so. Where the tail is too short for the allowance's
-// number and cannot grow, each charge writes it so: then all that was taken counts from the last charge, which is
-// longer than it should and never shorter.
+// If width or number differ from the allowance's (the rules were changed), everything counted is treated as if it were
+// in the sub-bucket of the last change, and the next charge stores it there. If the tail is too short for the
+// allowance's number and cannot grow, every charge does this: then everything taken counts from the last charge on,
+// which is longer than it should be and never shorter.
 #pragma once
 
 #include "algorithms/bucket.h"

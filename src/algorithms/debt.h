@@ -1,9 +1,10 @@
-// Debt: the units that a bucket owes, and how they are repaid. token-bucket, gcra and leaky-bucket keep their state so.
+// Debt: the units that a bucket owes, and how they are repaid. This is the state of token-bucket, gcra and
+// leaky-bucket.
 //
 // A debt is whole units and a rest in 1/rate_ticks of a unit; each microsecond repays rate_units/rate_ticks, which is
 // limit/window in lowest terms. Every fractional rate is exact, and nothing drifts.
 //
-// The words also say in what the rest is counted, so that other numbers (a plan, an override, a reload) read the same
+// The words also store the unit of the rest, so that other numbers (a plan, an override, a reload) read the same
 // debt: what was used stays used, even if it is more than they allow, and they repay it at their own rate from the last
 // change on. A rest is rounded up when it is counted in other ticks, by less than one of them. So whatever the order of
 // allowances, at most max(burst) + max(rate) * T is admitted in any time T: each admission adds its cost, and in
@@ -21,7 +22,7 @@
 
 namespace weir::algorithms {
 
-// Waits are exact up to this (142 years), and are told as this beyond it.
+// Waits are exact up to this (142 years); longer ones are reported as this.
 inline constexpr std::int64_t kLongestWait = std::int64_t{1} << 52;
 
 // The head of a bucket that keeps a debt: four numbers in three words. The ticks of the rest fill up the words:

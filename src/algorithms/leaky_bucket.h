@@ -1,5 +1,5 @@
-// Leaky bucket, which shapes: requests leave one by one at limit/window, and an admitted one is told its `delay`. A
-// request is denied when more than `queue` units are waiting before it.
+// Leaky bucket, which shapes traffic: requests leave one by one at limit/window, and an admitted one gets its `delay`.
+// A request is denied when more than `queue` units are waiting before it.
 //
 // Head: the words of debt.h. The debt is the queue: an admitted request waits until it is repaid, then adds its own
 // cost. A request of any cost may join while the wait is short enough, so that a cost above queue + 1 is too large and

@@ -161,7 +161,7 @@ void LeaseBucket::note(const LeaseEntry& entry) {
   tail_[kUntil] = std::max({clamp_tick(tail_[kUntil]), entry.expires_us + entry.ttl_us, clamp_tick(head_[kToken])});
 }
 
-// The lease that lapses next does so no more, and which is next now is not known.
+// The lease that would have lapsed next is gone, and which one is next now is not known.
 void LeaseBucket::doubt_next(std::int64_t expires_us) {
   if (expires_us == tail_[kNext]) set_size(size(), false);
 }

@@ -31,10 +31,10 @@ struct LeaseEntry {
 
 class LeaseBucket {
  public:
-  // The longest wait that a denial tells: a lease may be released at any time.
+  // The longest wait that a denial reports: a lease may be released at any time.
   static constexpr Duration kLongestHint = std::chrono::seconds(1);
-  // Entries of one bucket, those that have ended included. When there are as many, the one that would be forgotten
-  // first is forgotten.
+  // Most entries of one bucket, including those that have ended. Beyond it, the entry that would expire first is
+  // dropped.
   static constexpr std::size_t kMaxEntries = 2 * kMaxConcurrency;
 
   // The words are borrowed. A tail without room for the header is a bucket without leases.
@@ -46,7 +46,7 @@ class LeaseBucket {
 
   std::int64_t held() const;
   std::uint64_t last_token() const { return static_cast<std::uint64_t>(head_[kToken]); }
-  // When the bucket got its first lease since it was last empty of all knowledge; later: what is older was lost.
+  // When the bucket got its first lease since it was last completely empty; leases older than this were lost.
   std::int64_t since_us() const { return head_[kSince]; }
   std::size_t size() const;
   LeaseEntry entry(std::size_t i) const;
@@ -65,7 +65,7 @@ class LeaseBucket {
   void renew(std::size_t i, std::int64_t expires_us, std::int64_t ttl_us, std::uint64_t token);
   void end(std::size_t i, std::int64_t now_us);
 
-  // From then on the bucket is as good as a fresh one.
+  // From then on the bucket equals a fresh one.
   std::int64_t idle_from_us() const;
   // About when the last lease was given.
   TimePoint last_change() const;

@@ -65,7 +65,8 @@ void expect_honest_retry(const Allowance& allowance, const WordBucket& bucket, T
     return;
   }
   RC_ASSERT(outcome.retry_after > Duration{0});
-  // Beyond what waits are told as, and beyond the end of a debt's time, a wait helps but is not exact.
+  // Beyond the longest wait that is reported, and beyond the last time that a debt can store, a wait helps but is not
+  // exact.
   if (outcome.retry_after > Duration{kLongestWait / 2}) return;
   if (now + outcome.retry_after > from_micros(DebtWords::kLatest)) return;
   RC_ASSERT(bucket.peek(allowance, now + outcome.retry_after, cost).admitted);

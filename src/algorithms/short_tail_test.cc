@@ -65,7 +65,7 @@ void run(const Allowance& allowance, WordBucket bucket, Forgets forgets) {
   std::int64_t time = 0;  // of the last change
   bool given_back = false;
   for (const Step& step : *models::any_steps(allowance)) {
-    // A refund does not always show the bucket how late it is, so the clock does not step back behind one.
+    // A refund does not always show the bucket how late it is, so the clock does not step back after one.
     now += Duration{given_back ? std::max<std::int64_t>(0, step.advance) : step.advance};
     now = std::max(now, from_micros(0));
     const std::int64_t asked = std::max(time, micros(now));

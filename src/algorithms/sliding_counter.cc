@@ -44,9 +44,9 @@ std::int64_t room(const Allowance& allowance, const Counts& counts) {
 std::int64_t fits_from(const Allowance& allowance, const Counts& counts, std::int64_t cost) {
   const std::int64_t width = allowance.window.count();
   const std::int64_t free_now = allowance.limit - counts.current - cost;
-  // In this window the previous count melts away; it must fall to what is free.
+  // In this window the weight of the previous count falls; wait until it is at most what is free.
   if (free_now >= 0) return counts.end - floor_scale(free_now, width, counts.previous);
-  // In the next one, this window's count melts in its turn.
+  // In the next window, the weight of this window's count falls in the same way.
   return counts.end + width - floor_scale(allowance.limit - cost, width, counts.current);
 }
 

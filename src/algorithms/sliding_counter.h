@@ -1,6 +1,6 @@
 // Sliding counter: the count of this aligned window, plus that of the previous one weighted by how much of it the
-// sliding window still covers. Approximate: it supposes that the previous window's units were spread evenly, and
-// someone who knows this can pass almost twice the limit in one window's length.
+// sliding window still covers. Approximate: it assumes that the previous window's units were spread evenly, and
+// a client that knows this can pass almost twice the limit in one window's length.
 //
 // Head: {count of the window of the last change, count of the window before it, time of the last change}. As in the
 // fixed window, the windows follow from the time.

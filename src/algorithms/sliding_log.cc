@@ -13,8 +13,8 @@ constexpr std::size_t kLast = 2;
 
 constexpr std::size_t kEntryWords = 2;
 constexpr std::size_t kFirstEntries = 10;  // what an empty tail grows to, unless the limit is less
-// Entries are moved to the front when at least this part of the tail is free there; where none is and the tail cannot
-// grow, entries are brought together until it is.
+// Entries are moved to the front when at least this part of the tail is free there. If it is not, and the tail cannot
+// grow, entries are merged until it is.
 constexpr std::size_t kWorthMoving = 8;
 
 // Read access to the entries, by position in the tail. Whatever the words are, positions stay inside the tail.
@@ -25,7 +25,8 @@ class Log {
     const auto place = static_cast<std::uint64_t>(bucket.head[kPlace]);
     begin_ = std::min<std::size_t>(place >> 32, capacity());
     end_ = begin_ + std::min<std::size_t>(place & 0xffff'ffffU, capacity() - begin_);
-    // No entry is without units. Only a damaged head claims such ones; they must not come alive when the tail grows.
+    // No entry is without units. Only a damaged head claims such ones; they must not become entries when the tail
+    // grows.
     while (end_ > begin_ && units(end_ - 1) == 0) --end_;
   }
 
@@ -99,7 +100,7 @@ void write_head(const BucketWords& bucket, std::size_t begin, std::size_t end, s
   bucket.head[kLast] = time;
 }
 
-// Moving the live entries to the front makes room behind them, and enough of it to be worth the work.
+// Moving the live entries to the front frees room after them, enough to be worth the work.
 bool room_before(const Log& log, const Live& live) {
   return live.begin > 0 && live.begin >= log.capacity() / kWorthMoving;
 }
@@ -109,7 +110,7 @@ void put(const BucketWords& bucket, std::size_t at, std::int64_t time, std::int6
   bucket.tail[at * kEntryWords + 1] = units;
 }
 
-// Adds an entry by bringing the live ones together, as the header says. What is live at `time` spans one window (more
+// Adds an entry by merging the live ones, as the header says. What is live at `time` spans one window (more
 // if other allowances have longer ones), and that touches at most one part more than it has.
 void append_closely(const BucketWords& bucket, const Log& log, const Live& live, std::int64_t time, std::int64_t units,
                     std::int64_t window) {

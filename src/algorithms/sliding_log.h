@@ -8,7 +8,7 @@
 // more than `limit` entries: the spare quarter is what keeps the cost of moving small.
 //
 // A new log has room for kFirstEntries entries, or for `limit` if that is less: such a log never needs to grow. A log
-// that should grow and cannot is charged all the same: units taken within one of n equal parts of the window then share
+// that should grow and cannot is charged anyway: units taken within one of n equal parts of the window then share
 // the entry of the latest of them. They count longer than one window, by at most that part, and never shorter, so no
 // more than `limit` is ever admitted. n is seven eighths of the entries that there is room for, less one.
 //

@@ -118,7 +118,7 @@ TEST_P(BurstAlgorithms, HoldUnderTheLargestNumbers) {
   EXPECT_EQ(wait, 14 * kMaxWindow);
   EXPECT_TRUE(years.peek(slow, kStart + wait, 14).admitted);
   EXPECT_FALSE(years.peek(slow, kStart + wait - 1us, 14).admitted);
-  // Waits are told up to 142 years; the debt itself is not shortened.
+  // Waits are reported up to 142 years; the debt itself is not shortened.
   EXPECT_EQ(years.peek(slow, kStart, 1'000).retry_after, Duration{kLongestWait});
   EXPECT_FALSE(years.peek(slow, kStart + Duration{kLongestWait}, 1'000).admitted);
   // The end of time, in the year 2255, is not an overflow.
