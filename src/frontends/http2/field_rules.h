@@ -1,8 +1,8 @@
 // FieldRules: which header fields make a well-formed request (RFC 9113, section 8). One object per block, fed field by
 // field in the order they came.
 //
-// Also where a block becomes too large: one byte of it may represent a field of the table's whole size, so what is
-// behind that point is not looked at.
+// Also detects where a block becomes too large: one byte of it may represent a field of the table's whole size, so what
+// follows that point is not read.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class FieldRules {
 
   FieldRules(Block block, std::size_t most_bytes) : block_(block), bytes_left_(most_bytes) {}
 
-  // False: this field and all behind it do not count, because the request is malformed or its fields are too large.
+  // False: this field and all after it do not count, because the request is malformed or its fields are too large.
   [[nodiscard]] bool accept(std::string_view name, std::string_view value) {
     if (too_large_ || malformed_) return false;
     const std::size_t bytes = name.size() + value.size() + kFieldOverhead;
@@ -30,7 +30,7 @@ class FieldRules {
     return !malformed_;
   }
   bool too_large() const { return too_large_; }
-  // False: the request is malformed. Asked behind the last field.
+  // False: the request is malformed. Called after the last field.
   [[nodiscard]] bool good() const { return !malformed_ && complete(); }
   // -1: none given.
   std::int64_t content_length() const { return content_length_; }

@@ -1,10 +1,10 @@
 // FloodGuard: how many frames that carry no request a peer may send (SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty
-// DATA) and how many requests it may take back (rapid reset) or have taken back by a fault in them.
+// DATA) and how many requests it may cancel (rapid reset) or have reset because of an error in them.
 //
 // Each kind has a budget that refills with time, and the control frames' also with what the peer is sent, since an
-// honest one's grow with its traffic: HAProxy acknowledges every frame of an answer twice. How much is sent counts and
-// not in how many frames, because small windows would make the frames many. The clock is read only when a frame that
-// has a budget arrives. Belongs to one connection.
+// honest peer sends more of them as its traffic grows: HAProxy acknowledges every frame of an answer twice. Bytes
+// count, not frames, because small windows would make many frames. The clock is read only when a frame that has a
+// budget arrives. Belongs to one connection.
 #pragma once
 
 #include <algorithm>

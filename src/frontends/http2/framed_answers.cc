@@ -1,4 +1,4 @@
-// FramedSession's other half: answers, and the frames by which a server says that it leaves.
+// The other half of FramedSession: answers, and the frames that announce a shutdown.
 #include <algorithm>
 
 #include "frontends/http2/framed_session.h"
@@ -7,7 +7,7 @@ namespace weir::http2 {
 namespace {
 
 constexpr std::int32_t kMaxStream = 0x7fffffff;
-// As much of a body as may be sent and still be kept in front of the rest.
+// The size up to which bytes of a body that were sent are kept in front of the rest.
 constexpr std::size_t kMostTaken = std::size_t{64} << 10;
 
 }  // namespace
@@ -34,7 +34,7 @@ void FramedSession::resume(Stream& stream) {
   }
 }
 
-// Sends as much of the body as the windows let through, and the end behind all of it.
+// Sends as much of the body as the windows allow, and the end after all of it.
 void FramedSession::pump(Stream& stream) {
   bool ends_here = false;
   while (stream.taken < stream.body.size()) {
@@ -67,7 +67,7 @@ void FramedSession::pump(Stream& stream) {
   end_answer(stream);
 }
 
-// Keeps the rest of an answer until a window opens, unless the peer lets too much pile up.
+// Keeps the rest of an answer until a window opens, unless too much is waiting for this peer.
 void FramedSession::hold(Stream& stream) {
   if (!stream.flow.blocked) blocked_.push_back(&stream);
   stream.flow.blocked = true;
@@ -108,13 +108,14 @@ void FramedSession::reset(Stream& stream, Error error) {
   drop(stream);
 }
 
-// Resets that a peer provokes count like those that it sends: by both it may begin more than it lets us finish.
+// Resets that a peer causes count like those that it sends: with both it can begin more requests than it lets us
+// finish.
 void FramedSession::reset_for_fault(Stream& stream, Error error) {
   if (!guard_.allow_reset()) return fail(Error::enhance_your_calm, "too many faults");
   reset(stream, error);
 }
 
-// Either side has reset the stream: what is left of it is of no use.
+// Either side has reset the stream: the rest of it is dropped.
 void FramedSession::drop(Stream& stream) {
   if (stream.flow.blocked) unblock(stream);
   stream.flow.gone = true;

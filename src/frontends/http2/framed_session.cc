@@ -130,7 +130,7 @@ Stream* FramedSession::open_stream(std::int32_t id) const {
   return stream != nullptr && !stream->flow.gone ? stream : nullptr;
 }
 
-// Takes note of what arrived and lets the peer go on when it has used half of what it may. The connection's window
+// Counts what arrived and opens the window again when the peer has used half of it. The connection's window
 // cannot be exceeded: before each frame less than half of it is used, and a frame is smaller than the other half.
 static_assert(kInitialWindow - kInitialWindow / 2 >= static_cast<std::int64_t>(kMaxPayload));
 void FramedSession::count_received(std::size_t size) {
@@ -151,7 +151,7 @@ void FramedSession::on_data(const FrameHead& head, std::string_view payload) {
   }
   Stream* const stream = open_stream(head.stream);
   if (stream == nullptr) return;
-  if (stream->request_ended) return fail(Error::stream_closed, "DATA behind the end of a request");
+  if (stream->request_ended) return fail(Error::stream_closed, "DATA after the end of a request");
   stream->flow.received += static_cast<std::int64_t>(payload.size());
   // Only a stream that is answered already gets here: the windows of others are opened again in time.
   if (stream->flow.received > own_window_) return reset_for_fault(*stream, Error::flow_control);
@@ -172,7 +172,7 @@ bool FramedSession::take_body(Stream& stream, std::string_view bytes) {
       return false;
     }
   }
-  // No one needs the rest of a request that is answered.
+  // The rest of a request that was answered is not needed.
   if (!stream.flow.ended && !bytes.empty()) events_.on_body(stream, bytes);
   return true;
 }
@@ -219,7 +219,7 @@ void FramedSession::on_block(std::int32_t id, std::string_view block, bool ends_
     static_cast<void>(skip_fields(block));
     return;
   }
-  if (stream->request_ended) return fail(Error::stream_closed, "HEADERS behind the end of a request");
+  if (stream->request_ended) return fail(Error::stream_closed, "HEADERS after the end of a request");
   take_trailers(*stream, block, ends_request);
 }
 
@@ -295,7 +295,8 @@ bool FramedSession::skip_fields(std::string_view block) {
   return false;
 }
 
-// More streams than we said. One that was sent before our SETTINGS arrived is no fault, so only many are.
+// More streams than our SETTINGS allow. One that was sent before our SETTINGS arrived is not an error, so only many
+// are.
 void FramedSession::refuse(std::int32_t id, std::string_view block) {
   if (!guard_.allow_reset()) return fail(Error::enhance_your_calm, "too many streams");
   if (skip_fields(block)) writer_.rst_stream(id, Error::refused_stream);

@@ -26,7 +26,7 @@ class FramedSession final : public Session {
  public:
   static constexpr std::size_t kMaxSettings = 32;      // in one frame
   static constexpr std::size_t kMaxContinuations = 4;  // of one block of header fields
-  // Receiving stops behind the frame that brings one of these about, so that send() is called.
+  // Receiving stops after the frame that reaches one of these, so that send() is called.
   static constexpr std::size_t kMuchWritten = std::size_t{64} << 10;
   static constexpr std::size_t kManyFinished = 256;
 
@@ -113,7 +113,7 @@ class FramedSession final : public Session {
   std::int64_t peer_window_;  // what each new stream begins with
   std::int64_t received_ = 0;
   std::int32_t last_id_ = 0;    // the highest that the peer has used
-  std::int32_t served_id_ = 0;  // the highest that events were told of
+  std::int32_t served_id_ = 0;  // the highest that events were called for
   bool greeted_ = false;
   bool settings_seen_ = false;
   bool left_ = false;

@@ -112,7 +112,7 @@ TEST_F(FramedConnection, AnAnswerWhoseRequestEndsInTheSameBreathIsNotReset) {
 TEST_F(FramedConnection, AnswersWaitForTheConnectionsWindow) {
   Recorder& peer = connect({}, setting(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 1'000'000));
   peer.receive(get(9));   // 100,000 bytes
-  peer.receive(get(17));  // 100 bytes, behind them
+  peer.receive(get(17));  // 100 bytes, after them
   EXPECT_EQ(peer.answers[9].body, 65535U);
   EXPECT_FALSE(peer.answers[17].ended);
   peer.receive(frame(NGHTTP2_WINDOW_UPDATE, 0, 0, big_endian(30'000, 4)));
@@ -209,7 +209,7 @@ TEST_F(FramedConnection, PaddingIsNoPartOfWhatItPads) {
   const std::string block =
       header_block({{":method", "GET"}, {":scheme", "http"}, {":path", "/"}, {":authority", "weir"}});
   Recorder& peer = connect();
-  // As much as there can be, behind a priority, and none at all.
+  // As much as possible, after a priority, and none at all.
   const std::string most(255, '\0');
   peer.receive(frame(NGHTTP2_HEADERS, kOpen | NGHTTP2_FLAG_PADDED | NGHTTP2_FLAG_PRIORITY, 1,
                      '\xff' + std::string(5, '\0') + block + most));

@@ -20,8 +20,8 @@ class HeaderDecoder {
     inflater_.reset(made);
   }
 
-  // Calls `field(name, value)` for each; the views live during that call. False: the block makes no sense, and neither
-  // will any that follows.
+  // Calls `field(name, value)` for each; the views live during that call. False: the block is invalid, and so is
+  // every block after it.
   template <typename OnField>
   [[nodiscard]] bool decode(std::string_view block, OnField field) {
     const auto* at = reinterpret_cast<const std::uint8_t*>(block.data());
@@ -41,8 +41,8 @@ class HeaderDecoder {
     }
   }
 
-  // True if reading the block leaves the table as it was: every field is an entry of the table, or is written there in full
-  // and is not to be remembered. Until another block is read, the same bytes then mean the same fields.
+  // True if reading the block leaves the table as it was: every field is an entry of the table, or is written there in
+  // full and is not to be remembered. Until another block is read, the same bytes then mean the same fields.
   static bool leaves_table(std::string_view block);
 
  private:

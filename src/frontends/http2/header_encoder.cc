@@ -20,7 +20,7 @@ constexpr Kind kText{0x00, 7};  // not Huffman-coded
 
 // What a table counts for an entry besides its bytes.
 constexpr std::size_t kEntryOverhead = 32;
-// The first place behind the static table.
+// The first index after the static table.
 constexpr std::size_t kFirstOwn = 62;
 
 // Names of answers that have a place in the static table.

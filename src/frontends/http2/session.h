@@ -35,13 +35,13 @@ struct Stream {
   std::string body;
   std::size_t taken = 0;
   bool complete = false;
-  // Sent behind the body. Views: they must live until on_closed().
+  // Sent after the body. Views: they must live until on_closed().
   InlineVector<Field, 3> trailers;
 
   // The session's own notes.
   struct Flow {
     std::int64_t send_window = 0;    // what the peer still takes
-    std::int64_t received = 0;       // of the body, since the peer was last told to go on
+    std::int64_t received = 0;       // of the body, since the last WINDOW_UPDATE
     std::int64_t content_left = -1;  // of the content-length that the request announced; -1: it did not
     std::size_t held = 0;            // of the answer, while it waits for a window
     bool begun = false;              // the head of the answer is out
@@ -55,7 +55,7 @@ class Events {
  public:
   // A request begins.
   virtual Stream& on_stream(std::int32_t id) = 0;
-  // Its header fields, one by one, then on_headers_end(). Trailers are not told.
+  // Its header fields, one by one, then on_headers_end(). Trailers are not reported.
   virtual void on_field(Stream& stream, std::string_view name, std::string_view value) = 0;
   // Instead of on_field(): the fields are those of the last request that had on_headers_end().
   virtual void on_same_fields(Stream& stream) = 0;
@@ -98,11 +98,11 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  // How many of the bytes were dealt with; the rest is to be offered again: behind send() if that is more than 0, since
-  // much may have been written, else with more bytes behind it. Nothing when they are not HTTP/2 at all: nothing is to
+  // How many of the bytes were handled; the rest must be offered again: after send() if that is more than 0, since much
+  // may have been written, else with more bytes after it. Nothing when they are not HTTP/2 at all: nothing is to
   // be sent either. Anything else that goes wrong ends in a GOAWAY, and finished() turns true once that is sent.
   [[nodiscard]] virtual std::optional<std::size_t> receive(std::string_view bytes) = 0;
-  // True while the peer is amid a block of header fields that takes several frames.
+  // True while the peer is sending a block of header fields that takes several frames.
   virtual bool amid_fields() const = 0;
   // Appends what is to be sent.
   virtual void send(std::string& out) = 0;
@@ -117,7 +117,7 @@ class Session {
   virtual void ping() = 0;
   // "I am about to leave": streams that are on their way are still served.
   virtual void announce_shutdown() = 0;
-  // "I have left": open streams end in peace, new ones are not served.
+  // "I have left": open streams are still served, new ones are not.
   virtual void go_away(Error error) = 0;
   // Bytes of answers that wait for the peer's windows.
   virtual std::size_t held() const = 0;

@@ -39,7 +39,7 @@ class StreamTable {
       hole = next(hole);
     }
     --size_;
-    // Moves back what only stands behind the hole because its own place was taken.
+    // Moves back entries after the hole that are there only because their own slot was taken.
     for (std::size_t i = next(hole); slots_[i] != nullptr; i = next(i)) {
       const std::size_t wanted = home(slots_[i]->id);
       if (distance(wanted, i) < distance(hole, i)) continue;
