@@ -1,7 +1,7 @@
 // WEIR.CHECK [COST n] [PEEK] attribute value …  and  WEIR.REFUND [COST n] attribute value …
 //
-// Options come first, in any order and case, each at most once; the first word that is none begins the attributes, so
-// an attribute called "cost" may stand anywhere but in the first place. The answer is a map (RESP3) or a flat array of
+// Options come first, in any order and case, each at most once; the first word that is not an option begins the
+// attributes, so an attribute called "cost" may be anywhere but first. The answer is a map (RESP3) or a flat array of
 // names and values (RESP2):
 //
 //   allowed 1|0 · reason · rule · limit · remaining · retry_after_ms · reset_after_ms · delay_ms · degraded 1|0 ·
@@ -26,7 +26,7 @@ namespace weir::resp {
 class CheckCommand {
  public:
   // `words` is the whole command. The failure's message is ready for an error answer. The request refers to `words`
-  // and to this object; it holds until the next call.
+  // and to this object; it is valid until the next call.
   Result<Request> read(std::span<const std::string_view> words, bool peek_allowed);
 
   // `more`: so many fields that the caller writes follow.

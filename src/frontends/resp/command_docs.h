@@ -1,4 +1,4 @@
-// COMMAND and its subcommands: the command table, told in the shapes that Redis clients read.
+// COMMAND and its subcommands: the command table in the formats that Redis clients read.
 #pragma once
 
 #include <span>

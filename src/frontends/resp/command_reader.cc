@@ -15,7 +15,7 @@ enum class Length { read, incomplete, wrong };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Reads "123\r\n" at `at` and moves behind it.
+// Reads "123\r\n" at `at` and moves past it.
 Length read_length(std::string_view bytes, std::size_t& at, std::uint64_t& value) {
   std::size_t end = at;
   value = 0;
@@ -80,7 +80,7 @@ CommandReader::Found CommandReader::read_array(std::string_view bytes, const Rea
     const std::size_t end = at + static_cast<std::size_t>(size);
     if (end + kLineEnd.size() > limits.command_bytes) return malformed("too big command");
     if (end + kLineEnd.size() > bytes.size()) return incomplete(end + kLineEnd.size());
-    if (bytes[end] != '\r' || bytes[end + 1] != '\n') return malformed("expected CRLF behind an argument");
+    if (bytes[end] != '\r' || bytes[end + 1] != '\n') return malformed("expected CRLF after an argument");
     arguments_.push_back(bytes.substr(at, static_cast<std::size_t>(size)));
     at = end + kLineEnd.size();
   }

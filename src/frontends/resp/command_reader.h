@@ -24,7 +24,7 @@ struct ReadLimits {
   std::size_t inline_bytes;
 };
 
-// A peer that has not said who it is needs little room for saying so.
+// Limits for a peer that has not logged in: a login is short.
 inline constexpr ReadLimits kStrangerLimits{10, std::size_t{1} << 10, std::size_t{12} << 10, std::size_t{4} << 10};
 inline constexpr ReadLimits kClientLimits{1024, std::size_t{64} << 10, std::size_t{1} << 20, std::size_t{64} << 10};
 
@@ -39,7 +39,7 @@ class CommandReader {
   std::span<const std::string_view> arguments() const { return arguments_; }
   std::size_t consumed() const { return consumed_; }
 
-  // After `malformed`, what to tell the peer. The rest of what it sends has no meaning.
+  // After `malformed`, the error for the peer. Nothing that it sends afterwards is read.
   std::string_view complaint() const { return complaint_; }
 
  private:
@@ -58,7 +58,7 @@ class CommandReader {
   }
 
   std::vector<std::string_view> arguments_;
-  std::string unescaped_;   // inline arguments; grown before use, so that views into it stay good
+  std::string unescaped_;   // inline arguments; grown before use, so that views into it stay valid
   std::size_t needed_ = 0;  // fewer bytes than this cannot complete the command: not worth reading again
   std::size_t consumed_ = 0;
   std::string_view complaint_;

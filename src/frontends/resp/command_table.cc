@@ -75,7 +75,7 @@ constexpr CommandSpec kCommands[] = {
      "Runs the queued commands and answers with all answers",
      {}},
     {CommandId::discard, "discard", 1, false, false, "transactions", "Forgets the queued commands", {}},
-    {CommandId::reset, "reset", 1, false, true, "connection", "Makes the connection as good as new", {}},
+    {CommandId::reset, "reset", 1, false, true, "connection", "Resets the connection to its initial state", {}},
     {CommandId::quit, "quit", -1, false, true, "connection", "Closes the connection", {}},
 };
 

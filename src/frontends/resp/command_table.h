@@ -46,7 +46,7 @@ struct CommandSpec {
   std::string_view name;  // lower case
   int arity;              // words, the name included; negative: at least that many
   bool has_key;           // the second word is a key
-  bool before_auth;       // answered to a peer that has not said who it is
+  bool before_auth;       // answered to a peer that has not logged in
   std::string_view group;
   std::string_view summary;
   std::span<const ArgumentSpec> arguments;

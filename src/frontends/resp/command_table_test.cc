@@ -1,4 +1,5 @@
-// The table that clients read with COMMAND, and that decides what a stranger may call and with how many words.
+// The table that clients read with COMMAND, and that decides what a peer may call before it has logged in, and with how
+// many words.
 #include "frontends/resp/command_table.h"
 
 #include <gmock/gmock.h>

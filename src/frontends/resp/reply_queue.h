@@ -1,7 +1,7 @@
 // ReplyQueue: answers in the order of their commands, also when the limiter answers later.
 //
-// While nothing is owed an answer goes straight to the connection's output. Once a command waits for its answer, the
-// answers behind it wait in slots of their own. Not thread-safe.
+// While no command is waiting, an answer goes straight to the connection's output. Once a command waits for its answer,
+// the answers after it wait in slots of their own. Not thread-safe.
 #pragma once
 
 #include <cassert>
@@ -55,7 +55,7 @@ class ReplyQueue {
     held_bytes_ += slot.reply.size();
   }
 
-  // Moves what is ready, up to the first answer that is still owed, to `out`.
+  // Moves what is ready, up to the first answer that is still missing, to `out`.
   void release(std::string& out) {
     while (!slots_.empty() && slots_.front().ready) {
       held_bytes_ -= slots_.front().reply.size();

@@ -3,13 +3,13 @@
 // All commands in the buffer are answered in one go and leave in one send, in their order; with a limiter that
 // answers later, up to ReplyQueue's bounds are under way at once. What a peer may send is bounded (ReadLimits), and
 // less so before it has logged in. A command that breaks the protocol gets an error and the connection ends: nothing
-// behind it can be trusted.
+// after it can be trusted.
 //
-// A login from an address where logins have failed waits for its turn (LoginGuard): it stays unread meanwhile, and with
-// it whatever is behind it on this connection.
+// A login from an address where logins have failed waits for its turn (LoginGuard): it stays unread meanwhile, and so
+// does everything after it on this connection.
 //
 // EXEC writes the head of an array and then runs the queued commands as if they had just arrived, one by one: their
-// answers are the array's members, and the bounds on answers hold between them. It is consumed behind the last one.
+// answers are the array's members, and the bounds on answers apply between them. It is consumed after the last one.
 //
 // Runs on its connection's loop; completions may come from another thread.
 #pragma once

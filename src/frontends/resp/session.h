@@ -1,4 +1,4 @@
-// Session: what one connection has said about itself, and the commands that only concern it.
+// Session: what is known about one connection (login, name, protocol version), and the commands that concern only it.
 //
 // Not thread-safe; one per connection. `options` outlives it.
 #pragma once
@@ -17,7 +17,7 @@
 namespace weir::resp {
 
 struct RespOptions {
-  std::string password;             // empty: every peer is let in
+  std::string password;             // empty: no login is needed
   std::string user = "default";     // the only one
   std::string version = "unknown";  // ours, as HELLO and INFO tell it
   std::string listener = "resp";    // as people know it
@@ -27,7 +27,7 @@ struct RespOptions {
 
 class Session {
  public:
-  // Guesses cost the guesser a connection each few.
+  // After this many failed logins the connection is closed.
   static constexpr int kMaxFailedLogins = 4;
   static constexpr std::size_t kMaxName = 128;
 

@@ -24,7 +24,7 @@ namespace weir::resp {
 class Throttle {
  public:
   // `words` is the whole command. The failure's message names the argument and is ready for an error answer.
-  // The charge refers to `words` and to this object; it holds until the next call.
+  // The charge refers to `words` and to this object; it is valid until the next call.
   Result<AdHocCharge> read(std::span<const std::string_view> words);
 
   // `limit` is the allowance's burst.

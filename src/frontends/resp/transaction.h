@@ -18,12 +18,12 @@ namespace weir::resp {
 
 class Transaction {
  public:
-  // The words of all commands and what it takes to tell them apart; as much as one command may have.
+  // The words of all commands and their lengths; as much as one command may have.
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
   using Words = std::span<const std::string_view>;
 
-  // MULTI was said, and neither EXEC nor DISCARD.
+  // MULTI was received, and neither EXEC nor DISCARD.
   bool open() const { return state_ == State::queueing || state_ == State::aborted; }
   bool aborted() const { return state_ == State::aborted; }
   bool executing() const { return state_ == State::executing; }

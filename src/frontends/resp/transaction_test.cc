@@ -158,7 +158,7 @@ TEST_F(TransactionTest, AnArrayThatHasBegunIsFinishedWhenDrained) {
     rest.erase(0, protocol_->on_bytes(rest));
     seen += link_.take();
   }
-  EXPECT_TRUE(rest.starts_with("EXEC")) << "it is consumed behind its last answer";
+  EXPECT_TRUE(rest.starts_with("EXEC")) << "it is consumed after its last answer";
   protocol_->on_drain();
   EXPECT_FALSE(link_.closed());
   while (!link_.closed() && !rest.empty()) {
