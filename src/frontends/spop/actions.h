@@ -1,7 +1,7 @@
 // What we answer: an ACK frame that sets variables of the transaction. With `option var-prefix rl` they are
 //
 //   txn.rl.deny, allowed, degraded   integers 0 or 1
-//   txn.rl.status                    integer: the HTTP status that the answer is worth: 200, 429, 503; 400 and 401 for
+//   txn.rl.status                    integer: the HTTP status of the answer: 200, 429, 503; 400 and 401 for
 //                                    requests that were refused before any rule was asked
 //   txn.rl.reason                    ok, limit_exceeded, …; bad_request (400), unauthenticated (401)
 //   txn.rl.limit, remaining, reset   integers, of the most restrictive rule, when something was counted; reset in

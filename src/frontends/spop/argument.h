@@ -1,5 +1,5 @@
-// The arguments of a NOTIFY frame's messages, whatever they are taken for (notify.h, client_message.h): walking them,
-// and their values as what a request needs.
+// The arguments of a NOTIFY frame's messages, whatever they are used for (notify.h, client_message.h): iterating over
+// them, and converting their values to what a request needs.
 #pragma once
 
 #include <cstddef>
@@ -38,12 +38,12 @@ bool is_true(const Value& value);
 // address that of IPv4). Not thread-safe.
 class ArgumentTexts {
  public:
-  // At most `most` texts are asked for until the next clear(); they stay good until then.
+  // At most `most` texts are asked for until the next clear(); they stay valid until then.
   void clear(std::size_t most);
   std::string_view of(const Value& value);
 
  private:
-  std::string rendered_;  // grown before use, so that views into it stay good
+  std::string rendered_;  // grown before use, so that views into it stay valid
 };
 
 }  // namespace weir::spop

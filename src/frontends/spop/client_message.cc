@@ -73,7 +73,7 @@ std::optional<MessageFault> ClientMessageReader::take(std::string_view name, con
   return std::nullopt;
 }
 
-// An address that is missing is not guessed: as good as any other, it would be one that may speak for others.
+// A missing address is not guessed: any guess could be a trusted proxy's.
 std::optional<MessageFault> ClientMessageReader::check_parts() const {
   if (!parts_[kSrc] || !parts_[kMethod] || !parts_[kUri]) {
     return by_configuration("beside headers there must be src=src, method=method and uri=url");

@@ -2,9 +2,9 @@
 //
 //   args src=src method=method uri=url scheme=ssl_fc,iif(https,http) headers=req.hdrs_bin
 //
-// `src`, `method`, `uri` and `headers` must be there, `scheme` may be. `cost` overrules the one of the route, `peek` is
-// understood. All other arguments are fields that HAProxy itself vouches for. No argument becomes an attribute by its
-// name: which ones there are, is for the identity section to say.
+// `src`, `method`, `uri` and `headers` must be there, `scheme` may be. `cost` overrides the route's, `peek` is
+// supported. All other arguments are fields that HAProxy itself vouches for. No argument becomes an attribute by its
+// name: the identity section decides which attributes there are.
 //
 //   headers  req.hdrs_bin: name and value of each field as strings (wire.h), then two empty strings
 //

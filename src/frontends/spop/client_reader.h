@@ -12,17 +12,17 @@
 
 namespace weir::spop {
 
-// A client's request as HAProxy tells it.
+// A client's request as HAProxy describes it.
 struct ClientRequest {
   std::string_view src;  // the address that HAProxy was called from, as text
   std::string_view method;
   std::string_view uri;     // path and query, or a whole URL
-  std::string_view scheme;  // empty: not said
+  std::string_view scheme;  // empty: not known
   std::span<const http::HttpField> headers;
   std::span<const http::HttpField> gateway_fields;  // HAProxy's other arguments; an empty value: it had none
 };
 
-// What is wrong with a message that no request can be made of. The texts are for logs.
+// Why a message cannot be turned into a request. The texts are for logs.
 struct MessageFault {
   enum class Cause : std::uint8_t { configuration, client };
   Cause cause = Cause::client;
@@ -35,7 +35,7 @@ class ClientReader {
   virtual ~ClientReader() = default;
   // Nothing on success; the caller is valid until the next read().
   virtual std::optional<http::CallerRefusal> read(const ClientRequest& request, http::Caller& caller) = 0;
-  // A message was refused before it came to that.
+  // A message was refused before it was read as a request.
   virtual void note(const MessageFault& fault) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Frames of SPOP 2.0, HAProxy's Stream Processing Offload Protocol: what stands before each payload, the handshake and
-// the farewell. All of it in one place; messages are in notify.h and their answers in actions.h.
+// Frames of SPOP 2.0, HAProxy's Stream Processing Offload Protocol: the head of each frame, the handshake and the
+// disconnect. Messages are in notify.h and their answers in actions.h.
 //
 //   frame    length (4 bytes, network order, not counting itself), type (1), flags (4), stream and frame id (varints)
 //
@@ -42,7 +42,7 @@ std::string_view farewell_text(Farewell code);
 inline constexpr std::size_t kLengthBytes = 4;
 inline constexpr std::uint32_t kMaxFrameBytes = 16'384;  // unless set otherwise
 inline constexpr std::uint32_t kMinFrameBytes = 256;     // a peer that wants less cannot be served
-inline constexpr std::uint32_t kFinal = 1;               // the flag of a frame that is no fragment
+inline constexpr std::uint32_t kFinal = 1;               // the flag of a frame that is not a fragment
 
 struct Frame {
   FrameType type = FrameType::unset;

@@ -2,10 +2,10 @@
 //
 //   args ip=src method=method path=path host=req.hdr(host) cost=int(1)
 //
-// An argument's name is the attribute's; `src` is taken for `ip`. `cost` and `peek` set the request's and are no
-// attributes. Values become texts (argument.h); an argument without a value, such as a header that is absent, is no
-// attribute. Messages of one frame are one request. With an argument `headers` they tell of a client's request instead,
-// and who that client is, is for others to say (client_message.h).
+// An argument's name is the attribute's; `src` becomes `ip`. `cost` and `peek` set the request's and are not
+// attributes. Values become texts (argument.h); an argument without a value, such as a header that is absent, is not
+// an attribute. Messages of one frame are one request. With an argument `headers` they describe a client's request
+// instead, and identity decides who that client is (client_message.h).
 //
 // Not thread-safe: holds the attributes and their texts until the next read().
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace weir::spop {
 
-// Its presence counts, not its value: that of a client with too many headers has none.
+// Its presence counts, not its value: with too many headers HAProxy sends it without one.
 inline constexpr std::string_view kHeadersArgument = "headers";
 
 class NotifyReader {
@@ -26,8 +26,8 @@ class NotifyReader {
   enum class Found {
     request,
     client,  // there is an argument `headers`: the request is not filled in
-    // Well-formed, but over a bound or with a cost that is not a number. Such values can come from a client's headers, so the
-    // answer concerns one stream and not the connection that carries all of them.
+    // Well-formed, but over a bound or with a cost that is not a number. Such values can come from a client's headers,
+    // so the answer concerns one stream and not the connection that carries all of them.
     unacceptable,
     malformed,
   };

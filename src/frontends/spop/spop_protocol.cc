@@ -37,7 +37,7 @@ std::size_t SpopProtocol::on_bytes(std::string_view bytes) {
     at += kLengthBytes + size;
     on_frame(cursor.rest().substr(0, size));
   }
-  // Whatever follows a farewell is not for us.
+  // What follows a disconnect is ignored.
   if (leaving_) at = bytes.size();
   partial_ = at < bytes.size();
   close_when_answered();
@@ -63,7 +63,7 @@ void SpopProtocol::on_frame(std::string_view bytes) {
     case FrameType::ack:
       return say_farewell(Farewell::invalid);
   }
-  // Types that a later version may bring are skipped, once we know whom we talk to.
+  // Types of a later version are skipped after the handshake.
   if (!greeted_) say_farewell(Farewell::invalid);
 }
 
@@ -140,7 +140,7 @@ void SpopProtocol::answer_later(std::uint64_t stream, std::uint64_t id, const De
   }
 }
 
-// Said once everything that is owed has been answered.
+// Sent once every request has been answered.
 void SpopProtocol::say_farewell(Farewell code) {
   leaving_ = true;
   farewell_ = code;

@@ -3,8 +3,8 @@
 // (notify.h), or ours when it sends the client's request (client_message.h).
 //
 // Frames are bounded by the size agreed on in the handshake, fragments are not supported and not announced. A frame
-// that breaks the protocol is answered with a farewell that carries SPOP's status code, and the connection ends.
-// With a limiter that answers later, answers leave as they come: SPOP's pipelining puts them in no order.
+// that breaks the protocol is answered with a disconnect that carries SPOP's status code, and the connection ends.
+// With a limiter that answers later, answers are sent as they arrive: SPOP's pipelining does not need an order.
 //
 // Runs on its connection's loop; completions may come from another thread.
 #pragma once

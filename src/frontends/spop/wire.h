@@ -1,6 +1,6 @@
-// SPOP's alphabet: variable-length integers, strings and typed values, read within bounds and written to a string.
+// SPOP's encoding: variable-length integers, strings and typed values, read within bounds and written to a string.
 //
-//   varint   below 240 one byte; else the low 4 bits under 1111, then 7 bits a byte, the high bit telling of more.
+//   varint   below 240 one byte; else the low 4 bits under 1111, then 7 bits a byte, the high bit set if more follow.
 //            Every further byte counts from where the shorter form ends, so each number has one spelling.
 //   string   varint length, then the bytes
 //   value    one byte, type in the low 4 bits and flags in the high ones, then the data
