@@ -30,8 +30,8 @@ class GrpcProtocol;
 class Service {
  public:
   virtual ~Service() = default;
-  // One whole message of the request. `message` lives during the call only. The service answers with finish(), now or
-  // later (Call::defer).
+  // One complete message of the request. `message` lives during the call only. The service answers with finish(), now
+  // or later (Call::defer).
   virtual void on_message(Call& call, int method, std::string_view message) = 0;
   // The client has sent its last message; for methods that take many.
   virtual void on_last_message(Call&, int /*method*/) {}
@@ -62,7 +62,7 @@ class PendingCall {
   std::uint64_t serial_;
 };
 
-// What a request's header fields say of the call.
+// What a request's header fields say about the call.
 struct CallHead {
   static constexpr std::size_t kIngressBytes = 32;
 
@@ -106,13 +106,13 @@ class Call final : public http2::Stream {
 
   void begin(std::int32_t stream_id, std::uint64_t serial);
   void recycle();
-  // Between two messages of many, with every answer taken.
+  // Between two messages of a stream, with every answer sent.
   bool resting() const;
   void send_status_only();
   void send_rest();
 
   GrpcProtocol& connection_;
-  std::uint64_t serial_ = 0;  // tells one use of this memory from the next; 0: not in use
+  std::uint64_t serial_ = 0;  // differs between one use of this memory and the next; 0: not in use
   CallHead head_;
   std::string request_;      // received and not yet handled
   std::string status_text_;  // percent-encoded

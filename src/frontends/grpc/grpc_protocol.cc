@@ -59,7 +59,7 @@ std::size_t GrpcProtocol::on_bytes(std::string_view bytes) {
   return taken;
 }
 
-// A method that takes many messages may rest between two of them; half a frame, or half of a block, is no rest.
+// A method that takes many messages may be idle between two of them; half a frame, or half of a block, is not idle.
 bool GrpcProtocol::idle() const {
   if (in_frame_) return false;
   if (open_ == 0) return true;
@@ -70,7 +70,7 @@ bool GrpcProtocol::idle() const {
   return true;
 }
 
-// A call that is kept posted has no answer of its own that would come, and its client has left.
+// A call that is polled gets no final answer of its own, and its client has left.
 bool GrpcProtocol::owing() const {
   return std::any_of(calls_.begin(), calls_.end(), [](const auto& call) { return call->owed_ && !call->posted_; });
 }
@@ -177,7 +177,7 @@ void GrpcProtocol::on_body(http2::Stream& stream, std::string_view bytes) {
   take_messages(call);
 }
 
-// Hands over what is whole, and refuses what never will be, as early as its first bytes tell.
+// Hands over complete messages, and refuses invalid ones as soon as their first bytes show it.
 void GrpcProtocol::take_messages(Call& call) {
   while (!call.finished_ && call.request_.size() >= kPrefixBytes) {
     const Prefix prefix = read_prefix(call.request_);
@@ -269,7 +269,7 @@ void GrpcProtocol::drop_request(Call& call) {
   }
 }
 
-// False: what waits is more than there is memory for.
+// False: there is not enough memory for what is waiting.
 bool GrpcProtocol::reserve_memory() {
   const std::size_t waiting = buffered_ + session_->held();
   const std::size_t wanted = waiting <= kReserveStep ? 0 : (waiting + kReserveStep - 1) / kReserveStep * kReserveStep;
@@ -311,8 +311,8 @@ void GrpcProtocol::watch_for_stale() {
   link_.after(services_->limits().request_timeout / kStaleAge, [this] { sweep(); });
 }
 
-// Ends requests that do not arrive whole and answers that are not taken: consuming bytes keeps a connection alive, so
-// their time is bounded here.
+// Ends requests that do not arrive completely and answers that are not read: receiving bytes keeps a connection alive,
+// so their time is bounded here.
 void GrpcProtocol::sweep() {
   sweeping_ = false;
   ++age_;

@@ -20,9 +20,10 @@ namespace weir::grpc {
 
 struct GrpcLimits {
   http2::SessionLimits http2;
-  std::size_t message = std::size_t{1} << 20;           // one request message
-  std::size_t buffered = std::size_t{4} << 20;          // all incomplete requests of a connection
-  Duration request_timeout = std::chrono::seconds(10);  // for a request to arrive whole, or its answer to be taken
+  std::size_t message = std::size_t{1} << 20;   // one request message
+  std::size_t buffered = std::size_t{4} << 20;  // all incomplete requests of a connection
+  Duration request_timeout =
+      std::chrono::seconds(10);  // for a request to arrive completely, or for its answer to be read
 };
 
 // What a loop's connections share. Constant once connections exist.
@@ -35,7 +36,7 @@ class ServiceTable {
   Clock& clock() const { return *clock_; }
   const std::shared_ptr<Clock>& shared_clock() const { return clock_; }
   const GrpcLimits& limits() const { return limits_; }
-  // Null: gateways tell no time.
+  // Null: gateways send no time.
   transport::IngressTime* times() const { return times_.get(); }
 
  protected:
@@ -62,7 +63,7 @@ class GrpcProtocol final : public transport::Protocol, private http2::Events {
   static constexpr Duration kPollPeriod = std::chrono::milliseconds(250);
   // A watched connection is pinged after this many polls, so that a peer that vanished is noticed.
   static constexpr int kPollsPerPing = 120;
-  // The longest that the timer of the deadlines is set for: one that is set cannot be taken back.
+  // The longest that the timer of the deadlines is set for: a timer that is set cannot be cancelled.
   static constexpr Duration kLongestWait = std::chrono::seconds(1);
   // Between "about to leave" and "have left".
   static constexpr Duration kGoAwayGrace = std::chrono::milliseconds(100);
@@ -113,7 +114,7 @@ class GrpcProtocol final : public transport::Protocol, private http2::Events {
   std::unique_ptr<http2::Session> session_;
   std::vector<std::unique_ptr<Call>> calls_;  // as many as were ever open at once
   std::vector<Call*> spare_;
-  CallHead last_head_;  // of the last request whose fields were told
+  CallHead last_head_;  // of the last request whose fields were reported
   std::uint64_t serial_ = 0;
   std::size_t open_ = 0;
   std::size_t owed_ = 0;

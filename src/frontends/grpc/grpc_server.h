@@ -23,7 +23,7 @@ struct GrpcOptions {
   GrpcLimits limits;
   envoy::RlsOptions rls;                                 // how Envoy is answered
   std::shared_ptr<Clock> clock;                          // for deadlines and floods; none: a SteadyClock
-  std::shared_ptr<transport::IngressTime> times;         // of this loop; none: gateways tell no time
+  std::shared_ptr<transport::IngressTime> times;         // of this loop; none: gateways send no time
   std::shared_ptr<transport::RequestIdentity> identity;  // of this loop; none: attributes are used as they are sent
   std::function<bool()> ready;                           // what health says; called from every loop; none: always ready
 };

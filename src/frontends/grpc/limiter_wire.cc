@@ -107,7 +107,7 @@ Status CheckMessages::read(std::string_view message) {
   return success();
 }
 
-// Only now: `attributes` has stopped moving.
+// Last: `attributes` does not move any more.
 void CheckMessages::link() {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const std::size_t end = i + 1 < requests.size() ? firsts_[i + 1] : attributes.size();
