@@ -35,7 +35,7 @@ struct RlsDescriptor {
   // RlsRequest::attributes[first] is the domain; the entries are the `entries` that follow it.
   std::size_t first = 0;
   std::size_t entries = 0;
-  std::size_t derived = 0;  // behind them, attributes that identity has added
+  std::size_t derived = 0;  // after them, attributes that identity has added
   bool has_hits = false;
   std::uint64_t hits = 0;
   bool negative = false;
@@ -79,10 +79,10 @@ struct RlsStatus {
   std::string_view name;  // the rule's id; lives as long as the limiter
   std::uint32_t remaining = 0;
   bool has_reset = false;
-  std::chrono::seconds reset_after{0};  // rounded up: Envoy tells its clients the whole seconds of it
+  std::chrono::seconds reset_after{0};  // rounded up: Envoy sends its clients whole seconds
 };
 
-// The response headers that Envoy may be told to add, in the order in which they are written.
+// The response headers that Envoy may be asked to add, in the order in which they are written.
 enum class RlsHeader : std::uint8_t {
   rate_limit_policy,
   rate_limit,

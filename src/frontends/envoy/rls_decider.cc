@@ -54,8 +54,8 @@ RlsStatus make_status(const Decision& decision) {
   return status;
 }
 
-// The descriptor that says most about when to come back: of those denied one that no wait can help, then the longest
-// wait; else the least left.
+// The descriptor that decides when to retry: of those denied, one that no wait can help, then the longest wait; else
+// the one with the least left.
 const Decision* most_restrictive(std::span<const Decision> decisions) {
   const Decision* chosen = nullptr;
   const auto never = [](const Decision& decision) {
@@ -70,7 +70,7 @@ const Decision* most_restrictive(std::span<const Decision> decisions) {
   };
   for (const Decision& decision : decisions) {
     const bool tells = decision.decisive() != nullptr && !decision.decisive()->unlimited;
-    // A denial whose rules are hidden still tells when to come back.
+    // A denial whose rules are hidden still says when to retry.
     if (decision.allowed && !tells) continue;
     if (chosen == nullptr || tighter(decision, *chosen)) chosen = &decision;
   }
@@ -167,7 +167,7 @@ void RlsDecider::plan(const RlsRequest& request) {
     plan_.actions.push_back(hits.action);
     plan_.request_index.push_back(i);
   }
-  // Charges refer to the overrides, which have come to rest.
+  // Charges refer to the overrides, which do not move any more.
   for (std::size_t i = 0; i < plan_.overrides.size(); ++i) {
     const Hits hits = hits_of(request, request.descriptors[plan_.override_index[i]]);
     const bool decides_others = options_.all_or_none && hits.action == Action::take;

@@ -46,7 +46,7 @@ class Override {
 
   // A limit of nothing has no bucket.
   bool has_bucket() const { return limit_ > 0; }
-  // Without a bucket: a charge that never fits and leaves nothing behind.
+  // Without a bucket: a charge that never fits and stores nothing.
   AdHocCharge charge(Action action, Cost cost) const;
   Decision decision(const ChargeOutcome& outcome, TimePoint at) const;
   // Of a limit without a bucket.

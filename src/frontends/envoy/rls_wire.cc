@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kCodeOk = 1;
 constexpr std::uint64_t kCodeOverLimit = 2;
 
-// A parser's reader counts as read only if it came to the end.
+// A message counts as read only if the reader reached its end.
 bool whole(const base::WireReader& reader) { return !reader.failed(); }
 
 bool read_text(const base::WireReader& reader, std::string_view& text) {

@@ -9,7 +9,7 @@
 
 namespace weir::envoy {
 
-// False: not a RateLimitRequest. `request` then holds nothing of use. Does not judge the request (RlsRequest::check).
+// False: not a RateLimitRequest. `request` is then undefined. Does not check the request's bounds (RlsRequest::check).
 [[nodiscard]] bool read_rls_request(std::string_view bytes, RlsRequest& request);
 
 // Appends the message.
