@@ -49,7 +49,7 @@ class RulesCache final : private rules::RulesUser {
 
   const std::shared_ptr<rules::RuleBook> book_;
   const keys::KeyEncoder encoder_;
-  const std::uint64_t id_;  // tells caches apart, also one built where another stood
+  const std::uint64_t id_;  // differs between caches, also if one is built where another was
 
   std::mutex mutex_;
   std::uint64_t built_version_ = 0;           // guarded by mutex_

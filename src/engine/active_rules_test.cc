@@ -40,14 +40,14 @@ TEST(RulesCache, MakesNewRulesReadyOnTheThreadThatLoadsThem) {
   EXPECT_EQ(seen[0], seen[1]);
 }
 
-TEST(RulesCache, ACacheThatIsGoneIsNotAskedAnyMore) {
+TEST(RulesCache, ACacheThatWasDestroyedIsNotCalledAnyMore) {
   const auto book = std::make_shared<rules::RuleBook>();
   { const RulesCache gone(book, HashKey{1}); }
   EXPECT_TRUE(book->replace(rules_with(1)).ok());
 }
 
 // As in a server: the last reader must not be the one that frees.
-TEST(RulesCache, ReplacedRulesAreKeptUntilNobodyUsesThemAndTheyAreReleased) {
+TEST(RulesCache, ReplacedRulesAreKeptUntilNoThreadUsesThemAndTheyAreReleased) {
   const auto book = std::make_shared<rules::RuleBook>();
   book->keep_replaced();
   RulesCache cache(book, HashKey{1});

@@ -1,4 +1,4 @@
-// Ad-hoc charges: the observer hears of each that takes, once, with what became of it.
+// Ad-hoc charges: the observer sees each one that takes, once, with its outcome.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +21,7 @@ struct Listener final : Observer {
   std::vector<std::string> heard;
 };
 
-// A memory store that says it answers later if it is told to, and can be away.
+// A memory store that can claim to answer later, and can be away.
 class FickleStore final : public Store {
  public:
   explicit FickleStore(bool immediate) : immediate_(immediate) {}
@@ -68,7 +68,7 @@ class AdHoc : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_P(AdHoc, TheObserverHearsOfEachChargeOnceAndOfItsOutcome) {
+TEST_P(AdHoc, TheObserverSeesEachChargeOnceWithItsOutcome) {
   EXPECT_TRUE(engine_->charge(charge()).admitted);
   int answered = 0;
   engine_->charge(charge(), [&](const ChargeOutcome& outcome) {
@@ -81,7 +81,7 @@ TEST_P(AdHoc, TheObserverHearsOfEachChargeOnceAndOfItsOutcome) {
   EXPECT_EQ(observer_->heard, (std::vector<std::string>{"test admitted", "test denied", "test failed"}));
 }
 
-TEST_P(AdHoc, ADeniedTakeConsumesWhatIsLeftWhenItSaysSo) {
+TEST_P(AdHoc, ADeniedTakeConsumesWhatIsLeftIfItCountsDenials) {
   const Allowance three = make_allowance({.algorithm = Algorithm::fixed_window, .limit = 3, .window = 1h}).value();
   AdHocCharge large = charge();
   large.allowance = &three;
@@ -93,7 +93,7 @@ TEST_P(AdHoc, ADeniedTakeConsumesWhatIsLeftWhenItSaysSo) {
   EXPECT_FALSE(engine_->charge(large).admitted);
 }
 
-TEST_P(AdHoc, WhatTakesNothingIsNotHeardOf) {
+TEST_P(AdHoc, ObserversDoNotSeeChargesThatTakeNothing) {
   EXPECT_EQ(engine_->charge(charge(Action::peek)).status, Code::ok);
   EXPECT_EQ(engine_->charge(charge(Action::refund)).status, Code::ok);
   AdHocCharge impossible = charge();

@@ -163,7 +163,7 @@ TEST_P(CheckTogether, ABucketThatSeveralChargeTakesTheSum) {
   EXPECT_EQ(ask({of(kAnn, kMaxUnits), of(kAnn, kMaxUnits)}).verdict(), "nn");
 }
 
-TEST_P(CheckTogether, WhereNumbersDifferTheSmallerLimitHoldsForTheSharedBucket) {
+TEST_P(CheckTogether, IfNumbersDifferTheSmallerLimitAppliesToTheSharedBucket) {
   Rule users = rule_of("users", "user", 5);
   Override larger;
   larger.when = {{"kind", {"big"}}};
@@ -177,7 +177,7 @@ TEST_P(CheckTogether, WhereNumbersDifferTheSmallerLimitHoldsForTheSharedBucket) 
   EXPECT_EQ(ask({of(big, 3), of(kAnn, 2)}).verdict(), "yy");
 }
 
-TEST_P(CheckTogether, AdHocChargesAreOfTheSameDecision) {
+TEST_P(CheckTogether, AdHocChargesArePartOfTheSameDecision) {
   serve({rule_of("users", "user", 2)});
   AllowanceSpec spec;
   spec.algorithm = Algorithm::fixed_window;
@@ -278,7 +278,7 @@ TEST(CheckTogetherInMemory, WithoutRoomForOneBucketEachDecidesAlone) {
 }
 
 // Calls of several threads: what is admitted on one bucket is admitted on the other, never more.
-TEST(CheckTogetherInMemory, IsAtomicAmongThreads) {
+TEST(CheckTogetherInMemory, IsAtomicBetweenThreads) {
   auto book = std::make_shared<rules::RuleBook>();
   ASSERT_TRUE(book->replace({.rules = {rule_of("users", "user", 500), rule_of("paths", "path", 100'000)}}).ok());
   LimiterOptions options;

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Answers when it is told to.
+// Answers when the test calls answer().
 class HeldStore final : public Store {
  public:
   bool begin(StoreCall& call) override {
@@ -83,7 +83,7 @@ TEST_F(DecisionTimeTest, WhatIsNotCountedDoesNotReset) {
   EXPECT_EQ(decision.reset_at(rule), std::nullopt);
 }
 
-TEST_F(DecisionTimeTest, WithoutARuleThatCountsThereIsNoMoment) {
+TEST_F(DecisionTimeTest, WithoutARuleThatCountsThereIsNoResetTime) {
   auto engine = engine_on(std::make_shared<memory::MemoryStore>(MemoryOptions{}));
   const Decision unmatched = engine->check({{"user", "ann"}});
   EXPECT_EQ(unmatched.at, clock_->wall());

@@ -1,4 +1,4 @@
-// What a denied client is told in the rule's own words.
+// The rule's own message for a denied client.
 #include "base/duration_text.h"
 #include "base/text_template.h"
 #include "weir/decision.h"

@@ -22,7 +22,7 @@ Rule make_rule(std::string id, std::int64_t limit, Duration window) {
   return rule;
 }
 
-// Answers what it is told, when it is told.
+// Gives the answers that the test sets, when the test says so.
 class ScriptedStore final : public Store {
  public:
   bool begin(StoreCall& call) override {
@@ -154,7 +154,7 @@ TEST_F(EngineTest, ARequestThatTooManyRulesApplyToIsDeniedRatherThanHalfChecked)
   EXPECT_EQ(kMaxCharges, decision.rules.size());
 }
 
-TEST_F(EngineTest, PeekTellsWithoutTaking) {
+TEST_F(EngineTest, PeekReportsWithoutTaking) {
   auto engine = engine_with({.rules = {make_rule("a", 5, 60s)}});
   const Attribute attributes[] = {{"tenant", "acme"}};
   Request peek{std::span<const Attribute>(attributes)};
@@ -204,7 +204,7 @@ TEST_F(EngineTest, ChangedLimitsApplyAtOnceAndWhatWasUsedStaysUsed) {
   EXPECT_FALSE(engine->check({{"tenant", "acme"}}).allowed);
 }
 
-TEST_F(EngineTest, BadRulesLeaveTheGoodOnesInForce) {
+TEST_F(EngineTest, InvalidRulesLeaveTheLoadedOnesActive) {
   auto engine = engine_with({.rules = {make_rule("a", 10, 60s)}});
   EXPECT_FALSE(engine->replace({.rules = {make_rule("a", -1, 60s)}}).ok());
   EXPECT_EQ(9, engine->check({{"tenant", "acme"}}).decisive()->remaining);
@@ -242,7 +242,7 @@ struct PolicyCase {
 
 class FailurePolicyTest : public EngineTest, public ::testing::WithParamInterface<PolicyCase> {};
 
-TEST_P(FailurePolicyTest, AnswersInTheStoresPlace) {
+TEST_P(FailurePolicyTest, AnswersInsteadOfTheStore) {
   Rule rule = make_rule("a", 8, 60s);
   rule.on_store_failure = GetParam().policy;
   rule.local_share = 50;
@@ -259,7 +259,7 @@ TEST_P(FailurePolicyTest, AnswersInTheStoresPlace) {
     }
   }
   EXPECT_EQ(GetParam().admitted_of_10, admitted);
-  EXPECT_EQ(10u, engine->fallbacks(GetParam().policy)) << "each answer in the store's place is counted";
+  EXPECT_EQ(10u, engine->fallbacks(GetParam().policy)) << "each answer given instead of the store is counted";
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, FailurePolicyTest,

@@ -24,7 +24,7 @@ TimePoint from_nanos(std::int64_t nanos) { return from_micros(nanos / kNanosPerM
 
 ProcessClock::ProcessClock(Machine* machine) : machine_(machine) {
   std::int64_t offset = 0;
-  // However long it takes: without it there is no time at all.
+  // Repeated until it succeeds: without it there is no time.
   while (!measure(offset)) {
   }
   offset_ns_.store(offset, std::memory_order_relaxed);
@@ -44,7 +44,7 @@ inline std::int64_t ProcessClock::wall_ns() {
 inline std::int64_t ProcessClock::since_boot_compared_ns() {
   const std::int64_t since_boot = since_boot_ns();
   std::int64_t due = compare_at_ns_.load(std::memory_order_relaxed);
-  // One thread compares, the others go on with what is known.
+  // One thread compares, the others use the last result.
   if (since_boot >= due && compare_at_ns_.compare_exchange_strong(due, since_boot + kComparePeriodNs,
                                                                   std::memory_order_relaxed)) [[unlikely]] {
     compare();
@@ -71,8 +71,8 @@ ProcessClock::Steps ProcessClock::steps() const {
           Duration(followed_ns_.load(std::memory_order_relaxed) / kNanosPerMicro)};
 }
 
-// The wall clock minus the time since boot, and rather too little than too much: what follows a wall clock that was
-// read late would run ahead of it for good. False: this thread was interrupted each time that it looked.
+// The wall clock minus the time since boot, rounded down rather than up: a clock that follows a wall clock that was
+// read late would stay ahead of it permanently. False: this thread was interrupted each time that it looked.
 bool ProcessClock::measure(std::int64_t& offset_ns) {
   for (int i = 0; i < kMeasurements; ++i) {
     const std::int64_t before = since_boot_ns();
@@ -100,7 +100,7 @@ void ProcessClock::compare() {
     followed_ns_.fetch_add(measured - offset, std::memory_order_relaxed);
     break;
   }
-  // Back where it was, but for noise: exactly so.
+  // Back where it was, except for noise: restore the exact value.
   if (measured > offset - kLeastStepNs) measured = std::max(measured, offset);
   wall_offset_ns_.store(measured, std::memory_order_release);
 }

@@ -57,7 +57,7 @@ TEST_F(ProcessClockTest, NeverRunsAheadOfTheWallClockThatItFollows) {
     clock_.now();
     machine_.before_wall = machine_.after_wall = nullptr;
     EXPECT_LE(clock_.now(), machine_.wall());
-    EXPECT_GT(clock_.now(), machine_.wall() - 1ms) << "and behind it by less than is taken for noise";
+    EXPECT_GT(clock_.now(), machine_.wall() - 1ms) << "and behind it by less than counts as noise";
   }
   EXPECT_EQ(clock_.steps().forward, 2u);
 }
@@ -168,7 +168,7 @@ TEST_F(ProcessClockTest, AnInterruptionBetweenTheLooksIsNoStep) {
   expect_that_interruptions_are_no_steps(&FakeMachine::after_wall);
 }
 
-// Shorter ones cannot be told from none. They must not make bucket time run ahead for good.
+// Shorter ones cannot be distinguished from none. They must not make bucket time run ahead permanently.
 TEST_F(ProcessClockTest, AShortInterruptionDoesNotCarryBucketTimeAway) {
   machine_.after_wall = [&] { machine_.pass(900us); };
   for (int i = 0; i < 1000; ++i) {
@@ -204,7 +204,7 @@ RC_GTEST_PROP(ProcessClockProperty, NowIsTheLatestThatTheWallClockHasShown, ()) 
   }
 }
 
-// What one thread was told before another asks is never more than what that one is told.
+// A time that one thread has read is never later than what another thread reads afterwards.
 TEST(ProcessClockThreads, NoThreadSeesTimeRunBackward) {
   FakeMachine machine;
   ProcessClock clock(machine);

@@ -85,7 +85,7 @@ TEST_P(SteppedClockTest, AStepBackChangesNothing) {
   }
 }
 
-TEST_P(SteppedClockTest, AStepForwardAdmitsOneFurtherLimitAtTheMost) {
+TEST_P(SteppedClockTest, AStepForwardAdmitsAtMostOneMoreLimit) {
   SteppedLimiter stepped(rule_of(GetParam()));
   EXPECT_GE(stepped.flood(), kLimit);
   stepped.step(1000 * kWindow);
@@ -99,9 +99,9 @@ TEST_P(SteppedClockTest, AStepForwardAdmitsOneFurtherLimitAtTheMost) {
   EXPECT_EQ(stepped.flood(), 0);
 }
 
-// Whatever is done to the clock: as much as without it, and one further limit for each time that it was set; and one
+// Whatever is done to the clock: at most as much as without it, plus one limit for each time that it was set, plus one
 // because windows may now begin earlier than the twin's.
-TEST_P(SteppedClockTest, EachStepAdmitsOneFurtherLimitAtTheMost) {
+TEST_P(SteppedClockTest, EachStepAdmitsAtMostOneMoreLimit) {
   rc::detail::checkGTest([algorithm = GetParam()] {
     SteppedLimiter stepped(rule_of(algorithm));
     SteppedLimiter twin(rule_of(algorithm));
@@ -120,7 +120,7 @@ TEST_P(SteppedClockTest, EachStepAdmitsOneFurtherLimitAtTheMost) {
       admitted += stepped.flood();
       without += twin.flood();
       RC_ASSERT(admitted <= without + (steps + 1) * (kLimit + 1));
-      // Nor is anybody kept waiting by it.
+      // No caller has to wait longer because of it.
       RC_ASSERT(admitted >= without - (steps + 1) * (kLimit + 1));
       const Decision now = stepped.ask();
       RC_ASSERT(now.allowed || now.retry_after <= 2 * kWindow);  // sliding-counter remembers the window before

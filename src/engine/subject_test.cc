@@ -88,7 +88,7 @@ TEST_F(SubjectTest, EveryValueOfARepeatedAttributeIsPartOfTheSubject) {
   ASSERT_EQ(5u, store_->charges.size());
   for (std::size_t i = 1; i < 4; ++i) EXPECT_NE(store_->charges[0].key, store_->charges[i].key) << i;
   for (std::size_t i = 1; i < 4; ++i) EXPECT_NE(store_->charges[0].tag, store_->charges[i].tag) << i;
-  EXPECT_EQ(store_->charges[0].key, store_->charges[4].key) << "whatever stands between them";
+  EXPECT_EQ(store_->charges[0].key, store_->charges[4].key) << "whatever is between them";
 }
 
 TEST_F(SubjectTest, AlternativesNeverShareABucket) {

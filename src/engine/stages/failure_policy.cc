@@ -56,7 +56,7 @@ Allowance scale_allowance(const Allowance& allowance, int percent) {
     default:
       break;
   }
-  // A smaller limit can have larger terms than the original in lowest terms; then the original's numbers stand.
+  // A smaller limit can have larger terms than the original in lowest terms; then the original's numbers are used.
   Result<Allowance> scaled = make_allowance(spec);
   return scaled.ok() ? scaled.value() : allowance;
 }
@@ -65,7 +65,7 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
   InlineVector<Charge, 8> local;
   InlineVector<std::uint32_t, 8> local_index;
   InlineVector<Allowance, 8> allowances;
-  allowances.resize(check.charges().size());  // never grows below, so pointers into it stay good
+  allowances.resize(check.charges().size());  // never grows below, so pointers into it stay valid
   bool denies = false;
   for (std::size_t i = 0; i < failed.size(); ++i) {
     if (!failed[i]) continue;

@@ -1,7 +1,7 @@
 // FallbackTimes: since when the store has not answered for a rule, and its failure policy has.
 //
 // A spell begins with the first charge that the store does not answer, and ends when it answers one after kSettled
-// without a failure: a store that answers now and then is not back. A rule that gets no requests hears nothing of the
+// without a failure: a store that answers now and then is not back. A rule without requests does not notice the
 // store, so a spell also ends after a time without a failure (quiet_after): what follows is another spell.
 //
 // Shared by the engines of a process. Thread-safe and lock-free; while no rule is in a spell, a check costs one load.

@@ -16,7 +16,7 @@ TEST(FallbackTimes, CountFromTheFirstFailure) {
   EXPECT_FALSE(times.any());
   EXPECT_EQ(times.failed(7, kStart, 2h), 0s);
   EXPECT_EQ(times.failed(7, kStart + 1s, 2h), 1s);
-  EXPECT_EQ(times.failed(7, kStart + 1h, 2h), 1h) << "a rule that is rarely asked is on its fallback all the same";
+  EXPECT_EQ(times.failed(7, kStart + 1h, 2h), 1h) << "a rule with few requests is on its fallback, too";
   EXPECT_EQ(times.failed(8, kStart + 1h, 2h), 0s) << "each rule by itself";
   EXPECT_TRUE(times.any());
   ASSERT_EQ(times.spells().size(), 2u);
@@ -24,7 +24,7 @@ TEST(FallbackTimes, CountFromTheFirstFailure) {
   EXPECT_EQ(times.spells()[0].since, kStart);
 }
 
-// A rule that gets no requests while the store is back hears nothing of that: its next failure is not the old outage's.
+// A rule without requests does not notice that the store is back: its next failure is not part of the old outage.
 TEST(FallbackTimes, AFailureAfterAQuietTimeBeginsAnotherSpell) {
   FallbackTimes times;
   const Duration quiet = FallbackTimes::quiet_after(10s);

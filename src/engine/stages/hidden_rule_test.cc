@@ -1,4 +1,4 @@
-// Hidden rules: an answer tells no rule from another, while the observer sees everything.
+// Hidden rules: an answer does not show which rule decided, while the observer sees everything.
 #include <gtest/gtest.h>
 
 #include "engine/engine.h"
@@ -115,14 +115,14 @@ TEST_P(HiddenRule, NeitherDoRefundsAndFailures) {
   EXPECT_TRUE(failed.rules.empty());
 }
 
-TEST_P(HiddenRule, RequestsThatNoHiddenRuleAppliesToAreToldEverything) {
+TEST_P(HiddenRule, RequestsThatNoHiddenRuleAppliesToGetEveryDetail) {
   Engine& engine = engine_with({rule_of("account", "account", 1), rule_of("open", "ip", 9, Hidden::no)});
   const Decision decision = engine.check({{"ip", "1"}});
   ASSERT_EQ(decision.rules.size(), 1u);
   EXPECT_EQ(decision.decisive()->rule, "open");
 }
 
-// A global capacity that is no client's business.
+// A global capacity that clients must not learn about.
 TEST_P(HiddenRule, LeavesOutOneRuleAndShowsTheOthers) {
   Engine& engine = engine_with({rule_of("capacity", "service", 2, Hidden::rule), rule_of("own", "ip", 9, Hidden::no)});
   const Decision allowed = engine.check({{"service", "s"}, {"ip", "1"}});
@@ -173,7 +173,7 @@ TEST_P(HiddenRule, IfBothDenyTheWaitIsTheLongerOneAndTheRuleTheOneThatIsShown) {
   EXPECT_EQ(denial_message(denied).substr(0, 13), "Try again in ");
 }
 
-TEST_P(HiddenRule, NoMessageTellsTheLimitOfOneRuleAndTheWaitForAnother) {
+TEST_P(HiddenRule, NoMessageContainsTheLimitOfOneRuleAndTheWaitForAnother) {
   Rule own = rule_of("own", "ip", 1, Hidden::no);
   own.allowance.window = 1min;
   own.message = "At most {limit}. Try again in {wait}.";

@@ -7,8 +7,8 @@
 namespace weir::engine {
 namespace {
 
-// The store may hold a bucket of the rule itself (on_store_failure: local). A keyed hash stays one when some of its
-// bits are turned over, so no caller can make the two meet.
+// The store may hold a bucket of the rule itself (on_store_failure: local). A keyed hash with some of its bits
+// inverted is still one, so no caller can make the two equal.
 constexpr std::uint64_t kCapBits = 0x6c6f'6361'6c63'6170;  // "localcap"
 
 bool waits_longer(const ChargeOutcome& a, const ChargeOutcome& b) {

@@ -68,7 +68,7 @@ class LocalLimit : public ::testing::TestWithParam<bool> {
   std::shared_ptr<Store> fallback_ = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
 };
 
-TEST_P(LocalLimit, WhatItRefusesCostsTheStoreNothingAndSaysSo) {
+TEST_P(LocalLimit, WhatItRefusesCostsTheStoreNothingAndTheAnswerSaysSo) {
   auto engine = engine_with({capped()});
   for (int i = 0; i < 3; ++i) EXPECT_EQ("counted", engine->check({{"tenant", "acme"}}).source);
   for (int i = 0; i < 100; ++i) {
@@ -123,8 +123,8 @@ TEST_P(LocalLimit, SeveralCapsTakeAllOrNoneAndTheLongestWaitDecides) {
       << "both deny: the longer wait";
 }
 
-// `allow` without a cap lets everything pass; the cap needs no store to hold.
-TEST_P(LocalLimit, HoldsWhileTheStoreIsAwayAndAPolicyAllows) {
+// `allow` without a cap admits everything; the cap works without the store.
+TEST_P(LocalLimit, AppliesWhileTheStoreIsAwayAndAPolicyAllows) {
   auto engine = engine_with({capped()});
   store_->away = true;
   int admitted = 0;
@@ -179,7 +179,7 @@ TEST_P(LocalLimit, ACostAboveTheCapCanNeverPass) {
   EXPECT_EQ(0, store_->calls);
 }
 
-TEST_P(LocalLimit, OfAShadowRuleHoldsBackNobody) {
+TEST_P(LocalLimit, OfAShadowRuleDeniesNoRequest) {
   Rule rule = capped();
   rule.mode = Mode::shadow;
   auto engine = engine_with({rule});
@@ -245,7 +245,7 @@ TEST_P(LocalLimit, DecidesAsTheModelsOfTheCapAndOfTheStore) {
       };
       const int calls = store_->calls;
       const Decision decision = action == Action::refund ? engine->refund(request) : engine->check(request);
-      // The prefilter stands before the cap and takes nothing from it.
+      // The prefilter comes before the cap and takes nothing from it.
       const bool foreknown = decision.source == "prefilter";
       if (!foreknown) RC_ASSERT(model_cap.begin(by_cap));
       const bool capped = !foreknown && !by_cap.results()[0].admitted;

@@ -144,7 +144,7 @@ TEST_F(PartlyFull, AShadowRuleWithoutRoomThatDeniesHoldsBackNothing) {
   EXPECT_FALSE(decision.rules[1].allowed);
   EXPECT_EQ(decision.rules[0].remaining, 4);
   EXPECT_TRUE(check("roomy", 4).allowed);
-  EXPECT_FALSE(check("roomy").allowed) << "charged once, not twice and not never";
+  EXPECT_FALSE(check("roomy").allowed) << "charged exactly once";
 }
 
 TEST_F(PartlyFull, APeekChargesNothing) {

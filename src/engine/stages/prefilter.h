@@ -6,10 +6,10 @@
 //   a refund or a reset        forget(): every loop of the node ignores what it remembers of the bucket
 //   another allowance applies  is another entry, because an entry holds for one allowance only
 //   another allowance charges  the bucket may be repaid at another rate: forget(), too (engine.cc)
-//   another node refunds       an entry holds for kMaxHold at the most
+//   another node refunds       an entry is used for at most kMaxHold
 //
 // Requests that bring their time along (Request::ingress) are compared by that, as the store compares them; how long an
-// entry holds is a matter of our own clock.
+// entry is used depends on our own clock.
 //
 // A fixed number of entries, the newer overwriting the older. Thread-safe.
 #pragma once

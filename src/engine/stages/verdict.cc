@@ -57,7 +57,7 @@ Reason reason_of(const RuleOutcome& denial) {
 }
 
 // Among denials: one that no wait can help, then the longest wait. Among admissions: the least that is left, then the
-// longest until it is whole again.
+// longest until it is full again.
 bool more_restrictive(const RuleOutcome& a, const RuleOutcome& b) {
   if (a.allowed != b.allowed) return !a.allowed;
   if (!a.allowed) {
@@ -84,7 +84,7 @@ const rules::CompiledRule& rule_of(const Check& check, const RuleOutcome& outcom
   return *found->rule;
 }
 
-// True for a message that would tell the numbers of one rule and the wait for another.
+// True for a message that would contain the numbers of one rule and the wait for another.
 bool mixes_rules(std::string_view message, bool same_wait) {
   return !same_wait && base::has_placeholder(message, "wait") &&
          (base::has_placeholder(message, "limit") || base::has_placeholder(message, "window"));
