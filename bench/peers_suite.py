@@ -32,7 +32,7 @@ descriptors:
       - key: api_key
         rate_limit: {unit: hour, requests_per_unit: 4000000000}
 """
-# The same for the others, who are told the limit with each request.
+# The same for the others, which get the limit with each request.
 CRAB_JSON = '{"key":"acme:key-0123456789abcdef","max_burst":1000000,"count_per_period":1000000,"period":1,"quantity":1}'
 RULE = ("version: 1\nrules:\n  - {id: per-key, match: {action: search}, per: [tenant, api_key], algorithm: gcra, "
         "limit: 1000000, window: 1s}\n")

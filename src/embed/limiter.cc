@@ -1,4 +1,4 @@
-// How a Limiter comes to be: what the options leave open is filled in here.
+// Creates a Limiter: fills in what the options leave open.
 #include "weir/limiter.h"
 
 #include <utility>

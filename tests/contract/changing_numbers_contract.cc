@@ -107,7 +107,7 @@ TEST_P(StoreContract, AdmitsNoMoreThanTheLargestNumbersWhateverTheirOrder) {
   }
 }
 
-// More may have been used than the numbers that apply now allow at all; what costs nothing is admitted all the same.
+// More may have been used than the numbers that apply now allow at all; a cost of 0 is still admitted.
 TEST_P(StoreContract, ACostOfZeroIsAdmittedWhateverWasUsedUnderLargerNumbers) {
   const Allowance large = allowance_of(algorithm(), 1'000, seconds(60));
   const Allowance small = allowance_of(algorithm(), 60, seconds(60));

@@ -144,7 +144,7 @@ TEST_P(StoreContract, AnswersAsTheReferenceModelsInRandomRuns) {
   expect_answers_of(model, true);
 }
 
-// While clocks go forward, steps that are undone cannot be told from one step that charges nothing.
+// While clocks go forward, steps that are undone cannot be distinguished from one step that charges nothing.
 TEST_P(StoreContract, AnswersAsOneAtomicStepWhileClocksGoForward) {
   ModelStore model(ModelStore::Denial::charges_nothing);
   expect_answers_of(model, false);

@@ -113,7 +113,7 @@ TEST_P(DatabaseContract, NamesWhatIsWrong) {
   const Outcome wrong = write([](Session& session) { return ignore_rows(session.run(kWrong)); });
   EXPECT_EQ(wrong.status.failure().code, Code::internal);
   EXPECT_THAT(wrong.status.failure().message, ::testing::HasSubstr("nowhere"));
-  EXPECT_EQ(count(), 1) << "and the connection is as good as before";
+  EXPECT_EQ(count(), 1) << "and the connection still works";
   EXPECT_EQ(database_->health().failures, 4U);
 }
 

@@ -1,4 +1,4 @@
-"""gRPC as bytes, for clients that know HTTP/2 and nothing of gRPC."""
+"""gRPC messages as bytes, for clients that support HTTP/2 but not gRPC."""
 
 RATE_LIMIT = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 CHECK = "/grpc.health.v1.Health/Check"

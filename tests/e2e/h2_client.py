@@ -1,4 +1,4 @@
-"""A client made of python-h2: HTTP/2 by another hand than ours and nghttp2's, every frame at the test's will.
+"""A client made of python-h2: an HTTP/2 implementation that is neither ours nor nghttp2's; the test controls every frame.
 
 It takes a GOAWAY for the end of everything, so it is of no use for a server that leaves in peace.
 """

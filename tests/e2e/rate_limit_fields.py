@@ -1,4 +1,4 @@
-"""How each front end tells the RateLimit fields: {"RateLimit": …, "RateLimit-Policy": …, "Retry-After": …} of one look
+"""How each front end sends the RateLimit fields: {"RateLimit": …, "RateLimit-Policy": …, "Retry-After": …} of one look
 (nothing is charged) at a tenant's buckets."""
 
 import json

@@ -118,7 +118,7 @@ def test_python_gets_through_a_real_server(python_client, server):
 
     budget = python_client.RetryBudget()
     assert [python_client.call(send, budget).status for _ in range(4)] == [200] * 4
-    assert 429 in seen, "no client was told to wait, so nothing was proved"
+    assert 429 in seen, "no client had to wait, so the test proves nothing"
     before = len(seen)
     assert python_client.call(lambda: send(cost=3), budget).status == 429
     assert len(seen) == before + 1, "a cost that can never fit is sent once"

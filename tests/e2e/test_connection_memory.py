@@ -33,7 +33,7 @@ def metric(server, name):
 def eventually(holds):
     end = time.monotonic() + DEADLINE_S
     while not holds():
-        assert time.monotonic() < end, "it did not come to that"
+        assert time.monotonic() < end, "the condition was never reached"
         time.sleep(0.05)
 
 

@@ -1,4 +1,4 @@
-"""Sampled decision logs, and that nothing secret is told anywhere."""
+"""Decision logs, and that no secret appears anywhere."""
 
 import json
 import pathlib
@@ -48,7 +48,7 @@ def test_off_is_the_default_and_writes_nothing(start):
     assert decisions(server) == []
 
 
-def test_each_decision_tells_rule_outcome_and_a_part_of_the_hash(start):
+def test_each_line_has_rule_outcome_and_a_part_of_the_hash(start):
     server = start("--log-decisions", "1", "--log-denials", "1/1")
     assert [server.check() for _ in range(3)] == [200, 200, 429]
     assert server.check("other") == 200
@@ -63,7 +63,7 @@ def test_each_decision_tells_rule_outcome_and_a_part_of_the_hash(start):
     assert all(len(subject) == 12 and int(subject, 16) >= 0 for subject in subjects)
 
 
-def test_denials_alone_and_bounded_a_second(start):
+def test_denials_alone_are_bounded_per_second(start):
     server = start("--log-denials", "1", "--log-decisions-per-second", "5")
     body = {"requests": [{"attributes": {"tenant": "acme"}}] * 1000}
     decided = json.loads(server.call("/v1/check/batch", body)[1])["decisions"]
@@ -115,7 +115,7 @@ def test_plain_does_not_show_a_key_that_identity_did_not_hash(start, tmp_path):
     assert SECRET not in pathlib.Path(server.log_path).read_text()
 
 
-def test_a_region_that_is_no_name_is_refused():
+def test_an_invalid_region_is_refused():
     done = weir("serve", "--region-name", "eu west")
     assert done.returncode == 2 and "--region-name: region.name: is 'eu west', expected at most 64" in done.stderr
 
@@ -144,7 +144,7 @@ def test_with_redis_lines_have_the_request_and_the_latency_and_outages_are_logge
 
 
 @pytest.mark.parametrize("text", ["2", "1/0", "half", "0.0000001"])
-def test_a_share_that_is_none_is_refused(text):
+def test_an_invalid_share_is_refused(text):
     done = weir("serve", "--log-decisions", text)
     assert done.returncode == 2 and "--log-decisions: is" in done.stderr and "1/100" in done.stderr
 
@@ -155,7 +155,7 @@ def redis_cli(server, *words):
 
 
 def raw(address, data):
-    """Sends, says that this was all, and reads what comes."""
+    """Sends, closes its side, and reads the answer."""
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(data)
@@ -205,7 +205,7 @@ def test_planted_secrets_appear_in_no_log_metric_or_health_report(start, tmp_pat
         assert SECRET not in told, f"{name}: {[line for line in told.splitlines() if SECRET in line][:3]}"
 
 
-def test_the_password_of_a_store_that_does_not_answer_is_not_told(tmp_path):
+def test_the_password_of_a_store_that_does_not_answer_is_not_shown(tmp_path):
     done = weir("serve", "--store", f"redis://user:{SECRET}@127.0.0.1:1/0", "--listen-http", "127.0.0.1:0", "--listen-admin", "off",
                 "--log-level", "debug")
     assert done.returncode != 0 and "127.0.0.1:1" in done.stderr

@@ -1,4 +1,4 @@
-"""In the place of envoyproxy/ratelimit: its rule files as they are, and POST /json."""
+"""As a replacement for envoyproxy/ratelimit: its unchanged rule files, and POST /json."""
 
 import json
 import re
@@ -130,8 +130,8 @@ def test_more_hits_than_any_limit_holds_are_over_limit(server):
 
 
 @pytest.mark.parametrize("own", [{}, {"limit": {"requestsPerUnit": 10, "unit": "YEAR"}}])
-def test_what_is_told_after_the_fact_counts_whether_it_fits_or_not(server, own):
-    """Envoy looks when a request begins and tells its cost when it is done: apply_on_stream_done."""
+def test_cost_that_is_reported_afterwards_counts_whether_it_fits_or_not(server, own):
+    """Envoy peeks when a request begins and reports its cost when it is done: apply_on_stream_done."""
 
     def descriptor(user, hits):
         return {"entries": [{"key": "tokens", "value": user}], "hitsAddend": hits, **own}
@@ -143,17 +143,17 @@ def test_what_is_told_after_the_fact_counts_whether_it_fits_or_not(server, own):
         return seen
 
     assert requests("ann", 4) == [200, 200, 429], "8 of 10 are used, then the rest"
-    assert requests("bob", 11) == [429], "more than the limit ever holds"
+    assert requests("bob", 11) == [429], "more than the limit"
     assert requests("eve", 5) == [200, 200]
 
 
-def test_bad_bodies_are_400_with_envoys_words(server):
+def test_bad_bodies_are_400_with_the_messages_of_envoyproxy_ratelimit(server):
     assert server.call("/json", {"descriptors": []})[0] == 400
     assert "rate limit domain must not be empty" in server.call("/json", {"descriptors": []})[1]
     assert "rate limit descriptor list must not be empty" in server.call("/json", {"domain": "edge"})[1]
 
 
-def test_a_changed_file_is_in_force_and_a_mistake_keeps_the_old(server, folder):
+def test_a_changed_file_is_loaded_and_an_invalid_one_is_not(server, folder):
     one = [("remote_address", "198.51.100.5")]
     assert codes(server, 3, "edge", one) == [200, 200, 429]
     (folder / "edge.yaml").write_text(EDGE.replace("requests_per_unit: 2", "requests_per_unit: 3"))
@@ -165,7 +165,7 @@ def test_a_changed_file_is_in_force_and_a_mistake_keeps_the_old(server, folder):
     assert codes(server, 1, "edge", one) == [429]
 
 
-def test_import_prints_rules_of_ours_that_decide_alike(start, folder, tmp_path):  # noqa: F811
+def test_import_prints_weir_rules_that_decide_the_same(start, folder, tmp_path):  # noqa: F811
     done = weir("rules", "import", "--from", "envoy", str(folder))
     assert done.returncode == 0 and done.stderr == ""
     (tmp_path / "rules.yaml").write_text(done.stdout)
@@ -174,7 +174,7 @@ def test_import_prints_rules_of_ours_that_decide_alike(start, folder, tmp_path):
     test_a_rule_replaces_another_of_the_same_call(server)
 
 
-def test_import_tells_faults_and_notes_to_people_and_machines(tmp_path):
+def test_import_prints_faults_and_notes_as_text_and_json(tmp_path):
     file = tmp_path / "d.yaml"
     file.write_text("domain: d\ndescriptors: [{key: a, quota_mode: true, rate_limit: {unit: day, requests_per_unit: 1}}]\n")
     done = weir("rules", "import", "--from", "envoy", str(file))
@@ -199,7 +199,7 @@ def test_limitadors_limits_are_served_too(start, tmp_path):  # noqa: F811
     assert weir("rules", "validate", "--format", "limitador", str(file)).returncode == 0
 
 
-def test_rules_of_ours_answer_envoy_as_before(start, tmp_path):  # noqa: F811
+def test_weir_rules_answer_envoy_as_before(start, tmp_path):  # noqa: F811
     (tmp_path / "rules.yaml").write_text(rules_text(2))
     server = start("--rules", str(tmp_path / "rules.yaml"))
     assert codes(server, 3, "any", [("tenant", "t")]) == [200, 200, 429]

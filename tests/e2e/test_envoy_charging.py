@@ -100,4 +100,4 @@ def test_the_settings_that_the_page_names_exist():
         assert re.search(rf"^  {field}: ", block, re.M), name
     assert len(ours) > 20
     theirs = re.findall(r"`([A-Z][A-Z_]+)`", table)
-    assert len(theirs) == len(set(theirs)) > 110, "each of theirs once"
+    assert len(theirs) == len(set(theirs)) > 110, "each of their settings once"

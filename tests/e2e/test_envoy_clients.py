@@ -1,4 +1,4 @@
-"""Clients that know nothing of Weir: gRPC for Node with Envoy's own proto files, buf by reflection, a parser of
+"""Clients that were not made for Weir: gRPC for Node with Envoy's own proto files, buf by reflection, a parser of
 structured fields; and Envoy's configuration read with Envoy's own messages."""
 
 import json
@@ -90,7 +90,7 @@ def test_buf_lists_the_services_and_calls_one_by_reflection(server):
     assert json.loads(curl("-d", body, method))["overallCode"] == "OVER_LIMIT"
 
 
-def test_every_front_end_tells_the_same_fields_and_they_are_structured(server):
+def test_every_front_end_sends_the_same_fields_and_they_are_structured(server):
     modules = node_packages.installed("structured-headers", {"structured-headers": "2.0.2"})
 
     def parsed(fields):
@@ -123,7 +123,7 @@ def test_every_front_end_tells_the_same_fields_and_they_are_structured(server):
                 assert late <= now <= early, name
 
 
-def test_only_these_fields_are_told(server):
+def test_only_these_fields_are_sent(server):
     assert set(from_http(server, "new")) == set(NAMES) - {"Retry-After"}
 
 

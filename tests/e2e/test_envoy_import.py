@@ -91,7 +91,7 @@ class Original:
             self.counts[counter] = max(0, count - hits) if "isNegativeHits" in descriptor else count + hits
         elif hits > 0:
             self.counts[counter] = max(count, most)  # what does not fit takes what is left
-        shown = rule["shadow_mode"] or most == 0  # neither tells what is left as the original does
+        shown = rule["shadow_mode"] or most == 0  # neither reports what is left as the original does
         return "OVER_LIMIT" if over and not rule["shadow_mode"] else "OK", None if shown else most - self.counts.get(counter, 0)
 
 
@@ -110,7 +110,7 @@ def ask(server, call):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_served_folder_its_import_and_the_original_decide_alike(start, tmp_path, seed):  # noqa: F811
+def test_a_served_folder_its_import_and_the_original_decide_the_same(start, tmp_path, seed):  # noqa: F811
     chance = random.Random(seed)
     descriptors = random_descriptors(chance)
     (tmp_path / "config").mkdir()

@@ -1,4 +1,4 @@
-"""Clients that speak HTTP/2 and know nothing of gRPC: curl, nghttp, Node's own, python-h2, and frames by hand."""
+"""Clients that support HTTP/2 but not gRPC: curl, nghttp, Node's own, python-h2, and frames by hand."""
 
 import base64
 import json

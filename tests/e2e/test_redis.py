@@ -114,7 +114,7 @@ def test_a_stopped_redis_leaves_the_answer_to_the_policies(redis, start):
     assert {(status, answer["reason"]) for status, answer in seen["deny"]} == {(503, "store_unavailable")}
     assert [status for status, _ in seen["local"]] == [200] * 2 + [429] * 4, "half of the limit of 4"
 
-    # Two loops, so the breaker of the one that this caller is on; the log has one line all the same.
+    # Two loops, so the breaker of the one that this caller is on; the log still has one line.
     assert node.store()["state"] in ("open", "half_open") and node.store()["fallback_ms"] > 0
     assert node.metric("weir_store_breaker_state") in (1, 2)
     assert node.metric("weir_store_breaker_opened_total") >= 1
@@ -150,7 +150,7 @@ def test_a_killed_redis_is_used_again_when_it_is_back(redis, start):
     assert [each.caller().check("local", "both")[0] for each in (node, second) * 3] == [200] * 4 + [429] * 2
 
 
-# It holds nothing that counts: what it admitted is charged in Redis, and nothing else is.
+# It stores no counts: what it admitted is charged in Redis, and nothing else is.
 def test_a_killed_node_takes_nothing_with_it(redis, start):
     survivor, victim = start(redis.url), start(redis.url, "--loops", "1")
     admitted = [survivor.caller().check("shared")[0] for _ in range(50)].count(200)

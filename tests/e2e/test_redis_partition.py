@@ -169,7 +169,7 @@ def test_each_side_of_a_partition_spends_what_was_left(tmp_path):
     with two_sides(tmp_path) as (island, group, cut_off, main):
         spend(group, cut_off, main)
         island.cut()
-        assert cut_off.ask_until((429, 503)) == 429, "the isolated master knows nothing of it"
+        assert cut_off.ask_until((429, 503)) == 429, "the isolated master has not seen it"
         assert main.ask_until((429,)) == 429, "another master was elected"
         total = cut_off.admitted + main.admitted
         assert LIMIT < total <= 2 * LIMIT - 200

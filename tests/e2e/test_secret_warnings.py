@@ -1,4 +1,4 @@
-"""Secrets that are easy to get at are reported at the start and at each reload; /readyz tells details to token holders only."""
+"""Secrets that are easy to get at are reported at the start and at each reload; /readyz shows details to token holders only."""
 
 import json
 import signal

@@ -93,7 +93,7 @@ rules:
 
 
 def flood(server, kind, tenant="acme", count=12):
-    """How many of many requests pass, and how long the last one is told to wait."""
+    """How many of many requests are admitted, and the wait in the last answer."""
     body = {"requests": [{"attributes": {"kind": kind, "tenant": tenant}}] * count}
     decisions = json.loads(server.call("/v1/check/batch", body)[1])["decisions"]
     return sum(each["allowed"] for each in decisions), decisions[-1].get("retry_after_ms", 0) / 1000
@@ -182,7 +182,7 @@ def test_a_clock_that_is_set_back_holds_nobody_up(serve, wall):
 def test_calendar_windows_begin_when_the_wall_clock_says_so(serve, wall):
     assert flood(serve, "calendar")[0] == 5
     wall.set(-25 * 60)  # five minutes past the hour
-    assert flood(serve, "calendar") == (0, pytest.approx(30 * 60, abs=30)), "as it was told before"
+    assert flood(serve, "calendar") == (0, pytest.approx(30 * 60, abs=30)), "as the earlier answer said"
     assert flood(serve, "calendar", tenant="other") == (5, pytest.approx(55 * 60, abs=30))
 
 

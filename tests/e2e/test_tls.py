@@ -1,4 +1,4 @@
-"""TLS and mTLS on every listener, with clients that know nothing of Weir."""
+"""TLS and mTLS on every listener, with clients that were not made for Weir."""
 
 import shutil
 import signal

@@ -1,5 +1,5 @@
 // Any bytes as the list of revoked keys and as the file of hash keys: refused, or every line of the list is revoked,
-// by itself and by its hash, and a key that stands nowhere is not.
+// by itself and by its hash, and a key that is not listed is not.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

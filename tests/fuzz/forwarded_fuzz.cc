@@ -1,5 +1,5 @@
 // Any bytes as forwarding headers and as request targets: no crash; an untrusted peer is always itself; and what a
-// client wrote never changes what a trusted proxy wrote behind it.
+// client wrote never changes what a trusted proxy wrote after it.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

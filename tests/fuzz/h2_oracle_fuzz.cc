@@ -19,7 +19,7 @@ weir::http2::FloodGuard guard() { return weir::http2::FloodGuard(std::make_share
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using weir::fuzz::expect;
   std::size_t at = 0;
-  // Two bytes for each choice; nothing but zeros behind the last.
+  // Two bytes for each choice; only zeros after the last.
   const auto pick = [&](std::uint64_t most) -> std::uint64_t {
     std::uint64_t number = 0;
     for (int i = 0; i < 2; ++i) number = number << 8 | (at < size ? data[at++] : 0);

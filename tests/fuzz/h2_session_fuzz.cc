@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string input;
   if ((data[0] & 1) == 0) input = kPreface;
   input.append(reinterpret_cast<const char*>(data + 1), size - 1);
-  // What is not consumed is offered again with the next piece behind it, as a connection does.
+  // What is not consumed is offered again with the next piece after it, as a connection does.
   std::size_t consumed = 0;
   for (std::size_t end = kPiece; consumed < input.size() && !link->closed(); end += kPiece) {
     consumed += protocol->on_bytes(std::string_view(input).substr(0, end).substr(consumed));

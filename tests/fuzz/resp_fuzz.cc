@@ -26,7 +26,7 @@ std::string run(weir::Limiter& limiter, const resp::RespOptions& options, std::s
   return link.sent;
 }
 
-// Time stands still, and each run has buckets of its own, so that equal input means equal answers.
+// Time does not advance, and each run has buckets of its own, so that equal input means equal answers.
 std::unique_ptr<weir::Limiter> make_limiter() {
   weir::LimiterOptions options;
   options.clock = std::make_shared<weir::ManualClock>();

@@ -32,7 +32,7 @@ void read_store(std::string_view text) {
     expect(!options.value().seeds.empty() && options.value().connections <= weir::redis::kMaxConnections);
     expect(options.value().max_in_flight <= weir::redis::kMaxInFlight && options.value().deadline.count() > 0);
   }
-  // A password is not repeated, whatever stands behind it or, not escaped, in it. The fuzzer finds out the word itself.
+  // A password is not repeated, whatever follows it or, not escaped, is in it. The fuzzer finds out the word itself.
   constexpr std::string_view kPassword = "hunter2XYZ";
   if (text.find(kPassword) != std::string_view::npos) return;
   const std::string begun = "redis://u:" + std::string(kPassword);

@@ -38,7 +38,7 @@ std::shared_ptr<const weir::identity::Identity> make_identity() {
   return weir::identity::Identity::create(options).value();
 }
 
-// Trusts no proxy, so that nothing but `src` and HAProxy's own arguments may decide who is asking.
+// Trusts no proxy, so that only `src` and HAProxy's own arguments may decide who is asking.
 class FuzzedClients final : public spop::ClientReader {
  public:
   std::optional<weir::http::CallerRefusal> read(const spop::ClientRequest& request,

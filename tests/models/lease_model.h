@@ -51,7 +51,7 @@ class LeaseModel {
   const std::map<Id, Lease>& live() const { return live_; }
   bool has_ended(const Id& id) const { return ended_.contains(id); }
   std::uint64_t last_token() const { return token_; }
-  // The bucket knows of nothing before this moment.
+  // The bucket has no record of anything before this time.
   bool is_younger_than(std::uint64_t token) const { return since_ == 0 || since_ > static_cast<std::int64_t>(token); }
 
   Answer answer(std::int64_t limit, std::int64_t cost, bool takes, std::int64_t now) const {

@@ -105,7 +105,7 @@ TEST(PeerBucket4j, TheLongestWaitOfSeveralLimitsCounts) {
   EXPECT_EQ(bucket_of({slow, fast}).take(3).retry_after, 20ms);
   EXPECT_EQ(bucket_of({fast, slow}).take(3).retry_after, 20ms);
   EXPECT_TRUE(bucket_of({simple(5, 10ms, 5), simple(10, 100ms, 3)}).take(3).allowed);
-  // Inside, Bucket4j says 70 for eleven of ten; its callers, as ours, are told that this never fits.
+  // Inside, Bucket4j says 70 for eleven of ten; its callers, like ours, learn that this never fits.
   EXPECT_TRUE(bucket_of({simple(10, 100ms, 4)}).take(11).never_fits);
 }
 

@@ -103,7 +103,7 @@ TEST_F(AnswerFault, AnErrorOfTheServerOpensTheBreakerAndSaysWhatTheServerSaid) {
   EXPECT_EQ(harness_.changes[0].trouble.cause, Cause::other);
   EXPECT_THAT(harness_.changes[0].trouble.said, HasSubstr("unknown command"));
   EXPECT_EQ(failures(FailureKind::other), 3U);
-  // Another trouble meanwhile is told as well: probes see it.
+  // Another failure in the meantime is reported as well: probes see it.
   server_.set_answer("-NOPERM this user has no permissions to run the 'evalsha' command\r\n");
   harness_.run_until("the probe finds out", [&] { return harness_.changes.size() > 1; });
   EXPECT_EQ(harness_.changes[1].state, BreakerState::open);

@@ -1,7 +1,7 @@
 // No request waits longer than its deadline and 5 ms, p99.9, while Redis is frozen or slow.
 //
-// A busy machine wakes everybody late. So a thread with nothing else to do measures how late its timer is in the same
-// run, and that much is granted. What then remains is ours.
+// A busy machine wakes every thread late. So a thread with nothing else to do measures how late its timer is in the
+// same run, and that much is granted. What then remains is the store's own delay.
 #include <gtest/gtest.h>
 
 #include <algorithm>

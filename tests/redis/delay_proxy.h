@@ -1,4 +1,4 @@
-// DelayProxy: stands between a store and a server and holds back what the server says, for tests of slow networks.
+// DelayProxy: sits between a store and a server and delays the server's replies, for tests of slow networks.
 //
 // Runs on a thread of its own; the delay may be changed at any time from any thread.
 #pragma once

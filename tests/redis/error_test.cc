@@ -1,4 +1,4 @@
-// Errors of a real server: which of them are its own, what the log is told of them, and what probes find.
+// Errors of a real server: which of them are its own, what is logged about them, and what probes find.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

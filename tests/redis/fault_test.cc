@@ -1,4 +1,4 @@
-// What must hold when Redis misbehaves. Real processes, real signals.
+// What must be true when Redis misbehaves. Real processes, real signals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ class Fault : public ::testing::Test {
   const Charge charge_ = charge_of(allowance_, 1);
 };
 
-// The deadline holds when Redis is stopped, and the breaker spares the next callers the wait.
+// The deadline is kept when Redis is stopped, and the breaker spares the next callers the wait.
 TEST_F(Fault, AFrozenServerCostsTheDeadlineThreeTimesAndThenNothing) {
   StoreHarness harness(server_.url(), milliseconds(20));
   harness.settle(charge_);

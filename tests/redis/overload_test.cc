@@ -46,7 +46,7 @@ class Overload : public ::testing::Test {
   const Allowance allowance_ = allowance_of(Algorithm::token_bucket, 1'000'000, hours(1));
 };
 
-// One reply every 20 ms to calls that wait for 300 ms at the most: most of them are late, and the server is not silent.
+// One reply every 20 ms to calls that wait for at most 300 ms: most of them are late, and the server is not silent.
 TEST_F(Overload, ALateAnswerCostsItsOwnCallAndNothingElse) {
   StoreHarness harness(server_.url(), milliseconds(300));
   std::deque<TestCall> calls;

@@ -134,7 +134,7 @@ TEST_F(Standalone, UndoingAChargeOfAPassedWindowGivesNothingBack) {
   }
 }
 
-// The key dies when the bucket is as good as new, a second of grace later.
+// The key expires one second after the bucket is full again.
 TEST_P(StandaloneWithEach, EveryKeyGetsItsTimeToLiveInTheSameStep) {
   const Allowance allowance = allowance_of(algorithm(), 4, seconds(60));
   StoreHarness harness(server().url());

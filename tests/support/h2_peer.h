@@ -42,7 +42,7 @@ class H2Peer {
     protocol = grpc_protocols(limiter, options)(*link);
   }
 
-  // As a connection does it: what is left over is offered again with more behind it.
+  // As a connection does it: what is left over is offered again with more after it.
   void send(std::string_view bytes) {
     unread_ += bytes;
     const std::size_t count = protocol->on_bytes(unread_);

@@ -1,4 +1,4 @@
-// ToyIngressTime: believes every time it is told, and remembers what it was asked.
+// ToyIngressTime: trusts every time it is given, and records what it was asked.
 #pragma once
 
 #include <charconv>

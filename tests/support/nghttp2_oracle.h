@@ -1,4 +1,4 @@
-// Nghttp2Oracle: a Session that leaves everything to nghttp2. For tests: FramedSession must tell the same events.
+// Nghttp2Oracle: a Session that leaves everything to nghttp2. For tests: FramedSession must report the same events.
 #pragma once
 
 #include <nghttp2/nghttp2.h>

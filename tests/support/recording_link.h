@@ -21,7 +21,7 @@ class RecordingLink final : public Link {
   void pause() override { paused = true; }
   void resume() override { paused = false; }
   bool congested() const override { return sent.size() > output_limit; }
-  // The test owns both, so there is nothing to keep alive; the count tells who still holds on.
+  // The test owns both, so there is nothing to keep alive; the count shows how many still use it.
   bool reserve(std::size_t input, std::size_t own) override {
     if (input + own > memory) return false;
     reserved = input + own;

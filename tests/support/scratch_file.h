@@ -1,4 +1,4 @@
-// A file for a test, gone when the test is.
+// A file for a test, removed when the test ends.
 #pragma once
 
 #include <gtest/gtest.h>

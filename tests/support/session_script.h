@@ -22,7 +22,7 @@ namespace weir::http2 {
 // A number below `most`.
 using Pick = std::function<std::uint64_t(std::uint64_t most)>;
 
-// Writes down what it is told, and answers by the number of the stream: at the end of the request or before it, with
+// Records every event, and answers by the number of the stream: at the end of the request or before it, with
 // and without a body, small or larger than a first window.
 class Recorder final : public Events {
  public:
@@ -106,7 +106,7 @@ class Recorder final : public Events {
   }
   void on_body(Stream& stream, std::string_view bytes) override { bodies_[stream.id] += bytes; }
   void on_request_end(Stream& stream) override {
-    // FramedSession does not tell the end of a request whose answer is out.
+    // FramedSession does not report the end of a request whose answer was sent.
     if (stream.complete) return;
     note(stream.id, "body " + bodies_[stream.id]);
     note(stream.id, "ends");

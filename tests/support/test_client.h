@@ -83,7 +83,7 @@ class TestClient {
     }
     return take(at + mark.size());
   }
-  // All until the other side closes. ended() tells whether it did.
+  // All until the other side closes. ended() says whether it did.
   std::string read_to_end() {
     while (more()) {
     }

@@ -1,5 +1,5 @@
-// ToyLimiter: for the tests of front ends. Answers what it is told to, at once or when asked to, and remembers what it
-// was asked. Thread-safe.
+// ToyLimiter: for the tests of front ends. Gives the answers that the test sets, at once or when asked to, and records
+// what it was asked. Thread-safe.
 #pragma once
 
 #include <functional>

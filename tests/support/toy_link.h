@@ -16,7 +16,7 @@
 
 namespace weir::grpc {
 
-// A connection whose output is a string and whose timers run when told to.
+// A connection whose output is a string and whose timers run when the test says so.
 class ToyLink final : public transport::Link, public std::enable_shared_from_this<ToyLink> {
  public:
   const transport::Peer& peer() const override { return peer_; }
@@ -67,7 +67,8 @@ class ToyLink final : public transport::Link, public std::enable_shared_from_thi
   std::size_t most_output_ = SIZE_MAX;
 };
 
-// Answers what it is told to and remembers what it was asked. With `later`, answers when answer_all() is called.
+// Gives the answers that the test sets and records what it was asked. With `later`, answers when answer_all() is
+// called.
 class ToyLimiter final : public Limiter, public AdHocLimiter {
  public:
   struct Asked {
