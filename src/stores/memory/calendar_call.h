@@ -2,7 +2,7 @@
 //
 // Buckets go on by a time that is then ahead of the wall clock, but fixed windows begin when the wall clock says so: in
 // their allowances, which are copied here, that difference is the anchor. One step of the clock moves the windows once,
-// which admits one further limit at the most.
+// which admits at most one further limit.
 //
 // For the stack of one call, while the original call lives. Writes to that one's outcomes.
 #pragma once

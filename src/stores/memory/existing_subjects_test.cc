@@ -94,7 +94,7 @@ TEST_P(EveryAlgorithmAtTheBound, SubjectsWithABucketAreAnsweredAsIfThereWereRoom
     const Action action = below(12) == 0 ? Action::refund : Action::take;
     const bool known = ask(model, Action::peek, now, charge(number, 0)).reset_after.count() > 0;
     const ChargeOutcome got = ask(store_, action, now, one);
-    // A bucket that is as good as new may have lost its place, and then its subject is a newcomer.
+    // A bucket that equals a fresh one may have been dropped, and then its subject is a newcomer.
     if (!known && got.status == Code::resource_exhausted) continue;
     ASSERT_EQ(got.status, Code::ok) << "step " << step;
     ASSERT_EQ(models::answer_of(got), models::answer_of(ask(model, action, now, one))) << "step " << step;

@@ -146,7 +146,7 @@ TEST_F(FullStore, RefusesACallWithANewcomerAndChargesNothingOfIt) {
   ASSERT_TRUE(store_.begin(call));
   EXPECT_EQ(call.status, Code::ok);
   EXPECT_EQ(call.results()[0].status, Code::ok);
-  EXPECT_EQ(call.results()[0].remaining, 6) << "as it stands";
+  EXPECT_EQ(call.results()[0].remaining, 6) << "unchanged";
   EXPECT_EQ(call.results()[1].status, Code::resource_exhausted);
   EXPECT_FALSE(call.results()[1].admitted);
   EXPECT_EQ(ask(store_, Action::peek, kStart, charge_of(present, slow_, 0)).remaining, 6);

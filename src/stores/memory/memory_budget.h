@@ -1,6 +1,6 @@
 // MemoryBudget: the one account of what a memory store may take and has taken, and of whose buckets there are.
 //
-// Every array and block is reserved before it is made and released after it is gone, so the books never run behind
+// Every array and block is reserved before it is made and released after it is gone, so the count never falls behind
 // the heap, not even while a shard holds its old and its new array at once. One account for all shards, not a share
 // for each: a single long sliding log may be larger than a shard's share.
 //

@@ -5,7 +5,7 @@
 // can wait for each other.
 //
 // Memory never exceeds MemoryOptions::max_bytes. At that bound a newcomer takes the place of a bucket of its shard that
-// is idle (as good as new), or memory that idle buckets of other shards leave; else it is refused with
+// is idle (equal to a fresh one), or memory that idle buckets of other shards leave; else it is refused with
 // Code::resource_exhausted and nothing of its call is charged. A refused charge that is not binding is left out and
 // holds back no other. A bucket that still restricts is never given up, and its subject is no newcomer: if its tail
 // should grow and cannot, it is charged in the room that it has and counts more coarsely (algorithms/bucket.h).

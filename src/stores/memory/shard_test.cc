@@ -294,7 +294,7 @@ TEST_P(ShardTest, AShardThatGainsBucketsForgetsTheIdleOnesInPassing) {
   EXPECT_EQ(shard_.counters().evicted, 0u);
 }
 
-// Wherever the last walk has stopped, and wherever the idle one stands.
+// Wherever the last walk has stopped, and wherever the idle one is.
 TEST(FullShard, FindsTheOneIdleBucketFromEveryPositionOfItsCursor) {
   MemoryBudget budget(2'000);
   Shard shard;

@@ -32,7 +32,7 @@ using SnapshotKeyId = std::array<std::uint8_t, 16>;
 
 struct LoadReport {
   std::size_t loaded = 0;
-  std::size_t idle = 0;     // skipped: as good as new by now
+  std::size_t idle = 0;     // skipped: equal to a fresh bucket by now
   std::size_t no_room = 0;  // skipped: the store's memory bound is reached, or the rule got no number
   // Among the loaded and the idle: last changed after `now`, so written under a clock that was ahead, by how much at
   // most. They count as if they had last been changed now: as much was taken, and it is restricted for as long as it

@@ -282,7 +282,7 @@ TEST_F(SnapshotTest, ASnapshotThatCannotBeWrittenLeavesTheLastOne) {
   EXPECT_EQ(save_snapshot(store, folder_ / "absent" / "x", kKeyId).failure().code, Code::unavailable);
   ASSERT_TRUE(save_snapshot(store, path_, kKeyId).ok());
   const std::string good = contents();
-  // Something that cannot be opened for writing stands where the new one would be written.
+  // Something that cannot be opened for writing is where the new one would be written.
   std::filesystem::create_directory(path_.string() + ".tmp");
   fill(store, 1);
   EXPECT_EQ(save_snapshot(store, path_, kKeyId).failure().code, Code::unavailable);

@@ -287,7 +287,7 @@ void Transaction::charge_all() {
 }
 
 // A denied attempt of a rule with count_denied consumes what is left, whether the call was denied or (for a shadow
-// rule) not, and also when its cost could never fit. Where there is no room for that, the denial stands uncounted.
+// rule) not, and also when its cost could never fit. Where there is no room for that, the denial is not counted.
 void Transaction::count_denied() {
   for (std::size_t i = 0; i < size_; ++i) {
     const Charge& charge = call_.charges[i];
@@ -336,7 +336,7 @@ void Transaction::reset() {
 }
 
 // `remaining` and `reset_after` tell what is left after the call; where the call took nothing, that is the bucket as
-// it stands.
+// it is.
 void Transaction::describe_uncharged(std::size_t i) {
   ChargeOutcome& outcome = call_.outcomes[i];
   if (!outcome.admitted || cost(i) == 0) return;

@@ -22,7 +22,7 @@ using std::chrono::seconds;
 
 const TimePoint kStart = from_micros(1'800'000'000'000'000);
 
-// All in one shard. A table begins with eight slots; `home` is the one where the key wants to stand.
+// All in one shard. A table begins with eight slots; `home` is the one that the key hashes to.
 BucketKey neighbour(std::uint64_t home, std::uint64_t number) {
   return {(std::uint64_t{5} << 54) | number, (home << 61) | number};
 }
@@ -44,7 +44,7 @@ class TransactionTest : public testing::Test {
   MemoryStore store_;
 };
 
-// The insertion forgets an idle bucket, and the one behind it moves into its place.
+// The insertion forgets an idle bucket, and the one after it moves into its place.
 TEST_F(TransactionTest, ADenialIsCountedInABucketThatAnotherOneOfTheCallHasMoved) {
   take(charge_of(neighbour(6, 1), quick_));
   take(charge_of(neighbour(6, 2), slow_, 8));

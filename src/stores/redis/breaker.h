@@ -1,4 +1,4 @@
-// Breaker: stops asking a server that does not answer, and finds out when it does again.
+// Breaker: stops asking a server that does not answer, and detects when it answers again.
 //
 //   closed ──N consecutive failures──▶ open ──delay──▶ half_open (one probe) ──success──▶ closed
 //                                       ▲                    │ failure: a longer delay
@@ -26,7 +26,7 @@ const char* breaker_state_name(BreakerState state);
 
 class Breaker {
  public:
-  // Runs at each change between closed and not closed; a failed probe is no change.
+  // Runs at each change between closed and not closed; a failed probe is not a change.
   using Listener = std::function<void(BreakerState state)>;
 
   // `seed` spreads the probes of many nodes.

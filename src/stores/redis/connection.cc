@@ -226,7 +226,7 @@ void Connection::look_for_late(SteadyTime now) {
                      {Cause::no_reply, "no reply for " + std::to_string(timeouts_.silence.count()) + " ms"});
   }
   watch(std::max(std::min(next, silent_at), now + kLateTick));
-  // Marked before any of them is told: what a handler begins is queued here.
+  // Set before the first handler is called: what a handler begins is queued here.
   std::vector<ReplyHandler*> late;
   for (Pending& each : pending_) {
     if (each.handler != nullptr && each.deadline <= now) late.push_back(std::exchange(each.handler, nullptr));

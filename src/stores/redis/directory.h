@@ -1,6 +1,6 @@
 // Directory: which server a bucket lives on, and how to find out when that changes. One kind for each topology.
 //
-// Belongs to one loop. Nodes are owned by the directory; a pointer to one is good until the loop's next turn.
+// Belongs to one loop. Nodes are owned by the directory; a pointer to one is valid until the loop's next turn.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class Directory {
   virtual Node* node_at(const Address&) { return nullptr; }
   // MOVED: the slot lives there from now on.
   virtual void moved(std::uint16_t, const Address&) {}
-  // `node` answered as one that is not in charge (READONLY, CLUSTERDOWN): find out who is.
+  // `node` answered that it does not serve the slot (READONLY, CLUSTERDOWN): find out which node does.
   virtual void doubt(Node& node) = 0;
 };
 

@@ -111,12 +111,12 @@ class FairQueue {
   };
 
   QueuedCall& take_head(Line& line);
-  // Removes the line behind `before`, which is empty.
+  // Removes the line after `before`, which is empty.
   void drop_behind(Line& before);
 
   QueuedCount& counts_;
   OriginMap<Line> lines_;
-  Line* last_ = nullptr;  // had its turn last; the next one is behind it. Null: no line
+  Line* last_ = nullptr;  // had its turn last; the next one follows it. Null: no line
   std::size_t size_ = 0;
 };
 

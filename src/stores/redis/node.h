@@ -1,9 +1,9 @@
 // Node: one Redis server that buckets live on, with its connections, its circuit breaker and the calls that wait for
 // room at it.
 //
-// While the breaker is open the node sends no calls; by itself it sends a probe now and then, and goes back to work
-// when that succeeds. No more calls are under way than the server can answer in time (Window); the others wait in line,
-// and each client has its turn. Belongs to one loop.
+// While the breaker is open the node sends no calls; by itself it sends a probe now and then, and sends calls
+// again when that succeeds. No more calls are under way than the server can answer in time (Window); the others wait in
+// line, and each client has its turn. Belongs to one loop.
 #pragma once
 
 #include <functional>
@@ -24,20 +24,20 @@
 
 namespace weir::redis {
 
-// A server went out of use, is out of use for another cause than was told before, or came back.
+// A server became unusable, is unusable for another cause than the one reported before, or works again.
 struct BreakerChange {
   std::string server;
   BreakerState state = BreakerState::closed;
   Trouble trouble = {};  // what opened it
 };
 
-// What a store tells. All run on its loop; each may be empty.
+// What a store reports. All run on its loop; each may be empty.
 struct StoreListener {
   std::function<void(const BreakerChange&)> on_breaker = {};
   // A connection to `server` could not be made; one was made.
   std::function<void(const std::string& server, const Trouble&)> on_connect_failed = {};
   std::function<void(const std::string& server)> on_connected = {};
-  // A bucket, named by its key, cannot be used; `others` more were not told of since the last time.
+  // A bucket, named by its key, cannot be used; `others` more were not reported since the last time.
   std::function<void(const std::string& key, const std::string& why, std::uint64_t others)> on_bad_bucket = {};
 
   void connect_failed(const Address& server, const Trouble& trouble) const {
@@ -135,7 +135,7 @@ class Node final : private ConnectionOwner, private ProbeOwner {
   NodeWatcher& watcher_;
   Address address_;
   Trouble trouble_{Cause::unreachable, "no connection yet"};
-  bool break_counts_ = false;  // a connection broke, and the breaker has not heard of it
+  bool break_counts_ = false;  // a connection broke, and the breaker has not counted it
   std::optional<Cause> told_;  // while the breaker is open
   Breaker breaker_;
   Probe probe_;

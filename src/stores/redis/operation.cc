@@ -392,7 +392,7 @@ ScriptAction Operation::action() const {
 }
 
 // What nodes have in common is the wall clock: a node whose clock was set back must not go on ahead of the others. Time
-// in a bucket does not run backward, whatever it is told.
+// in a bucket does not run backward, whatever time is sent.
 std::int64_t Operation::now_us() const {
   const TimeSource source = host_.options().time;
   if (source == TimeSource::redis) return -1;

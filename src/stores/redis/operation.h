@@ -67,7 +67,7 @@ class Part final : public ReplyHandler {
   bool take_list(Reply items);
   void end_lease(SteadyTime now);
   void end(SteadyTime now);
-  // `said`: what there is to say of it, if there is anything.
+  // `said`: the text of the error, if there is one.
   void fail(FailureKind kind, SteadyTime now, std::string_view said = {});
 
   static constexpr int kMaxAttempts = 8;

@@ -1,6 +1,6 @@
 // What a Redis store needs to know: where the servers are, how to log in, and how long to wait.
 //
-// A plain value, usually made by parse_redis_url() and then adjusted. It may hold a password: never print it whole.
+// A plain value, usually made by parse_redis_url() and then adjusted. It may hold a password: never print all of it.
 #pragma once
 
 #include <chrono>

@@ -5,7 +5,8 @@
 namespace weir::redis {
 namespace {
 
-// With another clock than the server's, scripts are told the time; which one does not matter to the probe's buckets.
+// With a clock other than the server's, the time is sent to the scripts; which one does not matter for the probe's
+// buckets.
 constexpr std::int64_t kSomeTimeUs = 1'000'000;
 constexpr std::uint8_t kBoth[] = {0, 1};
 

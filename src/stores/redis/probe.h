@@ -4,7 +4,7 @@
 // that decisions use, so a server that passes serves them too: one on which scripts are forbidden, that is a replica,
 // or that has no memory left does not pass. The buckets are gone afterwards.
 //
-// Belongs to one loop. One probe is under way at most.
+// Belongs to one loop. At most one probe is under way.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class Probe final : private ReplyHandler {
   // The bucket lives in `slot`. `server_time`: scripts are to use the server's clock. Borrows scripts and owner.
   Probe(const ScriptSet& scripts, std::uint16_t slot, bool server_time, ProbeOwner& owner);
 
-  // The owner is told once, later.
+  // The owner is called once, later.
   void send(Connection& connection, SteadyTime now, std::chrono::milliseconds deadline);
 
  private:

@@ -8,11 +8,11 @@
 // `unavailable`. A call that is not answered in time ends with `deadline_exceeded`. Nothing is ever guessed: a server
 // that is loading, a replica, or one without memory is a failure, not an empty bucket.
 //
-// No more is sent to a server than it can answer in time, which is measured; what is beyond waits for a moment, and
+// No more is sent to a server than it can answer in time, which is measured; further calls wait for a moment, and
 // each origin (a client's connection) has its turn. An origin with more calls waiting than kMaxWaiting is held back:
 // its connection should stop reading. Calls that have waited for too long, or for which there is no
-// room, end with `unavailable`. An answer that is late costs only its own call; only a server that is silent is out of
-// order.
+// room, end with `unavailable`. An answer that is late costs only its own call; only a server that is silent counts as
+// failed.
 //
 // An answer that was lost is not asked for again, because the charge may have been made. Only errors that prove that
 // nothing happened (NOSCRIPT, MOVED, ASK, TRYAGAIN) are followed by another attempt, within the deadline.

@@ -31,7 +31,7 @@ struct ReplyItem {
   std::string_view text;    // text, error
 };
 
-// One whole answer, flat: an array is followed by its items, nested ones likewise. Valid until the reader goes on.
+// One complete answer, flat: an array is followed by its items, nested ones likewise. Valid until the reader goes on.
 using Reply = std::span<const ReplyItem>;
 
 // True for an error whose first word is `word`, such as "MOVED".

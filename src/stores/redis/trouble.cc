@@ -28,7 +28,7 @@ constexpr Meaning kMeanings[] = {
     {"MISCONF", FailureKind::other},
 };
 
-// Servers before Redis 7 put what a script's command said behind a text of their own.
+// Servers before Redis 7 put the error of a script's command after a text of their own.
 bool says_inside(std::string_view text, std::string_view word) {
   const std::size_t at = text.find(word);
   return at != text.npos && at > 0 && (text[at - 1] == ' ' || text[at - 1] == '-') &&

@@ -4,7 +4,7 @@
 // server takes at most L / n for one call; so n · target / L calls are answered within `target`. The window follows
 // these numbers with an eighth of the difference each time.
 //
-// - It grows to twice of what was really under way at the most: a server is never asked for much more than it has shown
+// - It grows to at most twice of what was really under way: a server is never asked for much more than it has shown
 //   to bear. It shrinks only by answers that were slower than the target or given while the window was well used: a
 //   single call on an idle server tells the length of the way and not how much the server can bear.
 // - The target of a large window is an eighth of the deadline. That keeps a server busy and is far from the deadline:
