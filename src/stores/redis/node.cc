@@ -164,12 +164,13 @@ void Node::set_probing(bool under_way) {
 void Node::probe() {
   const SteadyTime now = steady_clock::now();
   if (!breaker_.start_probe(now)) return await_probe();
-  set_probing(true);
   Connection* const connection = pick();
-  if (connection != nullptr) return probe_.send(*connection, now, context_.options.deadline);
-  set_probing(false);
-  breaker_.probe_failed(now);
-  await_probe();
+  if (connection == nullptr) {
+    breaker_.probe_failed(now);
+    return await_probe();
+  }
+  set_probing(true);
+  probe_.send(*connection, now, context_.options.deadline);
 }
 
 void Node::on_probed(const std::optional<Trouble>& trouble, SteadyTime now) {
