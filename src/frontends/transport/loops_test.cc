@@ -259,6 +259,21 @@ TEST_F(LoopsTest, APeerThatDoesNotTakeItsAnswersIsCutOff) {
   EXPECT_LT(client.read_to_end().size(), 3 * kBigAnswer);
 }
 
+// Each has the whole timeout, also when the server has been up for longer than that.
+TEST_F(LoopsTest, APeerThatTakesItsAnswersLateIsNotCutOffEarly) {
+  start({.idle_timeout = 40ms, .write_timeout = 1s});
+  TestClient never(endpoint_, 4096);
+  ASSERT_TRUE(never.send("big\nbig\nbig\n"));
+  ASSERT_TRUE(eventually([&] { return loops_->total().timed_out == 1; }));
+  TestClient late(endpoint_, 4096);
+  ASSERT_TRUE(late.send("big\nbig\nbig\n"));
+  ASSERT_TRUE(late.read_until("b").starts_with("b"));
+  // Another is swept away meanwhile, so its connection was looked at.
+  TestClient idle(endpoint_);
+  EXPECT_EQ(idle.read_to_end(), "");
+  EXPECT_EQ(loops_->total().timed_out, 1u);
+}
+
 TEST_F(LoopsTest, UnsentAnswersHoldBackFurtherRequests) {
   start({.output_bytes = 64 << 10});
   TestClient client(endpoint_);

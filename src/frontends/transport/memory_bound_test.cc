@@ -40,7 +40,8 @@ class SizedProtocol final : public Protocol {
       }
       used += whole;
       if (announces_) static_cast<void>(link_.reserve(0, 0));
-      link_.output() += "ok " + std::to_string(size) + (size == 7 ? std::string(200'000, 'x') : "") + "\n";
+      const std::size_t more = size == 7 ? 200'000 : size == 8 ? 50'000 : 0;
+      link_.output() += "ok " + std::to_string(size) + std::string(more, 'x') + "\n";
     }
     return used;
   }
@@ -145,6 +146,15 @@ TEST_P(MemoryBound, AConnectionThatRestsKeepsOnlySmallBuffers) {
   EXPECT_TRUE(eventually([&] { return memory_->used() <= kPlain + 2 * InputBuffer::kFirstBytes; })) << memory_->used();
   ASSERT_TRUE(client.send("3\nabc"));
   EXPECT_EQ(client.read_until("\n"), "ok 3\n");
+}
+
+TEST_P(MemoryBound, AConnectionThatRestsKeepsNoRoomForAnAnswer) {
+  start({.shrink_after = 20ms});
+  TestClient client(endpoint_);
+  ASSERT_TRUE(client.send("8\n12345678"));
+  EXPECT_EQ(client.read_until("\n").size(), 50'005U);
+  ASSERT_TRUE(eventually([&] { return memory_->take_peak() > 50'000; }));
+  EXPECT_TRUE(eventually([&] { return memory_->used() <= kPlain + 2 * InputBuffer::kFirstBytes; })) << memory_->used();
 }
 
 TEST_P(MemoryBound, APeerThatTakesNoAnswersIsCutWhenMemoryIsShort) {

@@ -14,10 +14,8 @@ namespace {
 
 class WhoProtocol final : public Protocol {
  public:
-  explicit WhoProtocol(Link& link) : link_(link) {
-    link_.output() += "you are " + link_.peer().address + "\n";
-    link_.flush();
-  }
+  // Not flushed: the connection must go on by itself with what came behind the preamble.
+  explicit WhoProtocol(Link& link) : link_(link) { link_.output() += "you are " + link_.peer().address + "\n"; }
   std::size_t on_bytes(std::string_view bytes) override {
     link_.output() += bytes;
     return bytes.size();
