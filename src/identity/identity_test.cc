@@ -81,6 +81,20 @@ TEST(Identity, RefusesWhatTwoServersCouldReadDifferently) {
   EXPECT_TRUE(asked.caller.attributes().empty()) << "nothing half-made is left to be used";
 }
 
+// One that is left out would take the request out of the rules that count by it, or by those behind it.
+TEST(Identity, RefusesARequestOfWhichAnAttributeOfItsOwnCannotBeKept) {
+  IdentityOptions options;
+  options.routes = {{"GET", "/files/{name}", "file.read", 1}};
+  const auto identity = make(options);
+  const std::string longest = "/" + std::string(kMaxAttributeValue - 1, 'x');
+  EXPECT_EQ(ask(identity, {}, "203.0.113.9", longest)["path"], longest);
+  for (const std::string& target : {longest + "x", "/files/" + longest}) {
+    const Asked asked = ask(identity, {}, "203.0.113.9", target);
+    EXPECT_EQ(asked.cause(), "attribute");
+    EXPECT_TRUE(asked.caller.attributes().empty());
+  }
+}
+
 TEST(Identity, AGatewaysDescriptionCountsOnlyIfItIsTrusted) {
   IdentityOptions options;
   options.trusted_proxies = {"10.0.0.0/8"};

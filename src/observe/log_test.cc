@@ -1,5 +1,6 @@
 #include "observe/log.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -52,6 +53,21 @@ TEST_F(LogTest, LevelsBelowTheChosenOneAreSilent) {
   EXPECT_TRUE(sink_.lines().empty());
   log.error("c", "c");
   EXPECT_EQ(sink_.lines().size(), 1u);
+}
+
+TEST_F(LogTest, EveryLevelIsWrittenUnderItsName) {
+  Log log = make(Log::Format::json, Level::debug);
+  log.debug("a", "m", {{"k", "v"}});
+  log.info("b", "m", {{"k", "v"}});
+  log.warn("c", "m", {{"k", "v"}});
+  log.error("d", "m", {{"k", "v"}});
+  const std::vector<std::string> lines = sink_.lines();
+  ASSERT_EQ(lines.size(), 4u);
+  const char* const levels[] = {"debug", "info", "warn", "error"};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_THAT(lines[i], testing::HasSubstr("\"level\":\"" + std::string(levels[i]) + "\""));
+    EXPECT_THAT(lines[i], testing::HasSubstr(R"("k":"v")"));
+  }
 }
 
 TEST_F(LogTest, AHugeMessageAndManyFieldsStayInOnePipeWrite) {

@@ -173,6 +173,16 @@ TEST(PrefilterLoops, WhatOneBucketHeldForADeniedRequestIsFreeAgainOnEveryLoop) {
   }
 }
 
+TEST(PrefilterLoops, WhatDeniedIsRememberedAlsoWhereOtherBucketsAreGivenBack) {
+  const auto clock = std::make_shared<ManualClock>();
+  Loops loops({.rules = {rule_of(Algorithm::fixed_window, 1, hours(1))}}, 1, clock);
+  loops.stores[0]->atomic = false;
+  const Attribute attributes[] = {{"tenant", "x"}};
+  ASSERT_TRUE(loops[0].check(Request(attributes)).allowed);
+  ASSERT_EQ(loops[0].check(Request(attributes)).source, "slow");
+  EXPECT_EQ(loops[0].check(Request(attributes)).source, "prefilter");
+}
+
 // The allowance that a denial was remembered under is the one that it holds for.
 TEST(PrefilterLoops, ADenialUnderOneAllowanceDoesNotRefuseUnderAnother) {
   const auto clock = std::make_shared<ManualClock>();

@@ -155,6 +155,12 @@ TEST_F(HoldRoutes, AnEstimateTakesThePlaceOfAnAmount) {
   EXPECT_EQ(asked_of_reservations(), "reserve user=u1 cost=1 dry_run");
 }
 
+std::string many_attributes(int count) {
+  std::string query;
+  for (int i = 0; i < count; ++i) query += (i == 0 ? "?a" : "&a") + std::to_string(i) + "=v";
+  return query;
+}
+
 TEST_F(HoldRoutes, ListsTakeTheSubjectFromTheQuery) {
   limiter_.leases()->answer_by([](const LeaseQuestion&) {
     LeaseAnswer answer;
@@ -167,10 +173,17 @@ TEST_F(HoldRoutes, ListsTakeTheSubjectFromTheQuery) {
               EndsWith(R"({"leases":[{"rule":"exports-active","lease":"h1","units":1,"expires_at_ms":1800000000000}],)"
                        R"("complete":false})"));
   EXPECT_EQ(asked_of_leases(), "list tenant=ac me action=export cost=1");
+  ask(send("GET", "/v1/leases?tenant=other"));
+  EXPECT_EQ(asked_of_leases(), "list tenant=other cost=1");
   EXPECT_THAT(ask(send("GET", "/v1/reservations?tenant=acme")), EndsWith(R"({"reservations":[],"complete":true})"));
-  for (const char* query : {"", "?", "?tenant", "?tenant=%zz", "?=acme", "?tenant=%00", "?tenant=%ff"}) {
-    EXPECT_THAT(ask(send("GET", "/v1/leases" + std::string(query))), StartsWith("HTTP/1.1 400")) << query;
+  const std::string long_name = "?" + std::string(129, 'n') + "=v";
+  const std::string long_value = "?tenant=" + std::string(4097, 'v');
+  for (const std::string& query : {std::string(), std::string("?"), std::string("?tenant"), std::string("?tenant=%zz"),
+                                   std::string("?=acme"), std::string("?tenant=%00"), std::string("?tenant=%ff"),
+                                   long_name, long_value, many_attributes(65)}) {
+    EXPECT_THAT(ask(send("GET", "/v1/leases" + query)), StartsWith("HTTP/1.1 400")) << query;
   }
+  EXPECT_THAT(ask(send("GET", "/v1/leases" + many_attributes(64))), StartsWith("HTTP/1.1 200"));
 }
 
 struct BadBody {

@@ -153,6 +153,20 @@ TEST(QuotaTimeOfDebt, IsHonestWhenMoreIsOwedThanFits) {
   EXPECT_EQ(time_to_more_quota(rule), 10s);
 }
 
+// A bucket that other numbers charged can be full sooner than these numbers would fill it.
+TEST(QuotaTimeOfDebt, IsNeverNothingForABucketInUse) {
+  RuleOutcome rule;
+  rule.algorithm = Algorithm::token_bucket;
+  rule.limit = 60;
+  rule.window = 60s;
+  rule.capacity = 10;
+  rule.remaining = 0;
+  rule.reset_after = 5s;
+  EXPECT_EQ(time_to_more_quota(rule), 1us);
+  rule.reset_after = 0s;
+  EXPECT_EQ(time_to_more_quota(rule), 0s);
+}
+
 TEST(QuotaTimeOfDebt, LargestNumbersDoNotOverflow) {
   RuleOutcome rule;
   rule.algorithm = Algorithm::gcra;

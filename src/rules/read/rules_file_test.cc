@@ -363,6 +363,18 @@ TEST(RulesFile, ATabOrAWrongIndentationIsNamedWithItsPosition) {
   const std::string error = error_of("version: 1\nrules:\n  - id: a\n   limit: 1\n    window: 1s\n");
   EXPECT_TRUE(error.starts_with("f.yaml:4:")) << error;
   EXPECT_NE(error.find("check the indentation"), std::string::npos) << error;
+  const char* const indented_wrongly[] = {
+      "version: 1\nrules:\n  - id: a\n    limit: 1\n  window: 1s\n",
+      "version: 1\n  rules:\n    - id: a\n",
+      "version: 1\nrules:\n  - id: a\n    limit: 1\n - id: b\n",
+  };
+  for (const char* text : indented_wrongly) {
+    EXPECT_NE(error_of(text).find("check the indentation"), std::string::npos) << error_of(text);
+  }
+  for (const char* text : {"version: 1\nrules: [{id: \"a\\q\"}]\n", "version: 1\nrules: [*unknown]\n"}) {
+    EXPECT_NE(error_of(text).find("not valid YAML"), std::string::npos) << error_of(text);
+    EXPECT_EQ(error_of(text).find("indentation"), std::string::npos) << error_of(text);
+  }
 }
 
 TEST(RulesFile, ManyFaultsAreCounted) {

@@ -186,6 +186,42 @@ TEST_F(AtTheBound, ADenialThatCountsIsCountedInALogThatCannotGrow) {
   EXPECT_EQ(ask(store_, Action::peek, now, counted).remaining, 0);
 }
 
+// Leases cannot be counted more coarsely: one that finds no room is denied, and not left to the failure policy.
+TEST_F(AtTheBound, ASubjectWithLeasesIsDeniedThoseThatFindNoRoom) {
+  const Allowance slots = make_concurrency({.algorithm = {}, .limit = 1'000, .window = Duration{0}}, hours(1)).value();
+  const auto acquire = [&](const BucketKey& key, std::uint64_t id, HoldStep& hold) {
+    Charge charge = charge_of(key, slots);
+    charge.kind = ChargeKind::lease;
+    hold = {.id = contract::spread_key(id), .ttl = hours(1)};
+    contract::OwnedCall call(Action::take, kStart, {charge});
+    call.hold = &hold;
+    EXPECT_TRUE(store_.begin(call));
+    return call.results()[0];
+  };
+  HoldStep hold;
+  ASSERT_TRUE(acquire(subject(0), 1, hold).admitted);
+  fill_up();
+  std::int64_t held = 1;
+  std::int64_t denied = 0;
+  for (std::uint64_t id = 2; id < 200; ++id) {
+    const ChargeOutcome outcome = acquire(subject(0), id, hold);
+    ASSERT_EQ(outcome.status, Code::ok) << "not a newcomer";
+    ASSERT_EQ(outcome.admitted, hold.state == HoldState::taken);
+    if (outcome.admitted) {
+      ++held;
+      continue;
+    }
+    ++denied;
+    EXPECT_EQ(hold.state, HoldState::none);
+    EXPECT_GT(outcome.retry_after.count(), 0);
+  }
+  EXPECT_GT(denied, 0);
+  Charge all = charge_of(subject(0), slots, 0);
+  all.kind = ChargeKind::lease;
+  EXPECT_EQ(ask(store_, Action::peek, kStart, all).remaining, 1'000 - held);
+  EXPECT_EQ(acquire({random_(), random_()}, 1, hold).status, Code::resource_exhausted) << "a newcomer";
+}
+
 TEST_F(AtTheBound, NewcomersAreStillRefused) {
   fill_up();
   for (const Algorithm algorithm : all_algorithms()) {
