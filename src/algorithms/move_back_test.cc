@@ -1,6 +1,7 @@
 // Buckets that were written under a clock that was ahead.
 #include <gtest/gtest.h>
 
+#include "algorithms/bucketed_window.h"
 #include "tests/models/generators.h"
 #include "tests/models/word_bucket.h"
 
@@ -58,6 +59,25 @@ TEST(MoveBack, KeepsWhatWasTakenAndRestrictsNoLonger) {
     }
   });
   EXPECT_TRUE(held);
+}
+
+// Its sub-buckets are of the numbers that wrote it last, though there was room for one only.
+TEST(MoveBack, TakesTheSubBucketsOfATailThatCouldNotGrow) {
+  AllowanceSpec spec{.algorithm = Algorithm::bucketed_window, .limit = 20, .window = Duration{1'000}, .buckets = 4};
+  const Allowance few = make_allowance(spec).value();
+  spec.buckets = 50;
+  const Allowance many = make_allowance(spec).value();
+  WordBucket bucket;
+  bucket.tail.resize(4);
+  BucketedWindow::charge(few, bucket.words(), kStart, 1);
+  BucketedWindow::charge(many, bucket.words(), kStart + Duration{100}, 1);
+  ASSERT_EQ(bucket.tail.size(), 4U);
+  const TimePoint idle = bucket.idle_from(many);
+  const Duration by{330};
+  const Duration earlier = move_back(Algorithm::bucketed_window, bucket.words(), by);
+  const TimePoint last = kStart + Duration{100} - by;
+  EXPECT_EQ(bucket.peek(many, last, 0).remaining, 18);
+  EXPECT_EQ(last + bucket.peek(many, last, 0).reset_after, idle - earlier);
 }
 
 TEST(MoveBack, AnyWordsAreSafeToMove) {

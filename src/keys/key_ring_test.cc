@@ -37,6 +37,8 @@ TEST(KeyRing, AFileHasOneKeyOrTwoDifferentOnes) {
     EXPECT_EQ(refused.failure().code, Code::invalid_argument);
     EXPECT_EQ(refused.failure().message.find(one), std::string::npos) << "a message must not contain a key";
   }
+  EXPECT_NE(load("x\n" + two).failure().message.find("keys: key 1 is not a hash key"), std::string::npos);
+  EXPECT_NE(load(one + "\nx\n").failure().message.find("keys: key 2 is not a hash key"), std::string::npos);
   EXPECT_EQ(load_key_ring(folder.path() / "missing").failure().code, Code::not_found);
 }
 

@@ -268,6 +268,91 @@ TEST_F(MetricsTest, ShowsTheStateOfTheProcess) {
   EXPECT_THAT(text(), HasSubstr("process_start_time_seconds 1782907200.5\n"));
 }
 
+// Each has a value of its own, so that none can be exported under another's name.
+TEST_F(MetricsTest, EveryFactIsExportedUnderItsName) {
+  facts_.reloads_succeeded = 101;
+  facts_.reloads_failed = 102;
+  facts_.reloads_unchanged = 103;
+  facts_.rules_last_success = from_micros(104'500'000);
+  facts_.rules_loaded = 105;
+  facts_.rules_version = 106;
+  facts_.store_name = "elsewhere";
+  facts_.store_keys = 107;
+  facts_.store_bytes = 108;
+  facts_.store_max_bytes = 109;
+  facts_.store_expired = 110;
+  facts_.store_evictions = 111;
+  facts_.store_refused_newcomers = 112;
+  facts_.store_coarse_charges = 113;
+  facts_.snapshots_saved = 114;
+  facts_.snapshots_failed = 115;
+  facts_.local_denials = 116;
+  facts_.forged_handles = 117;
+  facts_.fallbacks = {{"allow", 118}, {"local", 119}};
+  facts_.http_responses = {{"2xx", 120}, {"4xx", 121}};
+  facts_.refused_callers = {{"malformed", 122}, {"revoked_key", 123}};
+  facts_.failed_logins = {{"resp", "password", 124}, {"admin", "token", 125}};
+  facts_.connections_open = 126;
+  facts_.connections_accepted = 127;
+  facts_.connections_refused = 128;
+  facts_.connections_timed_out = 129;
+  facts_.connection_bytes = 130;
+  facts_.connection_max_bytes = 131;
+  facts_.connection_memory_refusals = 132;
+  facts_.clock_ahead = std::chrono::milliseconds(133'500);
+  facts_.clock_steps_forward = 134;
+  facts_.clock_steps_backward = 135;
+  facts_.gateway_times = {{"used", 136}, {"missing", 137}};
+  facts_.log_lines_suppressed = 138;
+  const char* const expected[] = {
+      "weir_rules_reloads_total{result=\"success\"} 101",
+      "weir_rules_reloads_total{result=\"failure\"} 102",
+      "weir_rules_reloads_total{result=\"unchanged\"} 103",
+      "weir_rules_last_success_timestamp_seconds 104.5",
+      "weir_rules_loaded 105",
+      "weir_rules_version 106",
+      "weir_store_keys{store=\"elsewhere\"} 107",
+      "weir_store_bytes{store=\"elsewhere\"} 108",
+      "weir_store_max_bytes{store=\"elsewhere\"} 109",
+      "weir_store_expired_total{store=\"elsewhere\"} 110",
+      "weir_store_evictions_total{store=\"elsewhere\"} 111",
+      "weir_store_refused_newcomers_total{store=\"elsewhere\"} 112",
+      "weir_store_coarse_charges_total{store=\"elsewhere\"} 113",
+      "weir_store_snapshots_total{result=\"success\"} 114",
+      "weir_store_snapshots_total{result=\"failure\"} 115",
+      "weir_local_limit_denials_total 116",
+      "weir_forged_handles_total 117",
+      "weir_fallback_decisions_total{policy=\"allow\"} 118",
+      "weir_fallback_decisions_total{policy=\"local\"} 119",
+      "weir_http_responses_total{class=\"2xx\"} 120",
+      "weir_http_responses_total{class=\"4xx\"} 121",
+      "weir_refused_callers_total{reason=\"malformed\"} 122",
+      "weir_refused_callers_total{reason=\"revoked_key\"} 123",
+      "weir_failed_logins_total{listener=\"resp\",kind=\"password\"} 124",
+      "weir_failed_logins_total{listener=\"admin\",kind=\"token\"} 125",
+      "weir_connections 126",
+      "weir_connections_accepted_total 127",
+      "weir_connections_refused_total 128",
+      "weir_connections_timed_out_total 129",
+      "weir_connection_memory_bytes 130",
+      "weir_connection_memory_max_bytes 131",
+      "weir_connection_memory_refusals_total 132",
+      "weir_clock_ahead_seconds 133.5",
+      "weir_clock_steps_total{direction=\"forward\"} 134",
+      "weir_clock_steps_total{direction=\"backward\"} 135",
+      "weir_gateway_times_total{result=\"used\"} 136",
+      "weir_gateway_times_total{result=\"missing\"} 137",
+      "weir_log_suppressed_lines_total 138",
+  };
+  const std::string exported = "\n" + text();
+  for (const char* line : expected) EXPECT_THAT(exported, HasSubstr("\n" + std::string(line) + "\n"));
+  for (const bool current : {false, true}) {
+    facts_.rules_current = facts_.identity_current = current;
+    EXPECT_THAT(text(), HasSubstr(std::string("weir_rules_current ") + (current ? "1\n" : "0\n")));
+    EXPECT_THAT(text(), HasSubstr(std::string("weir_identity_current ") + (current ? "1\n" : "0\n")));
+  }
+}
+
 // The rules that `promtool check metrics` applies: names, types, help, and no series twice.
 TEST_F(MetricsTest, FollowsThePrometheusConventions) {
   first_.on_decision(decision({outcome(0, true), outcome(1, false)}));

@@ -319,6 +319,22 @@ TEST_F(ConnectionTest, WhatWaitsOnAConnectionThatBreaksIsLost) {
   run_until("it connects again", [&] { return ready_ == 2; });
 }
 
+TEST_F(ConnectionTest, HalfAReplyIsForgottenWithItsConnection) {
+  server_.set_reply("PING", "$5\r\nab");
+  open_and_greet();
+  Handler first;
+  send(first, "PING");
+  run_until("the command has arrived", [&] { return server_.commands().size() == 1; });
+  server_.hang_up();
+  run_until("it connects again", [&] { return ready_ == 2; });
+  EXPECT_THAT(first.lost, ElementsAre(FailureKind::lost));
+  server_.set_reply("PING", "+PONG\r\n");
+  Handler second;
+  send(second, "PING");
+  run_until("the answer is there", [&] { return second.done(); });
+  EXPECT_THAT(second.replies, ElementsAre("PONG"));
+}
+
 TEST_F(ConnectionTest, AConnectionThatHasServedForAWhileIsReplacedAtOnce) {
   open_and_greet();
   const SteadyTime served = steady_clock::now() + Connection::kLongestRetry;

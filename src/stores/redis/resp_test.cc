@@ -48,6 +48,18 @@ TEST(ReplyReader, WaitsForTheRestWhereverAReplyIsCut) {
   }
 }
 
+TEST(ReplyReader, ForgetsWhatAnotherConnectionSent) {
+  ReplyReader reader;
+  reader.add("+OK\r\n$5\r\nab");
+  ASSERT_EQ(reader.next(), Progress::complete);
+  ASSERT_EQ(reader.next(), Progress::incomplete);
+  reader.clear();
+  EXPECT_EQ(reader.next(), Progress::incomplete);
+  reader.add(":7\r\n");
+  ASSERT_EQ(reader.next(), Progress::complete);
+  EXPECT_EQ(reader.reply()[0].number, 7);
+}
+
 TEST(ReplyReader, RefusesWhatIsNotResp) {
   for (const char* text :
        {"hello\r\n", "\r\n", ":x\r\n", "$-2\r\n", "*-2\r\n", "$99999999\r\n", "*300000\r\n", "$2\r\nabc\r\n", ":1\rx",
