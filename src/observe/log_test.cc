@@ -55,6 +55,18 @@ TEST_F(LogTest, LevelsBelowTheChosenOneAreSilent) {
   EXPECT_EQ(sink_.lines().size(), 1u);
 }
 
+TEST_F(LogTest, OnlyTheLevelIsColouredAndOnlyOnDemand) {
+  Log log({.format = Log::Format::text, .level = Level::debug, .fd = sink_.fd(), .colour = true}, clock_);
+  log.debug("a", "m");
+  log.info("b", "m");
+  log.warn("c", "m");
+  log.error("d", "m");
+  const std::string time = "2026-07-01T12:00:00.123Z ";
+  EXPECT_EQ(sink_.lines(),
+            (std::vector<std::string>{time + "\x1b[2mdebug\x1b[0m m", time + "\x1b[32minfo\x1b[0m  m",
+                                      time + "\x1b[33mwarn\x1b[0m  m", time + "\x1b[31merror\x1b[0m m"}));
+}
+
 TEST_F(LogTest, EveryLevelIsWrittenUnderItsName) {
   Log log = make(Log::Format::json, Level::debug);
   log.debug("a", "m", {{"k", "v"}});

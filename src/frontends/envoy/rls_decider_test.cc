@@ -300,6 +300,16 @@ TEST_F(Rls, AnOverrideOfNothingDeniesWithoutABucket) {
   descriptor.override_unit = 1;
   EXPECT_TRUE(decide().over_limit);
   EXPECT_TRUE(limiter.asked.empty());
+  // And does not keep those behind it from being charged.
+  RlsDescriptor& next = add("user", "bob");
+  next.has_override = true;
+  next.override_limit = 30;
+  next.override_unit = 1;
+  const RlsAnswer answer = decide();
+  EXPECT_TRUE(answer.over_limit);
+  ASSERT_EQ(limiter.asked.size(), 1U);
+  EXPECT_THAT(limiter.asked[0].subject, ElementsAre("SECOND", "shop", "user", "bob"));
+  EXPECT_FALSE(answer.statuses[1].over_limit);
 }
 
 TEST_F(Rls, AnOverrideWhoseStoreFailsIsUnavailable) {

@@ -99,6 +99,21 @@ TEST(FieldRules, PathsBeginWithASlash) {
   }
 }
 
+// RFC 3986: a letter, then letters, digits, "+", "-" and ".".
+TEST(FieldRules, SchemesAreMadeOfTheCharactersOfASchemeAndBeginWithALetter) {
+  const auto has_scheme = [](const std::string& scheme) {
+    return good({{":method", "GET"}, {":scheme", scheme}, {":path", "/"}});
+  };
+  EXPECT_FALSE(has_scheme(""));
+  for (int c = 0x21; c < 0x7f; ++c) {
+    const char character = static_cast<char>(c);
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool other = (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+    EXPECT_EQ(has_scheme(std::string(1, character)), letter) << character;
+    EXPECT_EQ(has_scheme(std::string("h") + character), letter || other) << character;
+  }
+}
+
 TEST(FieldRules, TheLengthIsRead) {
   FieldRules rules(FieldRules::Block::request, kMostBytes);
   EXPECT_EQ(rules.content_length(), -1);

@@ -43,6 +43,14 @@ TEST_F(EncodedHeaders, FieldsThatComeOftenAreOneByteFromTheSecondTimeOn) {
   EXPECT_EQ(encode({kStatusZero}).size(), 1U);
 }
 
+// They would fill the table, and a secret among them could be guessed at by its size.
+TEST_F(EncodedHeaders, OtherFieldsAreNeverRemembered) {
+  constexpr Field kRare{"grpc-message", "once"};
+  const std::string first = encode({kRare});
+  EXPECT_GT(first.size(), 15U);
+  EXPECT_EQ(encode({kRare}), first);
+}
+
 TEST_F(EncodedHeaders, AreReadAsTheyWereMeant) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_THAT(decode(encode({kOk, kContentType})),
