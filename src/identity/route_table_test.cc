@@ -112,6 +112,14 @@ TEST(RouteTable, RefusesMalformedAndRepeatedRoutes) {
 }
 
 // Patterns chosen so that searching with backtracking would take 2^n steps; here each is one state more, or refused.
+TEST(RouteTable, OneRouteForEveryMethodAndPathIsACatchAll) {
+  const Route login{"POST", "/login", "login", 1};
+  EXPECT_FALSE(table({}).has_catch_all());
+  EXPECT_FALSE(table({login, {"GET", "/*", "read", 1}, {"*", "/v1/*", "v1", 1}}).has_catch_all());
+  EXPECT_TRUE(table({login, {"*", "*", "other", 1}}).has_catch_all());
+  EXPECT_TRUE(table({login, {"*", "/*", "other", 1}}).has_catch_all());
+}
+
 TEST(RouteTable, OverlappingPatternsStayBounded) {
   std::vector<Route> routes;
   for (int bits = 0; bits < 256; ++bits) {
