@@ -49,7 +49,7 @@ struct LeaseQuestion {
 // One lease of a list, under one rule.
 struct ListedLease {
   std::string rule;
-  std::string handle;  // to release it; of this rule's slots only
+  std::string handle;  // to release it, under every rule that is listed
   std::int64_t units = 0;
   TimePoint expires;
 };

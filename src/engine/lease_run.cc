@@ -113,7 +113,12 @@ bool Engine::LeaseRun::use_handle() {
   step_.token = handle_.token;
   step_.expires = handle_.expires;
   step_.ttl = question.ttl == Duration::zero() ? handle_.ttl : question.ttl;
-  for (const HeldCharge& each : handle_.charges) {
+  if (verb_ == Verb::renew) rules_ = engine_.rules_.current_shared();
+  for (HeldCharge& each : handle_.charges) {
+    // A lease that the store has lost takes a slot by today's rules, as far as they can be known without the request.
+    if (rules_ != nullptr && each.kind == ChargeKind::lease) {
+      each.allowance.limit = rules_->set->lease_limit(each.rule).value_or(each.allowance.limit);
+    }
     Charge& charge = own_charges_.append();
     charge.key = each.key;
     charge.tag = each.tag;
@@ -232,7 +237,7 @@ void Engine::LeaseRun::finish_renew() {
   describe_outcomes();
 }
 
-// What the rules have left, by the numbers that the lease was acquired under.
+// What the rules have left, by the limits that the lease was renewed under.
 void Engine::LeaseRun::describe_outcomes() {
   Decision& decision = call_->answer.decision;
   decision.reason = Reason::ok;
@@ -261,14 +266,24 @@ void Engine::LeaseRun::finish_list() {
   LeaseAnswer& answer = call_->answer;
   answer.list_cut = listed_.size() > kMaxListed;
   listed_.resize(std::min(listed_.size(), kMaxListed));
+  // A lease has the same id under every rule: those of one lease follow each other here.
+  std::vector<const ListedHold*> by_id;
+  for (const ListedHold& each : listed_) by_id.push_back(&each);
+  const auto id_of = [](const ListedHold* each) { return std::pair(each->id.high, each->id.low); };
+  std::stable_sort(by_id.begin(), by_id.end(), [&](auto* a, auto* b) { return id_of(a) < id_of(b); });
   for (const ListedHold& each : listed_) {
     HoldHandle handle;
     handle.id = each.id;
     handle.token = each.token;
     handle.expires = each.expires;
     handle.ttl = charges[each.charge].allowance->window;
-    handle.charges.push_back(held(each.charge));
-    handle.charges[0].cost = each.units;
+    auto part = std::lower_bound(by_id.begin(), by_id.end(), &each,
+                                 [&](auto* a, auto* b) { return id_of(a) < id_of(b); });
+    for (; part != by_id.end() && (*part)->id == each.id && handle.charges.size() < kMaxHeldCharges; ++part) {
+      handle.charges.push_back(held((*part)->charge));
+      handle.charges[handle.charges.size() - 1].cost = (*part)->units;
+      handle.token = std::max(handle.token, (*part)->token);
+    }
     answer.list.push_back({.rule = std::string(charges[each.charge].rule),
                            .handle = engine_.hold_ids_.seal(handle),
                            .units = each.units,

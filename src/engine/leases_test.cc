@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "engine/engine.h"
@@ -316,6 +317,38 @@ TEST_F(LeasesTest, ListsTheLeasesOfASubjectWithHandlesToReleaseThem) {
   EXPECT_EQ(engine_->leases()->release(listed.list[1].handle).fault, HoldFault::none);
   EXPECT_EQ(list("acme").list.size(), 1u);
   EXPECT_EQ(check("acme").rules[0].remaining, 2);
+}
+
+TEST_F(LeasesTest, AListedHandleReleasesTheLeaseUnderEveryRuleThatIsListed) {
+  Rule all = exports_active(5);
+  all.id = "all-active";
+  all.per = {"action"};
+  load({exports_active(3), all, exports_rate()});
+  const LeaseAnswer mine = acquire("acme");
+  acquire("other");
+  const LeaseAnswer listed = list("acme");
+  ASSERT_EQ(listed.list.size(), 3u) << "the other's lease has a slot of the second rule";
+  const auto is_first = [](const ListedLease& each) { return each.rule == "exports-active"; };
+  const auto first = std::find_if(listed.list.begin(), listed.list.end(), is_first);
+  ASSERT_NE(first, listed.list.end());
+  EXPECT_EQ(engine_->leases()->release(first->handle).fault, HoldFault::none);
+  EXPECT_EQ(check("acme").rules[0].remaining, 3);
+  EXPECT_EQ(check("acme").rules[1].remaining, 4) << "only the other's is held";
+  EXPECT_EQ(engine_->leases()->renew(mine.handle).fault, HoldFault::gone);
+}
+
+TEST_F(LeasesTest, ALeaseThatTheStoreLostIsRenewedUnderThePresentLimit) {
+  load({exports_active(3)});
+  const LeaseAnswer first = acquire("acme");
+  const LeaseAnswer second = acquire("acme");
+  Rules lower;
+  lower.rules = {exports_active(1)};
+  ASSERT_TRUE(engine_->replace(lower).ok());
+  EXPECT_EQ(engine_->leases()->renew(second.handle).fault, HoldFault::none) << "a lower limit takes no lease away";
+  clock_->advance(1s);
+  store_->memory.clear();
+  EXPECT_EQ(engine_->leases()->renew(first.handle).fault, HoldFault::none);
+  EXPECT_EQ(engine_->leases()->renew(second.handle).fault, HoldFault::gone) << "there is one slot now";
 }
 
 TEST_F(LeasesTest, AfterTheClockWasSetBackExpiriesAreToldByTheWallClock) {

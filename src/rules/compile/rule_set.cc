@@ -38,7 +38,10 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
       set->has_local_limits_ = true;
     }
-    set->has_leases_ = set->has_leases_ || (rule.kind == ChargeKind::lease && rule.mode != Mode::off);
+    if (rule.kind == ChargeKind::lease && rule.mode != Mode::off) {
+      set->has_leases_ = true;
+      set->lease_rules_.push_back(static_cast<std::uint32_t>(set->rules_.size()));
+    }
     set->has_max_subjects_ = set->has_max_subjects_ || (rule.max_subjects && rule.mode != Mode::off);
     set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && rule.mode != Mode::off);
     compiled.source = std::move(rule);
@@ -48,6 +51,16 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
   set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
                                           [](const CompiledRule& rule) { return rule.windows.several(); });
   return std::shared_ptr<const RuleSet>(set);
+}
+
+std::optional<std::int64_t> RuleSet::lease_limit(std::string_view id) const {
+  for (const std::uint32_t i : lease_rules_) {
+    const Rule& rule = rules_[i].source;
+    if (rule.id != id) continue;
+    if (!rule.plans.empty() || !rule.overrides.empty()) return std::nullopt;
+    return rule.allowance.limit;
+  }
+  return std::nullopt;
 }
 
 void RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {

@@ -95,6 +95,9 @@ class RuleSet {
   bool has_leases() const { return has_leases_; }
   // Some rule has max_subjects.
   bool has_max_subjects() const { return has_max_subjects_; }
+  // The limit of the concurrency rule with this id, if it is the same for every request: it has neither plans nor
+  // overrides.
+  std::optional<std::int64_t> lease_limit(std::string_view id) const;
   // Some rule counts in windows of several lengths.
   bool has_several_windows() const { return has_several_windows_; }
 
@@ -110,6 +113,7 @@ class RuleSet {
   bool has_several_windows_ = false;
   bool has_leases_ = false;
   bool has_max_subjects_ = false;
+  std::vector<std::uint32_t> lease_rules_;  // indexes of rules that give leases
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
 };
 
