@@ -43,7 +43,6 @@ struct LeaseQuestion {
   std::string_view id = {};  // acquire: made by the client; acquiring with it again gives the same lease. Empty: none
   std::string_view caller = {};  // whom `id` belongs to. Ids of other callers, and of other attributes, are other ids
   std::string_view handle = {};  // renew, release
-  const IdempotencyKey* once = nullptr;  // acquire
 };
 
 // One lease of a list, under one rule.
@@ -60,7 +59,6 @@ struct LeaseAnswer {
   // acquire: may it. The rest means something only if it is allowed. renew: what the concurrency rules have left.
   Decision decision;
   bool created = false;   // acquire: false if `id` had this lease already
-  bool replayed = false;  // by its Idempotency-Key
   std::string handle;  // acquire; renew: one that knows the new expiry, better than the one before but no other lease
   // Grows with each lease of the same subject; none if the lease was given without the store (decision.degraded), or if
   // no concurrency rule applies.

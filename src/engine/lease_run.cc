@@ -73,10 +73,6 @@ Duration Engine::LeaseRun::shortest_lease() const {
 bool Engine::LeaseRun::acquire() {
   const LeaseQuestion& question = call_->question;
   if (!check_ttl(question.ttl)) return true;
-  if (question.once != nullptr) {
-    return refuse(HoldFault::invalid,
-                  "Idempotency-Key: is not supported by this version of weir yet; an id makes acquiring idempotent");
-  }
   if (question.id.size() > kMaxHoldId) {
     return refuse(HoldFault::invalid, "id: has " + std::to_string(question.id.size()) + " bytes, expected at most " +
                                           std::to_string(kMaxHoldId));

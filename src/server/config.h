@@ -77,6 +77,9 @@ struct Config {
   std::vector<std::string> http_headers;  // empty: none
   std::string http_reset;
   std::filesystem::path http_tokens_file;  // empty: no token is needed
+  std::int64_t http_idempotency_keys = 0;
+  Duration http_idempotency_ttl{0};
+  bool http_require_idempotency_key = false;
   Duration drain_timeout{0};
   Duration drain_grace{0};
   std::string grpc_envoy_charging;

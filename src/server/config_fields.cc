@@ -121,6 +121,15 @@ constexpr ConfigField kFields[] = {
     {"http.tokens_file", FieldKind::path, &Config::http_tokens_file, "",
      "File with the SHA-256 hashes of the tokens that /v1/* and /json accept (docs/http.md), reloaded when it changes. "
      "Empty: no token is needed."},
+    {"http.idempotency_keys", FieldKind::count, &Config::http_idempotency_keys, "100000",
+     "Maximum number of requests with an Idempotency-Key whose answers are kept (docs/http.md#repeated-requests); their "
+     "answers may have 64 MiB together. Beyond it requests with a new key are refused (503).",
+     1, 10'000'000},
+    {"http.idempotency_ttl", FieldKind::duration, &Config::http_idempotency_ttl, "24h",
+     "How long an answer is replayed to requests with the same Idempotency-Key; a denial only until its retry_after.",
+     kSecond, 30 * kDay},
+    {"http.require_idempotency_key", FieldKind::toggle, &Config::http_require_idempotency_key, "false",
+     "Refuse (400) requests without an Idempotency-Key that change something; checks need none."},
     {"grpc.envoy_charging", FieldKind::choice, &Config::grpc_envoy_charging, "each",
      "What a call from Envoy with several descriptors charges when one is over its limit: the others (each), or "
      "nothing "

@@ -146,7 +146,7 @@ class ToyLeases final : public LeaseLimiter, public ToyHolds<LeaseQuestion, Leas
     const LeaseQuestion& asked = call.question;
     ToyText text(kVerbs[static_cast<std::size_t>(asked.verb)]);
     if (asked.verb == LeaseQuestion::Verb::acquire || asked.verb == LeaseQuestion::Verb::list) text.add(asked.request);
-    text.text("handle", asked.handle).ttl(asked.ttl).text("id", asked.id).text("caller", asked.caller).once(asked.once);
+    text.text("handle", asked.handle).ttl(asked.ttl).text("id", asked.id).text("caller", asked.caller);
     return begin(call, text.take());
   }
 };

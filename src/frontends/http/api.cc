@@ -30,29 +30,32 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
 }
 
 void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options) {
+  OnceOptions optional = options.once;
+  optional.required = false;
   auto checks = std::make_shared<CheckHandler>(limiter, options.headers, options.times, options.identity);
   router.add({.method = "POST",
               .path = "/v1/check",
               .body_bytes = options.check_body_bytes,
-              .handler = handler_of(checks, &CheckHandler::check),
+              .handler = once(optional, handler_of(checks, &CheckHandler::check)),
               .role = "check"});
   router.add({.method = "POST",
               .path = "/v1/check/batch",
               .body_bytes = options.batch_body_bytes,
-              .handler = handler_of(checks, &CheckHandler::check_batch),
+              .handler = once(optional, handler_of(checks, &CheckHandler::check_batch)),
               .role = "check"});
   router.add({.method = "POST",
               .path = "/v1/refund",
               .body_bytes = options.check_body_bytes,
-              .handler = handler_of(checks, &CheckHandler::refund),
+              .handler = once(options.once, handler_of(checks, &CheckHandler::refund)),
               .role = "refund"});
   router.add({.method = "POST",
               .path = "/v1/reset",
               .body_bytes = options.check_body_bytes,
-              .handler = handler_of(checks, &CheckHandler::reset),
+              .handler = once(options.once, handler_of(checks, &CheckHandler::reset)),
               .role = "reset"});
   add_hold_routes(router, limiter,
                   {.body_bytes = options.check_body_bytes,
+                   .once = options.once,
                    .caller_of = options.caller_of,
                    .append_fields =
                        [headers = options.headers](std::string& out, const Decision& decision) {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "frontends/http/forward_auth.h"
+#include "frontends/http/once.h"
 #include "frontends/http/router.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
@@ -38,6 +39,7 @@ struct ApiOptions {
   std::shared_ptr<transport::IngressTime> times{};         // this loop's; none: the time of gateways is not used
   std::shared_ptr<transport::RequestIdentity> identity{};  // this loop's; none: attributes are used as they are sent
   std::shared_ptr<Guard> gateway_guard{};                  // of /v1/forward-auth; none: the router's
+  OnceOptions once{};  // of every route that changes something; checks never need a key
   // Who is authenticated, for leases and reservations; none: no one is.
   std::function<std::string(const HttpRequest&)> caller_of{};
 };

@@ -101,7 +101,11 @@ Response CheckHandler::render(const Decision& decision, const ResponseOptions& o
   }
   const int status = options.deny_status != 0 ? options.deny_status : render::default_status(decision);
   render::append_denial(json_, decision, status);
-  return {.status = status, .content_type = kProblemJson, .fields = fields_, .body = json_};
+  return {.status = status,
+          .content_type = kProblemJson,
+          .fields = fields_,
+          .body = json_,
+          .replay_for = decision.degraded ? Duration{0} : decision.retry_after};
 }
 
 Response CheckHandler::render_batch(std::span<const Decision> decisions, std::span<const std::size_t> refused) {

@@ -5,7 +5,6 @@
 #include "base/attributes.h"
 #include "base/percent.h"
 #include "base/utf8.h"
-#include "frontends/http/idempotency_field.h"
 #include "frontends/http/ingress_field.h"
 #include "frontends/http/json_body.h"
 #include "frontends/render/decision_json.h"
@@ -46,24 +45,8 @@ bool HoldHandler::identify(Request& request, ResponseWriter& writer) {
   return false;
 }
 
-bool HoldHandler::read_origin(const HttpRequest& request, ResponseWriter& writer, bool creates, Origin& origin) {
-  Result<std::optional<std::string>> key = read_idempotency_key(request);
-  if (!key.ok()) {
-    writer.send_problem(400, key.failure().message);
-    return false;
-  }
-  if (creates && options_.require_idempotency_key && !key.value()) {
-    writer.send_problem(400, "Idempotency-Key: is missing; this server requires it here");
-    return false;
-  }
-  if (options_.caller_of) origin.caller = options_.caller_of(request);
-  origin.key = std::move(key.value());
-  if (!origin.key) return true;
-  origin.once = {.caller = origin.caller,
-                 .tenant = body_.attribute("tenant"),
-                 .key = *origin.key,
-                 .body = hash_of_request(request)};
-  return true;
+std::string HoldHandler::caller_of(const HttpRequest& request) const {
+  return options_.caller_of ? options_.caller_of(request) : std::string();
 }
 
 void HoldHandler::note_ingress(const HttpRequest& request, const ResponseWriter& writer) {
@@ -121,17 +104,15 @@ void HoldHandler::ask_and_answer(Holds& holds, const Question& question, Respons
 }
 
 void HoldHandler::acquire(const HttpRequest& request, ResponseWriter& writer) {
-  Origin origin;
   if (!accept(body_.read_acquire(request.body), request, writer)) return;
   if (!identify(body_.request, writer)) return;
-  if (!read_origin(request, writer, /*creates=*/true, origin)) return;
+  const std::string caller = caller_of(request);
   note_ingress(request, writer);
   LeaseQuestion question;
   question.request = body_.request;
   question.ttl = body_.ttl;
   question.id = body_.id;
-  question.caller = origin.caller;
-  if (origin.key) question.once = &origin.once;
+  question.caller = caller;
   ask_and_answer(*leases_, question, writer);
 }
 
@@ -162,10 +143,9 @@ void HoldHandler::list_leases(const HttpRequest& request, ResponseWriter& writer
 }
 
 void HoldHandler::reserve(const HttpRequest& request, ResponseWriter& writer) {
-  Origin origin;
   if (!accept(body_.read_reserve(request.body), request, writer)) return;
   if (!identify(body_.request, writer)) return;
-  if (!read_origin(request, writer, /*creates=*/true, origin)) return;
+  const std::string caller = caller_of(request);
   note_ingress(request, writer);
   ReservationQuestion question;
   question.request = body_.request;
@@ -174,16 +154,14 @@ void HoldHandler::reserve(const HttpRequest& request, ResponseWriter& writer) {
   question.partial = body_.partial;
   question.dry_run = body_.dry_run;
   question.id = body_.id;
-  question.caller = origin.caller;
-  if (origin.key) question.once = &origin.once;
+  question.caller = caller;
   ask_and_answer(*reservations_, question, writer);
 }
 
 void HoldHandler::settle(ReservationQuestion::Verb verb, const Status& body, const HttpRequest& request,
                          ResponseWriter& writer) {
-  Origin origin;
   if (!accept(body, request, writer)) return;
-  if (!read_origin(request, writer, /*creates=*/verb != ReservationQuestion::Verb::get, origin)) return;
+  const std::string caller = caller_of(request);
   ReservationQuestion question;
   question.verb = verb;
   question.handle = request.parameter(kHandle);
@@ -191,8 +169,7 @@ void HoldHandler::settle(ReservationQuestion::Verb verb, const Status& body, con
   question.ttl = body_.ttl;
   question.partial = body_.partial;
   question.actual = body_.actual;
-  question.caller = origin.caller;
-  if (origin.key) question.once = &origin.once;
+  question.caller = caller;
   ask_and_answer(*reservations_, question, writer);
 }
 
@@ -237,15 +214,19 @@ Response HoldHandler::render_denial(const Decision& decision, bool replayed) {
   begin_answer(&decision, replayed);
   const int status = render::default_status(decision);
   render::append_denial(json_, decision, status);
-  return {.status = status, .content_type = kProblemJson, .fields = fields_, .body = json_};
+  return {.status = status,
+          .content_type = kProblemJson,
+          .fields = fields_,
+          .body = json_,
+          .replay_for = decision.degraded ? Duration{0} : decision.retry_after};
 }
 
 Response HoldHandler::render(const LeaseAnswer& answer, LeaseQuestion::Verb verb) {
   using Verb = LeaseQuestion::Verb;
   if (answer.fault != HoldFault::none) return render_fault(answer.fault, answer.message);
-  if (is_denied(answer, verb)) return render_denial(answer.decision, answer.replayed);
+  if (is_denied(answer, verb)) return render_denial(answer.decision, /*replayed=*/false);
   if (verb == Verb::release) return {.status = 204, .content_type = {}, .fields = {}, .body = {}};
-  begin_answer(verb == Verb::acquire ? &answer.decision : nullptr, answer.replayed);
+  begin_answer(verb == Verb::acquire ? &answer.decision : nullptr, /*replayed=*/false);
   if (verb == Verb::list) {
     render::append_leases(json_, answer);
   } else {
@@ -269,14 +250,17 @@ Response HoldHandler::render(const ReservationAnswer& answer, ReservationQuestio
 
 void add_hold_routes(Router& router, Limiter& limiter, HoldOptions options) {
   const std::size_t body_bytes = options.body_bytes;
+  const OnceOptions once_options = options.once;
   const auto handler = std::make_shared<HoldHandler>(limiter.leases(), limiter.reservations(), std::move(options));
   using Method = void (HoldHandler::*)(const HttpRequest&, ResponseWriter&);
-  const auto add = [&](const char* method, const char* path, const char* role, Method call) {
-    router.add({.method = method,
+  const auto add = [&](const std::string_view method, const char* path, const char* role, Method call) {
+    Handler calls = [handler, call](const HttpRequest& request, ResponseWriter& writer) {
+      ((*handler).*call)(request, writer);
+    };
+    router.add({.method = std::string(method),
                 .path = path,
                 .body_bytes = body_bytes,
-                .handler = [handler, call](const HttpRequest& request,
-                                           ResponseWriter& writer) { ((*handler).*call)(request, writer); },
+                .handler = method == "GET" ? std::move(calls) : once(once_options, std::move(calls)),
                 .role = role});
   };
   if (limiter.leases() != nullptr) {

@@ -6,12 +6,12 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "frontends/http/hold_body.h"
+#include "frontends/http/once.h"
 #include "frontends/http/router.h"
 #include "frontends/transport/ingress_time.h"
 #include "frontends/transport/request_identity.h"
@@ -23,8 +23,8 @@ namespace weir::http {
 
 struct HoldOptions {
   std::size_t body_bytes = std::size_t{64} << 10;
-  bool require_idempotency_key = false;  // on whatever creates or settles something
-  // Who is authenticated; ids made by clients and Idempotency-Keys belong to it. None: no one is.
+  OnceOptions once{};  // of whatever changes something
+  // Who is authenticated; ids made by clients belong to it. None: no one is.
   std::function<std::string(const HttpRequest&)> caller_of{};
   // Appends the header fields of a decision.
   std::function<void(std::string&, const Decision&)> append_fields{};
@@ -50,15 +50,8 @@ class HoldHandler : public std::enable_shared_from_this<HoldHandler> {
   void list_reservations(const HttpRequest& request, ResponseWriter& writer);
 
  private:
-  // What a call needs beside its body, alive while it begins.
-  struct Origin {
-    std::string caller;
-    std::optional<std::string> key;
-    IdempotencyKey once;
-  };
-
+  std::string caller_of(const HttpRequest& request) const;
   // False: the request was answered with what is wrong.
-  bool read_origin(const HttpRequest& request, ResponseWriter& writer, bool creates, Origin& origin);
   bool read_query_attributes(const HttpRequest& request, ResponseWriter& writer);
   bool identify(Request& request, ResponseWriter& writer);
   bool accept(const Status& status, const HttpRequest& request, ResponseWriter& writer);

@@ -226,22 +226,6 @@ TEST_F(HoldRoutes, BadInputNamesTheMemberAndAsksTheLimiterNothing) {
   EXPECT_TRUE(limiter_.reservations()->asked().empty());
 }
 
-TEST_F(HoldRoutes, AnIdempotencyKeyIsReadQuotedOrBare) {
-  start({.caller_of = [](const HttpRequest&) { return std::string("worker"); }});
-  post("/v1/leases", kBody, "Idempotency-Key: \"a \\\"b\\\\\"\r\n");
-  EXPECT_EQ(asked_of_leases(), R"(acquire tenant=acme cost=1 caller=worker once=a "b\)");
-  post("/v1/reservations/h/commit", R"({"actual":1})", "idempotency-key: 8e03978e-40d5\r\n");
-  EXPECT_EQ(asked_of_reservations(), "commit handle=h actual=1 caller=worker once=8e03978e-40d5");
-  for (const std::string& wrong :
-       {std::string(), std::string("\"\""), std::string("\"a"), std::string("\"a\\"), std::string("\"a\\x\""),
-        std::string("a b"), std::string("a,b"), std::string("\"a\"b\""), std::string(257, 'k')}) {
-    const std::string answer = post("/v1/leases", kBody, "Idempotency-Key: " + wrong + "\r\n");
-    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400")) << wrong;
-    EXPECT_THAT(answer, HasSubstr("Idempotency-Key: ")) << wrong;
-  }
-  EXPECT_THAT(post("/v1/leases", kBody, "Idempotency-Key: a\r\nIdempotency-Key: a\r\n"), HasSubstr("is given twice"));
-}
-
 TEST_F(HoldRoutes, TheHashOfARequestCoversAllOfIt) {
   const HttpRequest first{.method = "POST", .path = "/v1/leases", .query = "", .fields = {}, .body = "{}"};
   HttpRequest same = first;
@@ -258,26 +242,15 @@ TEST_F(HoldRoutes, TheHashOfARequestCoversAllOfIt) {
 }
 
 TEST_F(HoldRoutes, AReplayedAnswerSaysSo) {
-  limiter_.leases()->answer_by([](const LeaseQuestion& question) {
-    LeaseAnswer answer = ToyLeases::denied(question);
+  limiter_.reservations()->answer_by([](const ReservationQuestion& question) {
+    ReservationAnswer answer = ToyReservations::granted(question);
     answer.replayed = true;
     return answer;
   });
   start();
-  const std::string answer = post("/v1/leases", kBody, "Idempotency-Key: k\r\n");
-  EXPECT_THAT(answer, StartsWith("HTTP/1.1 429"));
+  const std::string answer = post("/v1/reservations/h/commit", R"({"actual":1})");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(answer, HasSubstr("\r\nIdempotent-Replayed: true\r\n"));
-}
-
-TEST_F(HoldRoutes, AKeyCanBeRequired) {
-  start({.require_idempotency_key = true});
-  for (const char* path : {"/v1/leases", "/v1/reservations"}) {
-    EXPECT_THAT(post(path, R"({"attributes":{"tenant":"acme"})" +
-                               std::string(std::string_view(path) == "/v1/leases" ? "}" : R"(,"amount":1})")),
-                HasSubstr("Idempotency-Key: is missing"));
-  }
-  EXPECT_THAT(post("/v1/leases", kBody, "Idempotency-Key: k\r\n"), StartsWith("HTTP/1.1 201"));
-  EXPECT_THAT(ask(send("DELETE", "/v1/leases/h")), StartsWith("HTTP/1.1 204")) << "idempotent without a key";
 }
 
 TEST_F(HoldRoutes, AnAnswerThatComesLaterIsWrittenOnTheConnection) {

@@ -18,6 +18,16 @@ struct Response {
   std::string_view content_type = kJson;
   std::string_view fields{};  // further header fields, each "Name: value\r\n"
   std::string_view body{};
+  // How long a repeated request with the same Idempotency-Key gets this answer again, if it is not one with success: a
+  // denial until the wait that it tells is over.
+  Duration replay_for{0};
+};
+
+// Sees an answer before it is written, also if the client has left.
+class ResponseRecorder {
+ public:
+  virtual ~ResponseRecorder() = default;
+  virtual void record(const Response& response) = 0;
 };
 
 // What the request asks of the answer's form.

@@ -86,6 +86,7 @@ bool read_parameters(const Route& route, std::string_view path, std::vector<Path
 void ResponseWriter::send(const Response& response) {
   assert(!used_);
   used_ = true;
+  if (recorder_ != nullptr) recorder_->record(response);
   protocol_.answer(response, form_);
 }
 
@@ -100,10 +101,13 @@ const transport::Peer& ResponseWriter::peer() const { return protocol_.peer(); }
 LaterResponse ResponseWriter::defer() {
   assert(!used_);
   used_ = true;
-  return protocol_.defer(form_);
+  LaterResponse later = protocol_.defer(form_);
+  if (recorder_ != nullptr) later.set_recorder(std::move(recorder_));
+  return later;
 }
 
 void LaterResponse::send(const Response& response) const {
+  if (recorder_ != nullptr) recorder_->record(response);
   if (!link_->closed()) protocol_->finish(number_, response);
 }
 
@@ -114,6 +118,7 @@ void LaterResponse::send_problem(int status, std::string_view detail) const {
 }
 
 void LaterResponse::send_after(Duration delay, const Response& response) const {
+  if (recorder_ != nullptr) recorder_->record(response);
   // The task runs only while the connection lives, and must not itself keep it alive: it has no need to hold the link.
   link_->after(delay, [protocol = protocol_, number = number_, status = response.status,
                        type = std::string(response.content_type), fields = std::string(response.fields),

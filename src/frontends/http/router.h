@@ -36,6 +36,7 @@ class LaterResponse {
       : link_(std::move(link)), protocol_(&protocol), number_(number) {}
 
   transport::Link& link() const { return *link_; }
+  void set_recorder(std::shared_ptr<ResponseRecorder> recorder) { recorder_ = std::move(recorder); }
 
   // Once, on the link's loop. Does nothing if the client has left.
   void send(const Response& response) const;
@@ -48,6 +49,7 @@ class LaterResponse {
   std::shared_ptr<transport::Link> link_;
   HttpProtocol* protocol_;  // alive while link_ is
   std::uint64_t number_;
+  std::shared_ptr<ResponseRecorder> recorder_;  // usually null
 };
 
 // The answer to the request being handled. A handler calls send() or defer(), once.
@@ -61,6 +63,8 @@ class ResponseWriter {
   LaterResponse defer();
   // The answer, whenever it is ready, is written this much later. Before send() and defer().
   void hold(Duration delay) { form_.hold = delay; }
+  // Shows the answer to `recorder` when it is ready. Before send() and defer().
+  void record(std::shared_ptr<ResponseRecorder> recorder) { recorder_ = std::move(recorder); }
 
   const transport::Peer& peer() const;
   bool used() const { return used_; }
@@ -68,6 +72,7 @@ class ResponseWriter {
  private:
   HttpProtocol& protocol_;
   ResponseForm form_;
+  std::shared_ptr<ResponseRecorder> recorder_;  // usually null
   bool used_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include "server/envoy_settings.h"
 #include "server/listener_settings.h"
 #include "server/modules/front_ends.h"
+#include "server/redis_settings.h"
 #include "server/token_file.h"
 
 namespace weir::server {
@@ -22,6 +23,10 @@ class HttpModule final : public Module {
 
   Status start() override {
     if (Status loaded = load_tokens(); !loaded.ok()) return loaded;
+    if (!uses_redis(context_.config)) {
+      const auto entries = static_cast<std::size_t>(context_.config.http_idempotency_keys);
+      once_table_ = std::make_shared<http::IdempotencyTable>(http::IdempotencyTable::Bounds{.entries = entries});
+    }
     for (std::size_t i = 0; i < context_.loops->size(); ++i)
       statuses_.push_back(std::make_shared<http::StatusCounts>());
     context_.add_routes("http", [this](http::Router& router, std::size_t loop) { add_routes(router, loop); });
@@ -62,6 +67,10 @@ class HttpModule final : public Module {
     options.callers = identity_.make_callers("forward-auth", times);
     options.times = times;
     options.identity = identity_.make_sent("http");
+    options.once = {.table = once_table_,
+                    .clock = context_.clock,
+                    .keep = config.http_idempotency_ttl,
+                    .required = config.http_require_idempotency_key};
     if (tokens_ != nullptr) {
       using From = http::TokenGuard::From;
       const auto guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins);
@@ -69,6 +78,7 @@ class HttpModule final : public Module {
       options.caller_of = [guard](const http::HttpRequest& request) {
         return token_hash_text(guard->token_of(request));
       };
+      options.once.caller_of = options.caller_of;
       options.gateway_guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins, From::own_field);
     }
     http::add_api_routes(router, decisions_.limiter(loop), options);
@@ -88,6 +98,8 @@ class HttpModule final : public Module {
   ServerContext& context_;
   DecisionsModule& decisions_;
   IdentityModule& identity_;
+  // Null: the answers of one node are not those of the others, so that keys are refused.
+  std::shared_ptr<http::IdempotencyTable> once_table_;
   std::shared_ptr<TokenFile> tokens_;                          // null: no token is needed
   std::vector<std::shared_ptr<http::StatusCounts>> statuses_;  // one for each loop
 };
