@@ -18,6 +18,7 @@
 
 #include "bench/bare_table.h"
 #include "stores/memory/memory_store.h"
+#include "weir/leases.h"
 #include "weir/limiter.h"
 #include "weir/reservations.h"
 
@@ -64,14 +65,7 @@ Rule bucket_rule(const std::string& id) {
   return rule;
 }
 
-std::unique_ptr<Limiter> make_limiter(int matching, int others) {
-  Rules rules;
-  for (int i = 0; i < matching; ++i) rules.rules.push_back(bucket_rule("search-" + std::to_string(i)));
-  for (int i = 0; i < others; ++i) {
-    Rule rule = bucket_rule("other-" + std::to_string(i));
-    rule.match = {{"action", {"action-" + std::to_string(i)}}};
-    rules.rules.push_back(rule);
-  }
+std::unique_ptr<Limiter> make_limiter(const Rules& rules) {
   LimiterOptions options;
   options.memory.max_bytes = std::size_t{4} << 30;
   auto limiter = Limiter::create(rules, options);
@@ -80,6 +74,27 @@ std::unique_ptr<Limiter> make_limiter(int matching, int others) {
     std::exit(1);
   }
   return std::move(limiter).value();
+}
+
+std::unique_ptr<Limiter> make_limiter(int matching, int others) {
+  Rules rules;
+  for (int i = 0; i < matching; ++i) rules.rules.push_back(bucket_rule("search-" + std::to_string(i)));
+  for (int i = 0; i < others; ++i) {
+    Rule rule = bucket_rule("other-" + std::to_string(i));
+    rule.match = {{"action", {"action-" + std::to_string(i)}}};
+    rules.rules.push_back(rule);
+  }
+  return make_limiter(rules);
+}
+
+std::unique_ptr<Limiter> make_lease_limiter() {
+  Rules rules;
+  Rule rule = bucket_rule("active");
+  rule.kind = ChargeKind::lease;
+  rule.allowance = {.algorithm = {}, .limit = 10, .window = Duration{0}};
+  rule.lease = std::chrono::seconds(30);
+  rules.rules.push_back(rule);
+  return make_limiter(rules);
 }
 
 // Requests are made outside of what is timed, a block at a time, so that a check is measured and not its caller; a
@@ -147,6 +162,19 @@ double reserve_some(Limiter& limiter, int count, std::uint64_t keys, std::uint64
       question.amount = 3;
       const ReservationAnswer made = budget.reserve(question);
       if (budget.commit(made.handle, 2).returned != 1) std::abort();
+    }
+  });
+}
+
+// A lease is taken and released again: both calls together.
+double lease_some(Limiter& limiter, int count, std::uint64_t keys, std::uint64_t seed) {
+  LeaseLimiter& leases = *limiter.leases();
+  return timed_blocks(count, keys, seed, [&](const Block& block) {
+    for (const Request& request : block.requests) {
+      LeaseQuestion question;
+      question.request = request;
+      const LeaseAnswer lease = leases.acquire(question);
+      if (!lease.fencing_token || leases.release(lease.handle).fault != HoldFault::none) std::abort();
     }
   });
 }
@@ -230,6 +258,7 @@ int run(int rounds, const std::string& only) {
   auto three = make_limiter(3, 0);
   auto ten = make_limiter(10, 0);
   auto three_of_many = make_limiter(3, 9'997);
+  auto slots = make_lease_limiter();
   BareTable table(21);
   memory::MemoryStore store({.max_bytes = std::size_t{4} << 30});
   const Allowance allowance = make_allowance(bucket_rule("store").allowance).value();
@@ -259,6 +288,8 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_some(*three_of_many, kChecksPerRound, 1000, s); });
   add("reservation.reserve_commit", "engine.check.hot",
       [&](std::uint64_t s) { return reserve_some(*one, kChecksPerRound / 8, 1, s); });
+  add("lease.acquire_release", "engine.check.hot",
+      [&](std::uint64_t s) { return lease_some(*slots, kChecksPerRound / 4, 1, s); });
   cases.push_back({"engine.threads_1", "", [&](std::uint64_t s) { return one_thread_ns(*one, s); }, {}});
   cases.push_back(
       {"engine.threads_2", "engine.threads_1", [&](std::uint64_t s) { return two_threads_ns(*one, s); }, {}});

@@ -6,7 +6,9 @@ One redis-server on core 0, the load on core 1, taking turns, so that a machine 
 `redis_load` makes decisions: rules, keys, charge, one script call, verdict. Each shape of load is compared with the
 same clients and depth under redis-benchmark. Run it through bench/run.py.
 """
+import http.client
 import json
+import os
 import re
 import shutil
 import statistics
@@ -16,6 +18,7 @@ import tempfile
 
 KEYS = 10_000  # as in redis_load.cc
 DECISIONS = 100_000
+LEASES = 3_000
 CLIENTS = 64
 DEPTH = 16
 # Clients and how many calls each has under way: redis-benchmark opens a connection for each, a node of Weir shares one.
@@ -101,6 +104,39 @@ def load_round(run, redis, in_flight, connections=1, flood_percent=0, prefilter=
     return report
 
 
+def lease_round(run, redis):
+    """Script calls for each acquire and release over HTTP, and microseconds of Redis's CPU for one of each."""
+    rules = os.path.join(redis.folder, "leases.yaml")
+    with open(rules, "w") as file:
+        file.write("version: 1\nrules:\n  - {id: active, per: [tenant], algorithm: concurrency, limit: 10, lease: 30s, on_store_failure: deny}\n")
+    ports = [run.free_port(), run.free_port()]
+    server = run.Server("weir", [f"{run.BIN}/weir", "serve", "--rules", rules, "--store", f"redis://127.0.0.1:{redis.server.port}?deadline={DEADLINE}",
+                                 "--listen-http", f"127.0.0.1:{ports[0]}", "--listen-admin", f"127.0.0.1:{ports[1]}"]).wait_listening(ports[0])
+    connection = http.client.HTTPConnection("127.0.0.1", ports[0], timeout=10)
+
+    def ask(method, path, body, expected):
+        connection.request(method, path, body)
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status != expected:
+            sys.exit(f"{method} {path} answered {answer.status}: {text.decode()}")
+        return text
+
+    def pair():
+        lease = json.loads(ask("POST", "/v1/leases", '{"attributes":{"tenant":"acme"}}', 201))["lease"]
+        ask("DELETE", "/v1/leases/" + lease, None, 204)
+
+    try:
+        pair()
+        redis.ask("CONFIG", "RESETSTAT")
+        before = redis.cpu()
+        for _ in range(LEASES):
+            pair()
+        return redis.script_calls() / (2 * LEASES), (redis.cpu() - before) / LEASES * 1e6
+    finally:
+        server.stop()
+
+
 def row(name, unit, value, floor=None, digits=0):
     result = {"name": name, "unit": unit, "value": round(value, digits)}
     if floor is not None:
@@ -122,6 +158,7 @@ def bench_redis(args):
                 raw[name].append(raw_round(run, redis, call, clients, depth))
                 samples[name].append(load_round(run, redis, clients * depth))
         flood = {prefilter: load_round(run, redis, CLIENTS, 1, FLOOD_PERCENT, prefilter) for prefilter in ("off", "on")}
+        lease_calls, lease_us = lease_round(run, redis)
     finally:
         redis.stop()
     results = []
@@ -134,6 +171,8 @@ def bench_redis(args):
     return results + [
         row("redis.calls_per_decision", "", calls / DECISIONS, digits=3),
         row("redis.prefilter_cut", "%", 100 * cut, digits=1),
+        row("redis.calls_per_acquire_or_release", "", lease_calls, digits=3),
+        row("redis.lease_acquire_release_cpu", "us", lease_us, digits=2),
     ]
 
 

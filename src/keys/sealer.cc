@@ -45,11 +45,12 @@ void Sealer::apply_stream(const BucketKey& tag, char* bytes, std::size_t size) c
     SipHash block = seed;
     block.add_word(at);
     const BucketKey made = block.finish();
-    char stream[16];
-    std::memcpy(stream, &made.high, 8);
-    std::memcpy(stream + 8, &made.low, 8);
+    std::uint64_t words[2] = {};
     const std::size_t count = std::min<std::size_t>(16, size - at);
-    for (std::size_t i = 0; i < count; ++i) bytes[at + i] = static_cast<char>(bytes[at + i] ^ stream[i]);
+    std::memcpy(words, bytes + at, count);
+    words[0] ^= made.high;
+    words[1] ^= made.low;
+    std::memcpy(bytes + at, words, count);
   }
 }
 
