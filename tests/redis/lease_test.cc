@@ -128,6 +128,43 @@ TEST_F(RedisLeases, ADamagedValueIsAnErrorOfItsKeyOnly) {
   EXPECT_NE(node.harness.bad_buckets[0].find("BADSTATE"), std::string::npos) << node.harness.bad_buckets[0];
 }
 
+// Bytes changed at random, as a program that can write to Redis may do: an error, or an answer within its bounds, and
+// never one that concerns the server.
+TEST_F(RedisLeases, AnyValueGivesAnErrorOrAnAnswerWithinItsBounds) {
+  LeaseNode node(with_given_time(server().url()));
+  for (std::uint64_t i = 0; i < 3; ++i) node.acquire(i, {node.slot(1)}, now_, i == 1);
+  const std::string name = bucket_name(node.slot(1));
+  const std::string whole = server().ask({"GET", name});
+  SideClient side(server().port());
+  std::mt19937_64 random(20'261'118);
+  int answered = 0;
+  for (int round = 0; round < 1'500; ++round) {
+    std::string damaged = whole;
+    for (std::uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
+      damaged[2 + random() % (damaged.size() - 2)] = static_cast<char>(random());
+    }
+    side.ask({"SET", name, damaged});
+    HoldStep hold;
+    hold.id = {(random() % 5) * 0x9E3779B97F4A7C15, random() % 5};
+    hold.ttl = kTtl;
+    hold.named = random() % 2 == 0;
+    hold.expires = now_ + kTtl;
+    std::vector<ListedHold> listed;
+    hold.listed = &listed;
+    constexpr Action kActions[] = {Action::take, Action::renew, Action::settle, Action::list};
+    TestCall call(kActions[random() % 4], {node.slot(1)}, now_);
+    call.hold = &hold;
+    node.harness.run(call);
+    if (call.status != Code::ok) continue;
+    ++answered;
+    EXPECT_GE(call.outcomes[0].remaining, 0);
+    EXPECT_LE(call.outcomes[0].remaining, kLimit);
+    EXPECT_LE(listed.size(), 4u);
+  }
+  EXPECT_GT(answered, 100);
+  EXPECT_TRUE(node.harness.changes.empty()) << "the breaker stayed closed";
+}
+
 // A bucket of another algorithm under the same key is empty for leases, as after a change of the rule.
 TEST_F(RedisLeases, ABucketOfAnotherAlgorithmCountsAsEmpty) {
   LeaseNode node(with_given_time(server().url()));

@@ -38,11 +38,11 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
       set->has_local_limits_ = true;
     }
+    set->has_max_subjects_ = set->has_max_subjects_ || (rule.max_subjects && rule.mode != Mode::off);
     if (rule.kind == ChargeKind::lease && rule.mode != Mode::off) {
       set->has_leases_ = true;
       set->lease_rules_.push_back(static_cast<std::uint32_t>(set->rules_.size()));
     }
-    set->has_max_subjects_ = set->has_max_subjects_ || (rule.max_subjects && rule.mode != Mode::off);
     set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && rule.mode != Mode::off);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
