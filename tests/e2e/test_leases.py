@@ -281,7 +281,7 @@ def test_without_redis_a_lease_of_the_policy_allow_has_no_token(redis, start, tm
     path.write_text("version: 1\nrules:\n" + "".join(
         f"  - {{id: {policy}, match: {{kind: {policy}}}, per: [tenant], algorithm: concurrency, limit: 1, lease: 30s, on_store_failure: {policy}}}\n"
         for policy in ("allow", "deny")))
-    node = start("--rules", str(path), "--store", redis.url)
+    node = start("--rules", str(path), "--store", redis.url, "--loops", "1")
 
     def take(policy):
         return ask(node, "POST", "/v1/leases", {"attributes": {"tenant": "acme", "kind": policy}})
