@@ -59,7 +59,7 @@ void collect_servers(const std::vector<RemoteStoreFacts::Server>& servers, std::
   } kFigures[] = {
       {MetricType::Counter, "weir_store_server_calls_total", "Script calls sent to each Redis server.",
        [](const Server& s) { return static_cast<double>(s.calls); }},
-      {MetricType::Counter, "weir_store_server_answers_total", "Answers of each Redis server, late ones included.",
+      {MetricType::Counter, "weir_store_server_answers_total", "Answers of each Redis server that came in time.",
        [](const Server& s) { return static_cast<double>(s.answered); }},
       {MetricType::Counter, "weir_store_server_latency_seconds_total",
        "How long each Redis server took for its answers, together.", [](const Server& s) { return s.latency_seconds; }},

@@ -116,7 +116,6 @@ class Node final : private ConnectionOwner, private ProbeOwner {
   void on_down() override;
   void on_answered(std::size_t place, std::chrono::microseconds latency) override {
     window_.answered(place, under_way(), latency);
-    figures_->took(latency);
   }
   void on_caught_up(SteadyTime now) override { serve_line(now); }
   void on_probed(const std::optional<Trouble>& trouble, SteadyTime now) override;

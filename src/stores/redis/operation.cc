@@ -75,9 +75,10 @@ ScriptCall Part::script_call() const {
 }
 
 // Before what follows, which may send another attempt.
-void Part::ended_at_server(CallOutcome outcome, SteadyTime now) {
+void Part::ended_at_server(CallOutcome outcome, bool answered, SteadyTime now) {
   server_->ended();
   const auto latency = std::chrono::duration_cast<std::chrono::microseconds>(now - sent_);
+  if (answered) server_->took(latency);
   operation_.host_.counters().add_script_call(script_, outcome, latency);
 }
 
@@ -87,11 +88,12 @@ void Part::on_reply(Reply reply, SteadyTime now) {
     return end(now);
   }
   if (reply[0].kind == ReplyKind::error) {
-    ended_at_server(CallOutcome::failed, now);
+    ended_at_server(CallOutcome::failed, true, now);
     return take_error(reply[0], now);
   }
   const Charge* const bad = take_answer(reply);
-  ended_at_server(bad != nullptr ? CallOutcome::failed : denies() ? CallOutcome::denied : CallOutcome::admitted, now);
+  ended_at_server(bad != nullptr ? CallOutcome::failed : denies() ? CallOutcome::denied : CallOutcome::admitted, true,
+                  now);
   if (bad != nullptr) {
     operation_.host_.bad_bucket(*bad, "the script's answer is not one that it can give", now);
     return fail(FailureKind::bucket, now);
@@ -106,7 +108,7 @@ void Part::on_lost(FailureKind kind, SteadyTime now) {
     server_->ended();
     return end(now);
   }
-  ended_at_server(CallOutcome::failed, now);
+  ended_at_server(CallOutcome::failed, false, now);
   fail(kind, now);
 }
 

@@ -73,7 +73,7 @@ class Part final : public ReplyHandler {
   static constexpr int kMaxAttempts = 8;
 
   Operation& operation_;
-  void ended_at_server(CallOutcome outcome, SteadyTime now);
+  void ended_at_server(CallOutcome outcome, bool answered, SteadyTime now);
 
   int attempts_ = 0;
   std::size_t script_ = 0;  // of the last attempt, like the next two
