@@ -60,6 +60,8 @@ class AdHocLimiter {
 
   // What the calls above are made of. True: answered before it returns.
   [[nodiscard]] virtual bool begin_group(GroupCall& call) = 0;
+  // As Limiter::may_wait().
+  virtual bool may_wait() const { return true; }
 };
 
 }  // namespace weir

@@ -87,6 +87,8 @@ class LeaseLimiter {
 
   // What the calls above are made of. True: answered before it returns.
   [[nodiscard]] virtual bool begin_lease(LeaseCall& call) = 0;
+  // As Limiter::may_wait().
+  virtual bool may_wait() const { return true; }
 };
 
 }  // namespace weir

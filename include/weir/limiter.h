@@ -42,7 +42,8 @@ class Limiter {
   static Result<std::unique_ptr<Limiter>> create(const Rules& rules, LimiterOptions options = {});
   virtual ~Limiter() = default;
 
-  // Decides, and charges every matching rule or none. With a store that answers later, waits for it.
+  // Decides, and charges every matching rule or none. With a store that answers later, waits for it. On that store's
+  // own thread this would never end: an assertion ends the program instead, here and in all calls that wait.
   Decision check(const Request& request);
   // The same without waiting: `done` runs once, before this returns if the answer is known, else on the store's
   // thread. The Decision lives only during the call.
@@ -63,6 +64,9 @@ class Limiter {
 
   // What the calls above are made of (call.h). True: answered before it returns.
   [[nodiscard]] virtual bool begin(CheckCall& call) = 0;
+
+  // False: the calling thread is the one that completes the store's calls, and would wait for itself.
+  virtual bool may_wait() const { return true; }
 
   // For charges that no rule describes (ad_hoc.h). Null: this limiter takes none.
   virtual AdHocLimiter* ad_hoc() { return nullptr; }

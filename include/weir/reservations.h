@@ -106,6 +106,8 @@ class ReservationLimiter {
 
   // What the calls above are made of. True: answered before it returns.
   [[nodiscard]] virtual bool begin_reservation(ReservationCall& call) = 0;
+  // As Limiter::may_wait().
+  virtual bool may_wait() const { return true; }
 };
 
 }  // namespace weir

@@ -4,7 +4,7 @@
 // the charges of the same call.
 //
 // The engine fills a StoreCall and hands it to begin(). A store that can answer at once does so and returns true; one
-// that must wait returns false and later, on the same thread, calls complete() exactly once. Until then the call and
+// that must wait returns false and later, on the store's thread, calls complete() exactly once. Until then the call and
 // everything it points to belong to the store.
 #pragma once
 
@@ -111,6 +111,9 @@ class Store {
 
   // True when begin() always answers before it returns.
   virtual bool immediate() const = 0;
+
+  // True when the calling thread is the one that completes calls: it must not wait for one.
+  virtual bool answers_on_this_thread() const { return false; }
 
   // How answers name this store: "memory", "redis".
   virtual std::string_view name() const = 0;

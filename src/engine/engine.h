@@ -48,6 +48,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   [[nodiscard]] bool begin_group(GroupCall& call) override;
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   [[nodiscard]] bool begin_reservation(ReservationCall& call) override;
+  bool may_wait() const override { return !store_->answers_on_this_thread(); }
   AdHocLimiter* ad_hoc() override { return this; }
   LeaseLimiter* leases() override { return this; }
   // Null if the store cannot hold reservations.

@@ -19,7 +19,7 @@ namespace {
   call.action = action;
   call.requests = requests;
   call.decisions = decisions;
-  if (!limiter.begin(call)) call.wait();
+  if (!limiter.begin(call)) call.wait(limiter);
 }
 
 void run(Limiter& limiter, Action action, const Request& request, Limiter::Completion& done) {
@@ -69,7 +69,7 @@ ChargeOutcome AdHocLimiter::charge(const AdHocCharge& charge) {
   engine::BlockingCall<GroupCall> call;
   call.charges = {&charge, 1};
   call.outcomes = {&outcome, 1};
-  if (!begin_group(call)) call.wait();
+  if (!begin_group(call)) call.wait(*this);
   return outcome;
 }
 
@@ -80,7 +80,7 @@ void AdHocLimiter::charge(const AdHocCharge& charge, std::function<void(const Ch
 LeaseAnswer LeaseLimiter::ask(const LeaseQuestion& question) {
   engine::BlockingCall<LeaseCall> call;
   call.question = question;
-  if (!begin_lease(call)) call.wait();
+  if (!begin_lease(call)) call.wait(*this);
   return std::move(call.answer);
 }
 
@@ -106,7 +106,7 @@ LeaseAnswer LeaseLimiter::release(std::string_view handle) {
 ReservationAnswer ReservationLimiter::ask(const ReservationQuestion& question) {
   engine::BlockingCall<ReservationCall> call;
   call.question = question;
-  if (!begin_reservation(call)) call.wait();
+  if (!begin_reservation(call)) call.wait(*this);
   return std::move(call.answer);
 }
 

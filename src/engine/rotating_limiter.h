@@ -35,6 +35,7 @@ class RotatingLimiter final : public Limiter,
   [[nodiscard]] bool begin_group(GroupCall& call) override;
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   [[nodiscard]] bool begin_reservation(ReservationCall& call) override;
+  bool may_wait() const override { return previous_.may_wait(); }
   AdHocLimiter* ad_hoc() override { return this; }
   LeaseLimiter* leases() override { return previous_.leases() == nullptr ? nullptr : this; }
   ReservationLimiter* reservations() override { return previous_.reservations() == nullptr ? nullptr : this; }

@@ -2,6 +2,7 @@
 // answered. The only code of the library that blocks.
 #pragma once
 
+#include <cassert>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -38,8 +39,12 @@ class BlockingCall final : public Call {
     return *this;
   }
   void complete() override { waiter_->complete(); }
-  // Precondition: begin() returned false.
-  void wait() { waiter_->wait(); }
+  // Precondition: begin() of `limiter` returned false.
+  template <typename Limiter>
+  void wait(const Limiter& limiter) {
+    assert(limiter.may_wait() && "a call that waits, on the thread that would answer it");
+    waiter_->wait();
+  }
 
  private:
   std::optional<Waiter> waiter_;  // most calls need none
