@@ -20,6 +20,7 @@
 #include "stores/memory/memory_store.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
+#include "weir/prepared_check.h"
 #include "weir/reservations.h"
 
 namespace weir::bench {
@@ -179,6 +180,15 @@ double lease_some(Limiter& limiter, int count, std::uint64_t keys, std::uint64_t
   });
 }
 
+// One handle for every request: what is left when the rules and the key are known.
+double check_prepared(PreparedCheck& prepared, int count, std::uint64_t seed) {
+  return timed_blocks(count, 1, seed, [&](const Block& block) {
+    for (std::size_t i = 0; i < block.requests.size(); ++i) {
+      if (prepared.check().rules.empty()) std::abort();
+    }
+  });
+}
+
 class StoreTake final : public StoreCall {
  public:
   void complete() override {}
@@ -259,6 +269,7 @@ int run(int rounds, const std::string& only) {
   auto ten = make_limiter(10, 0);
   auto three_of_many = make_limiter(3, 9'997);
   auto slots = make_lease_limiter();
+  const auto prepared = one->prepare({{"tenant", "acme"}, {"api_key", "0000000000000000"}, {"action", "search"}});
   BareTable table(21);
   memory::MemoryStore store({.max_bytes = std::size_t{4} << 30});
   const Allowance allowance = make_allowance(bucket_rule("store").allowance).value();
@@ -277,6 +288,8 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_some(*one, kChecksPerRound, kKeys, s); });
   add("engine.check.hot", "engine.bare_table.hot",
       [&](std::uint64_t s) { return check_some(*one, kChecksPerRound, 1, s); });
+  add("engine.check.prepared", "engine.check.hot",
+      [&](std::uint64_t s) { return check_prepared(*prepared, kChecksPerRound, s); });
   add("engine.check.batch_16", "engine.bare_table.uniform_1m",
       [&](std::uint64_t s) { return check_batches(*one, kChecksPerRound, kKeys, s); });
   add("engine.check.rules_1", "", [&](std::uint64_t s) { return check_some(*one, kChecksPerRound, 1000, s); });

@@ -8,7 +8,7 @@
 //
 // Also: options.h (store, clock, observers), rule.h (rules made in code), retry.h (how callers should wait), ad_hoc.h
 // (buckets that no rule describes), leases.h (at most so many at a time), reservations.h (cost that is known only
-// afterwards), ask.h (for event loops).
+// afterwards), prepared_check.h (the same attributes again and again), ask.h (for event loops).
 //
 // Thread-safe: any method from any thread. No global state: two limiters in one program are independent.
 // With a store that answers at once (the default, memory) no method blocks and check() does not allocate.
@@ -16,6 +16,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 
@@ -30,6 +31,7 @@ namespace weir {
 
 class AdHocLimiter;
 class LeaseLimiter;
+class PreparedCheck;
 class ReservationLimiter;
 
 class Limiter {
@@ -56,6 +58,11 @@ class Limiter {
   void refund(const Request& request, Completion done);
   // Forgets the buckets of every rule that the request matches.
   Decision reset(const Request& request);
+
+  // A handle for checks of the same attributes (prepared_check.h), each of which costs less than half. It copies
+  // the attributes; the limiter must outlive it.
+  virtual std::unique_ptr<PreparedCheck> prepare(std::span<const Attribute> attributes);
+  std::unique_ptr<PreparedCheck> prepare(std::initializer_list<Attribute> attributes);
 
   // Loads other rules; buckets keep their state and changed limits apply at once. On failure the old rules stay.
   virtual Status replace(const Rules& rules) = 0;

@@ -107,7 +107,8 @@ class Debt {
     repay(allowance, moment_.time - words.last);
   }
 
-  void convert_rest(std::int64_t from, std::int64_t to) {
+  // The rare cases are kept out of line, so that the common ones have the registers for themselves.
+  [[gnu::noinline, gnu::cold]] void convert_rest(std::int64_t from, std::int64_t to) {
     const std::int64_t rest = std::min(rest_, from);
     rest_ = rest == 0 ? 0 : static_cast<std::int64_t>((Wide{rest} * to + from - 1) / from);
     if (rest_ == to) {
@@ -118,12 +119,15 @@ class Debt {
 
   void repay(const Allowance& allowance, std::int64_t elapsed) {
     std::int64_t repaid = 0;  // in 1/rate_ticks of a unit
-    if (__builtin_mul_overflow(elapsed, allowance.rate_units, &repaid)) [[unlikely]] {
-      const Wide wide = Wide{elapsed} * allowance.rate_units;
-      const auto units = static_cast<std::int64_t>(std::min<Wide>(wide / allowance.rate_ticks, kMaxDebt));
-      return take_off(allowance, {units, static_cast<std::int64_t>(wide % allowance.rate_ticks)});
-    }
+    if (__builtin_mul_overflow(elapsed, allowance.rate_units, &repaid)) [[unlikely]]
+      return take_off(allowance, wide_repayment(allowance, elapsed));
     take_off(allowance, repaid < allowance.rate_ticks ? Division{0, repaid} : divide(repaid, allowance.rate_ticks));
+  }
+
+  [[gnu::noinline, gnu::cold]] static Division wide_repayment(const Allowance& allowance, std::int64_t elapsed) {
+    const Wide wide = Wide{elapsed} * allowance.rate_units;
+    const auto units = static_cast<std::int64_t>(std::min<Wide>(wide / allowance.rate_ticks, kMaxDebt));
+    return {units, static_cast<std::int64_t>(wide % allowance.rate_ticks)};
   }
 
   void take_off(const Allowance& allowance, const Division& repaid) {
@@ -144,7 +148,12 @@ class Debt {
       // A rate of one unit every so many ticks is so common that its division is worth skipping.
       return std::min(allowance.rate_units == 1 ? debt : ceil_div(debt, allowance.rate_units), kLongestWait);
     }
-    const Wide wide = Wide{units} * allowance.rate_ticks + rest_;
+    return wide_ticks_to_repay(allowance, units, rest_);
+  }
+
+  [[gnu::noinline, gnu::cold]] static std::int64_t wide_ticks_to_repay(const Allowance& allowance, std::int64_t units,
+                                                                       std::int64_t rest) {
+    const Wide wide = Wide{units} * allowance.rate_ticks + rest;
     return static_cast<std::int64_t>(
         std::min<Wide>((wide + allowance.rate_units - 1) / allowance.rate_units, kLongestWait));
   }

@@ -80,8 +80,8 @@ BucketKey tag_key(const Request& request, const rules::ResolvedNames& names, con
 
 }  // namespace
 
-void Check::plan(const Request& request, TimePoint wall, const ActiveRules& rules, const KeyEncoder& encoder,
-                 bool with_tags) {
+rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const ActiveRules& rules,
+                               const KeyEncoder& encoder, bool with_tags) {
   rules::ResolvedNames names;
   planned_ = true;
   requested_cost_ = request.cost.units;
@@ -90,7 +90,7 @@ void Check::plan(const Request& request, TimePoint wall, const ActiveRules& rule
   denies_unmatched_ = rules.set->denies_unmatched();
   request_ = &request;
   rules_ = rules.set.get();
-  rules.set->match(request, wall, names, matches_);
+  const rules::MatchIssues issues = rules.set->match(request, wall, names, matches_);
   for (const rules::Match& match : matches_) {
     if (match.allowance == nullptr) continue;
     const rules::CompiledRule& rule = *match.rule;
@@ -113,6 +113,7 @@ void Check::plan(const Request& request, TimePoint wall, const ActiveRules& rule
     bound_subjects(rules);
   if (rules.set->has_several_windows()) [[unlikely]]
     record_in_other_windows();
+  return issues;
 }
 
 void Check::bound_subjects(const ActiveRules& rules) {
@@ -177,6 +178,19 @@ void Check::drop_bad_costs() {
   for (std::size_t i = 0; i < deciding_; ++i) {
     if (match_of(i).bad_cost) charges_[i].cost = 0;
   }
+}
+
+bool Check::change_cost(std::int64_t units) {
+  // A limit of 0 has a least cost of its own.
+  const auto is_plain = [](const rules::Match& match) {
+    return match.rule->source.cost.kind == CostModel::Kind::request &&
+           (match.allowance == nullptr || match.allowance->limit > 0);
+  };
+  if (!std::all_of(matches_.begin(), matches_.end(), is_plain)) return false;
+  requested_cost_ = units;
+  for (rules::Match& match : matches_) match.cost = units;
+  for (Charge& charge : charges_) charge.cost = units;
+  return true;
 }
 
 void Check::mark_leases() {

@@ -26,8 +26,9 @@ class Check {
   // Fills matches and charges. The request and the rules must live until
   // outlive_request() or the end of the check.
   // `wall` is the time of day, which says whether a temporary override applies. Precondition: within_bounds(request).
-  void plan(const Request& request, TimePoint wall, const ActiveRules& rules, const keys::KeyEncoder& encoder,
-            bool with_tags);
+  // Returns the mistakes that were found in the request, and counted.
+  rules::MatchIssues plan(const Request& request, TimePoint wall, const ActiveRules& rules,
+                          const keys::KeyEncoder& encoder, bool with_tags);
 
   // The same for an ad-hoc charge: it has one charge and no match. `allowance` must outlive the check.
   // Precondition: is_within_bounds(charge).
@@ -70,6 +71,9 @@ class Check {
   // True: a deciding charge that share_buckets() has changed.
   bool is_shared(std::size_t charge) const { return (shared_ >> charge & 1U) != 0; }
   bool has_shared() const { return shared_ != 0; }
+  // The same plan for another cost of the request. False: a rule's cost is not simply the request's, and nothing has
+  // changed. Precondition: planned for a request, and `units` are within bounds.
+  bool change_cost(std::int64_t units);
   // A request that no rule counts is denied.
   bool denies_unmatched() const { return denies_unmatched_; }
 

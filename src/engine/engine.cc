@@ -90,21 +90,22 @@ bool Engine::plan(const AdHocCharge& charge, const Allowance* allowance, Check& 
 }
 
 // The other stages. False: the store answers later; conclude() then does the rest.
-template <bool kAlone>
+template <Engine::Shape kShape>
 [[gnu::always_inline]] inline bool Engine::walk(Run& run) {
   if (run.charges.size() > kMaxCharges) [[unlikely]] {
     refuse_too_many(run);
     return true;
   }
   if (prefilter_ != nullptr && refuse_by_prefilter(run)) return true;
-  if ((!kAlone && run.combined != nullptr) || run.checks.front().may_have_local_limits()) [[unlikely]] {
+  if ((kShape == Shape::any && run.combined != nullptr) || run.checks.front().may_have_local_limits()) [[unlikely]] {
     if (refuse_by_local_limits(run)) return true;
   }
-  return ask_store<kAlone>(run) && conclude_as<kAlone>(run);
+  return ask_store<kShape>(run) && conclude_as<kShape>(run);
 }
 
-bool Engine::decide(Run& run) { return walk<false>(run); }
-bool Engine::conclude(Run& run) { return conclude_as<false>(run); }
+bool Engine::decide(Run& run) { return walk<Shape::any>(run); }
+void Engine::decide_prepared(Run& run) { static_cast<void>(walk<Shape::prepared>(run)); }
+bool Engine::conclude(Run& run) { return conclude_as<Shape::any>(run); }
 
 void Engine::refuse_too_many(Run& run) {
   for (std::size_t i = 0; i < run.decisions.size(); ++i) {
@@ -148,12 +149,15 @@ bool Engine::refuse_by_local_limits(Run& run) {
 }
 
 // The only place where charges reach the store, and where "now or later" is decided.
-template <bool kAlone>
+template <Engine::Shape kShape>
 [[gnu::always_inline]] inline bool Engine::ask_store(Run& run) {
-  if (!kAlone && !immediate_ && !run.charges.empty()) run.detach(shows_requests_);
+  if (kShape == Shape::any && !immediate_ && !run.charges.empty()) run.detach(shows_requests_);
   // While the memory of the buckets is being fetched.
-  if constexpr (kAlone) {
+  if constexpr (kShape == Shape::alone) {
     describe_rules(run.checks.front(), run.decisions.front());
+  } else if constexpr (kShape == Shape::prepared) {
+    if (run.decisions.front().rules.empty()) [[unlikely]]
+      describe_rules(run.checks.front(), run.decisions.front());
   } else {
     for (std::size_t i = 0; i < run.decisions.size(); ++i) {
       if (run.checks[i].planned()) describe_rules(run.checks[i], run.decisions[i]);
@@ -163,15 +167,16 @@ template <bool kAlone>
 }
 
 // What follows the store's answer. In a group a denial holds the others back: they are answered as if only looked at.
-template <bool kAlone>
+template <Engine::Shape kShape>
 [[gnu::always_inline]] inline bool Engine::conclude_as(Run& run) {
-  if ((!kAlone && run.combined != nullptr) || run.checks.front().may_have_newcomers()) [[unlikely]] {
+  if ((kShape == Shape::any && run.combined != nullptr) || run.checks.front().may_have_newcomers()) [[unlikely]] {
     const Shared shared = share_buckets(run);
     if (shared != Shared::answered) return shared == Shared::refused;
   }
-  if constexpr (kAlone) {
+  if constexpr (kShape != Shape::any) {
     if (prefilter_ != nullptr) [[unlikely]]
       learn(run);
+    if constexpr (kShape == Shape::prepared) renew_verdict(run.decisions.front());
     conclude_check(run.checks.front(), run, run.action, run.decisions.front());
     if (run.local_takes > 0 && !run.decisions.front().allowed) [[unlikely]]
       local_limits_.give_back(run.checks.front(), run.reading());
@@ -266,6 +271,11 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
     decision.atomic = run.atomic;
     return publish(check, run, decision, source_, action, decided_at(run));
   }
+  conclude_failed(check, run, action, decision);
+}
+
+// Apart, so that what is answered does not pay for its room on the stack.
+[[gnu::noinline]] void Engine::conclude_failed(Check& check, const Run& run, Action action, Decision& decision) {
   Store* const again = immediate_ && run.combined == nullptr ? store_.get() : nullptr;
   const FailurePolicies::Failed failed = policies_.stand_in(check, run, action, again);
   make_verdict(check, {failed.data(), failed.size()}, decision);
@@ -352,7 +362,7 @@ template <std::size_t N>
     InlineRun run;
     run.decisions = decisions.subspan(i, 1);
     run.carry(checks[i], effective_action(action, requests[i]), at);
-    static_cast<void>(walk<true>(run));
+    static_cast<void>(walk<Shape::alone>(run));
   }
 }
 

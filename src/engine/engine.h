@@ -53,6 +53,8 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   LeaseLimiter* leases() override { return this; }
   // Null if the store cannot hold reservations.
   ReservationLimiter* reservations() override { return store_->holds_reservations() ? this : nullptr; }
+  using Limiter::prepare;
+  std::unique_ptr<PreparedCheck> prepare(std::span<const Attribute> attributes) override;
   Status replace(const Rules& rules) override;
   Status reload() override;
 
@@ -74,6 +76,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   class GroupRun;
   class LeaseRun;
   class ReservationRun;
+  class Prepared;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
   // plan() is the first; false: out of bounds, and answered.
@@ -90,21 +93,25 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   bool decide(Run& run);
   // False: the store was asked again, for a shared bucket, and answers later.
   bool conclude(Run& run);
-  // The same, compiled once more for the most common run: one request by itself (`kAlone`).
-  template <bool kAlone>
+  // The same, compiled once more for the most common runs: one request by itself, and a prepared one, whose decision
+  // may still have the rules of the last time.
+  enum class Shape : std::uint8_t { any, alone, prepared };
+  template <Shape kShape>
   bool walk(Run& run);
-  template <bool kAlone>
+  template <Shape kShape>
   bool ask_store(Run& run);
-  template <bool kAlone>
+  template <Shape kShape>
   bool conclude_as(Run& run);
   enum class Shared : std::uint8_t { answered, later, refused };
   Shared share_buckets(Run& run);
   bool refuse_shared(Run& run);
+  void decide_prepared(Run& run);
   void refuse_too_many(Run& run);
   bool refuse_by_prefilter(Run& run);
   bool refuse_by_local_limits(Run& run);
   void conclude_each_alone(Run& run);
   void conclude_check(Check& check, const Run& run, Action action, Decision& decision);
+  void conclude_failed(Check& check, const Run& run, Action action, Decision& decision);
   void conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome);
   void learn(const Run& run);
   TimePoint decided_at(const Run& run) const;
@@ -125,6 +132,8 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   void start(PendingCall& pending, std::size_t index, const Request& request, Action action, const Reading& at,
              const std::shared_ptr<const ActiveRules>& rules);
   void start(PendingCall& pending, std::size_t index, const AdHocCharge& charge, const Reading& at);
+  bool begin_prepared_later(CheckCall& call, const Check& prepared, const Reading& at,
+                            const std::shared_ptr<const ActiveRules>& rules);
 
   // Constant after construction. What the store says of itself is asked once.
   const std::shared_ptr<Store> store_;

@@ -154,6 +154,17 @@ bool Engine::begin_later(CheckCall& call) {
   return pending->settle();
 }
 
+bool Engine::begin_prepared_later(CheckCall& call, const Check& prepared, const Reading& at,
+                                  const std::shared_ptr<const ActiveRules>& rules) {
+  auto* const pending = new PendingCall(call);  // owns itself
+  auto* const run = new LaterRun(*this, *pending, 0, false);
+  run->rules = rules;
+  run->check = prepared;
+  run->carry(run->check, call.action, at);
+  if (decide(*run)) run->finish();
+  return pending->settle();
+}
+
 bool Engine::begin_group_later(GroupCall& call, std::span<const bool> replaced, bool together) {
   auto* const pending = new PendingCall(call);  // owns itself
   const Reading at = clock_->read();

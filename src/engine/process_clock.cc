@@ -63,7 +63,8 @@ Reading ProcessClock::read() {
   const std::int64_t since_boot = since_boot_compared_ns();
   const std::int64_t wall_offset = wall_offset_ns_.load(std::memory_order_acquire);
   const std::int64_t offset = offset_ns_.load(std::memory_order_relaxed);
-  return {from_nanos(since_boot + offset), Duration((offset - wall_offset) / kNanosPerMicro)};
+  const Duration ahead = offset == wall_offset ? Duration::zero() : Duration((offset - wall_offset) / kNanosPerMicro);
+  return {from_nanos(since_boot + offset), ahead};
 }
 
 ProcessClock::Steps ProcessClock::steps() const {

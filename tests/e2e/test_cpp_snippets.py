@@ -13,6 +13,7 @@ PRELUDE = """
 #include <string>
 #include <vector>
 #include "weir/limiter.h"
+#include "weir/prepared_check.h"
 """
 # What the snippets take from the program around them.
 README_CONTEXT = "int too_many_requests(weir::Duration);\nint snippet(const std::string& key) {\n%s\nreturn 0;\n}\n"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "weir/limiter.h"
+#include "weir/prepared_check.h"
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};
@@ -59,6 +60,12 @@ TEST_P(HotPath, ChecksOfKnownSubjectsDoNotAllocate) {
   const std::uint64_t before = allocations.load();
   for (int i = 0; i < 1'000; ++i) limiter->check(request);
   EXPECT_EQ(0u, allocations.load() - before);
+
+  const auto prepared = limiter->prepare(attributes);
+  prepared->check();
+  const std::uint64_t before_prepared = allocations.load();
+  for (int i = 0; i < 1'000; ++i) prepared->check(Cost{i % 3});
+  EXPECT_EQ(0u, allocations.load() - before_prepared);
 
   std::vector<Request> requests(16, request);
   std::vector<Decision> decisions(16);

@@ -9,6 +9,18 @@ namespace weir::engine {
 
 // All of these fill a new decision in place.
 
+// Makes a decision new again, but for its rules, which make_verdict() fills as it does those of a new one.
+inline void renew_verdict(Decision& decision) {
+  decision.allowed = true;
+  decision.degraded = false;
+  decision.atomic = true;
+  decision.reason = Reason::no_rule;
+  decision.deciding = -1;
+  decision.retry_after = Duration::zero();
+  decision.delay = Duration::zero();
+  decision.message = {};
+}
+
 // What is known of each rule before the store has answered.
 void describe_rules(const Check& check, Decision& decision);
 

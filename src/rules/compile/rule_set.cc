@@ -47,6 +47,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }
+  set->find_changes();
   set->matcher_ = std::make_unique<const Matcher>(set->rules_, set->origin_.issues.get());
   set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
                                           [](const CompiledRule& rule) { return rule.windows.several(); });
@@ -63,8 +64,29 @@ std::optional<std::int64_t> RuleSet::lease_limit(std::string_view id) const {
   return std::nullopt;
 }
 
-void RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {
-  matcher_->match(request, now, names, matches);
+MatchIssues RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {
+  return matcher_->match(request, now, names, matches);
+}
+
+void RuleSet::find_changes() {
+  for (const CompiledRule& rule : rules_) {
+    for (const Override& override : rule.source.overrides) {
+      if (override.until) changes_.push_back(*override.until);
+    }
+  }
+  std::sort(changes_.begin(), changes_.end());
+}
+
+RuleSet::Period RuleSet::period_of(TimePoint now) const {
+  const auto next = std::upper_bound(changes_.begin(), changes_.end(), now);
+  Period period;
+  if (next != changes_.begin()) period.from = *(next - 1);
+  if (next != changes_.end()) period.until = *next;
+  return period;
+}
+
+void RuleSet::count_again(const MatchIssues& issues) const {
+  if (issues.any() && origin_.issues != nullptr) origin_.issues->count(issues);
 }
 
 void RuleSet::find_replaced(std::span<const Request> requests, std::span<bool> replaced) const {
@@ -193,7 +215,8 @@ inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& v
   append_in_order(matches, &rules_[index], parts.own, CompiledCost::of_request(view), false);
 }
 
-void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const {
+MatchIssues RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved,
+                                    Matches& matches) const {
   MatchIssues issues;
   const RequestView view = resolve(request, resolved);
   for (const std::uint32_t rule : always_) consider(rule, view, now, matches, issues);
@@ -207,6 +230,7 @@ void RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedName
   }
   if (issues.any() && counters_ != nullptr) [[unlikely]]
     counters_->count(issues);
+  return issues;
 }
 
 bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestView& view) const {

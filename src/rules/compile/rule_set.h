@@ -73,7 +73,18 @@ class RuleSet {
 
   // Resolves the names and appends the rules that apply, in the order of the file. Rules in mode off never apply.
   // Precondition: at most kMaxAttributes attributes; `matches` holds nothing of another rule set.
-  void match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const;
+  // The mistakes that it found in the request have been counted.
+  MatchIssues match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const;
+
+  // For callers that keep what match() found. The same request has the same matches at every moment of the period, and
+  // each further use of them counts the same mistakes.
+  struct Period {
+    TimePoint from = TimePoint::min();
+    TimePoint until = TimePoint::max();  // not included
+    bool contains(TimePoint time) const { return from <= time && time < until; }
+  };
+  Period period_of(TimePoint now) const;
+  void count_again(const MatchIssues& issues) const;
 
   // Marks the requests of one call that count for nothing, because a rule that another of them leads to replaces theirs
   // (Rule::replaces). Precondition: as many marks as requests, all false.
@@ -104,9 +115,11 @@ class RuleSet {
  private:
   class Matcher;
   RuleSet();
+  void find_changes();
 
   RuleSetOrigin origin_;
   std::vector<CompiledRule> rules_;
+  std::vector<TimePoint> changes_;  // when overrides end, ascending
   bool denies_unmatched_ = false;
   bool has_local_limits_ = false;
   bool has_hidden_ = false;

@@ -23,7 +23,7 @@ class RuleSet::Matcher {
   // null; they, too, outlive the matcher.
   Matcher(std::vector<CompiledRule>& rules, MatchIssueCounters* counters);
 
-  void match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
+  MatchIssues match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
   RuleExplanation explain(std::size_t rule, const RequestView& view, TimePoint now) const;
   RequestView resolve(const Request& request, ResolvedNames& resolved) const {
     assert(request.attributes.size() <= kMaxAttributes);

@@ -91,17 +91,25 @@ bool MemoryStore::begin_ahead(const StoreCall& call) {
 
 [[gnu::always_inline]] inline void MemoryStore::take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now,
                                                           ChargeOutcome& outcome) {
+  // A branch, so that the words are being read while the time is still being worked out.
+  if (slot.idle(micros(now))) [[unlikely]]
+    return take_from_idle(shard, slot, charge, now, outcome);
   TimePoint idle_from;
-  // An idle bucket is fresh: whether it has been swept must make no difference, whatever numbers ask.
-  std::int64_t fresh[algorithms::kHeadWords] = {};
-  const bool idle = slot.idle(micros(now));
-  const algorithms::Head head = idle ? algorithms::Head(fresh) : slot.head();
-  if (algorithms::take(*charge.allowance, head, now, charge.cost, outcome, idle_from)) {
-    if (idle) std::copy(head.begin(), head.end(), slot.head().begin());
+  if (algorithms::take(*charge.allowance, slot.head(), now, charge.cost, outcome, idle_from)) {
     shard.set_idle_from(slot, micros(idle_from));
-  } else if (!idle) {
+  } else {
     bound_waits(slot.idle_from_us(), micros(now), outcome);
   }
+}
+
+// An idle bucket is fresh: whether it has been swept must make no difference, whatever numbers ask.
+[[gnu::noinline]] void MemoryStore::take_from_idle(Shard& shard, Slot& slot, const Charge& charge, TimePoint now,
+                                                   ChargeOutcome& outcome) {
+  TimePoint idle_from;
+  std::int64_t fresh[algorithms::kHeadWords] = {};
+  if (!algorithms::take(*charge.allowance, fresh, now, charge.cost, outcome, idle_from)) return;
+  std::copy(std::begin(fresh), std::end(fresh), slot.head().begin());
+  shard.set_idle_from(slot, micros(idle_from));
 }
 
 // Nearly every call: a take from buckets that are there and keep no tail, with no denial that counts. False: nothing
@@ -111,15 +119,20 @@ bool MemoryStore::take_at_home(StoreCall& call) {
   for (const Charge& charge : call.charges) {
     if (charge.kind != ChargeKind::bucket || algorithms::keeps_tail(charge.allowance->algorithm)) return false;
   }
-  if (call.charges.size() == 1) {
-    Shard& shard = shard_of(call.charges[0].key);
-    const std::lock_guard hold(shard.lock());
-    Slot* const slot = find_at_home(shard, call.charges[0], call.now);
-    if (slot == nullptr) return false;
-    take_from(shard, *slot, call.charges[0], call.now, call.outcomes[0]);
-    return call.outcomes[0].admitted || !call.charges[0].count_denied;
-  }
+  if (call.charges.size() == 1) return take_one(call);
   return call.charges.size() <= kFewCharges && take_together(call);
+}
+
+// The hottest function of all: whatever it calls is compiled into it.
+[[gnu::flatten]] bool MemoryStore::take_one(StoreCall& call) {
+  const Charge& charge = call.charges.front();
+  ChargeOutcome& outcome = call.outcomes.front();
+  Shard& shard = shard_of(charge.key);
+  const std::lock_guard hold(shard.lock());
+  Slot* const slot = find_at_home(shard, charge, call.now);
+  if (slot == nullptr) return false;
+  take_from(shard, *slot, charge, call.now, outcome);
+  return outcome.admitted || !charge.count_denied;
 }
 
 // The same for several: each takes at once, and all are put back as they were when one that binds or counts denies.

@@ -96,9 +96,11 @@ class MemoryStore final : public Store {
 
   bool begin_ahead(const StoreCall& call);
   bool take_at_home(StoreCall& call);
+  bool take_one(StoreCall& call);
   bool take_together(StoreCall& call);
   static Slot* find_at_home(Shard& shard, const Charge& charge, TimePoint now);
   static void take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome);
+  static void take_from_idle(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome);
   bool attempt(StoreCall& call);
   bool relieve(TimePoint now);
   void count_refused(const StoreCall& call);

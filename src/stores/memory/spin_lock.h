@@ -12,6 +12,17 @@ namespace weir::memory {
 class SpinLock {
  public:
   void lock() {
+    if (!try_lock()) [[unlikely]]
+      wait();
+  }
+  bool try_lock() { return !locked_.exchange(true, std::memory_order_acquire); }
+  void unlock() { locked_.store(false, std::memory_order_release); }
+
+ private:
+  static constexpr int kSpinsBeforeYield = 64;
+
+  // Out of line: most locks are free.
+  [[gnu::noinline]] void wait() {
     for (int spins = 0; !try_lock();) {
       // Waiting on a plain load keeps the line shared between the waiters until it is released.
       while (locked_.load(std::memory_order_relaxed)) {
@@ -23,11 +34,6 @@ class SpinLock {
       }
     }
   }
-  bool try_lock() { return !locked_.exchange(true, std::memory_order_acquire); }
-  void unlock() { locked_.store(false, std::memory_order_release); }
-
- private:
-  static constexpr int kSpinsBeforeYield = 64;
 
   static void relax() {
 #if defined(__x86_64__) || defined(__i386__)
