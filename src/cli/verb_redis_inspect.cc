@@ -20,9 +20,9 @@
 #include "server/config_value.h"
 #include "server/redis_reader.h"
 #include "server/redis_settings.h"
-#include "server/shared_hash_key.h"
 #include "stores/memory/memory_store.h"
 #include "stores/redis/encoding.h"
+#include "stores/redis/shared_hash_key.h"
 #include "stores/redis/stored_bucket.h"
 
 namespace weir::cli {
@@ -92,13 +92,14 @@ Result<server::Config> inspect_config(const InspectOptions& options) {
 // As the server gets them, but nothing is made where there is none.
 Result<keys::KeyRing> inspect_keys(const server::Config& config, const redis::RedisOptions& options) {
   if (!config.hash_key_file.empty()) return keys::load_key_ring(config.hash_key_file);
-  const std::string name = server::hash_key_name(options);
+  const std::string name = redis::hash_key_name(options);
   const Result<std::vector<server::StoredValue>> kept = server::read_stored(options, {&name, 1}, kInspectPatience);
   if (!kept.ok()) return kept.failure();
   const std::optional<HashKey> key =
       kept.value()[0].value ? keys::parse_hash_key(*kept.value()[0].value) : std::optional<HashKey>();
   if (!key) {
-    return Failure{Code::not_found, "Redis has no hash key (" + name + "): no server has used it, or it has another namespace"};
+    return Failure{Code::not_found,
+                   "Redis has no hash key (" + name + "): no server has used it, or it has another namespace"};
   }
   return keys::KeyRing{.current = *key, .previous = {}};
 }
@@ -259,7 +260,8 @@ Result<std::vector<Inspected>> look_up(const InspectOptions& options) {
   const Result<server::Config> config = inspect_config(options);
   if (!config.ok()) return Failure{Code::invalid_argument, config.failure().message};
   if (!server::uses_redis(config.value())) {
-    return Failure{Code::invalid_argument, "store: the configuration does not use Redis, expected a store like redis://127.0.0.1:6379"};
+    return Failure{Code::invalid_argument,
+                   "store: the configuration does not use Redis, expected a store like redis://127.0.0.1:6379"};
   }
   const Result<redis::RedisOptions> redis = server::redis_options(config.value());
   if (!redis.ok()) return redis.failure();

@@ -67,10 +67,4 @@ Result<redis::RedisOptions> redis_options(const Config& config) {
   return options;
 }
 
-std::string servers_text(const redis::RedisOptions& options) {
-  std::string out;
-  for (const redis::Address& seed : options.seeds) out += (out.empty() ? "" : ", ") + to_text(seed);
-  return out;
-}
-
 }  // namespace weir::server

@@ -15,7 +15,4 @@ bool uses_redis(const Config& config);
 // Precondition: uses_redis(config).
 Result<redis::RedisOptions> redis_options(const Config& config);
 
-// "127.0.0.1:6379, 127.0.0.1:6380": where the servers are, without how to log in.
-std::string servers_text(const redis::RedisOptions& options);
-
 }  // namespace weir::server

@@ -4,7 +4,7 @@
 #include "keys/key_encoder.h"
 #include "server/hash_key.h"
 #include "server/redis_settings.h"
-#include "server/shared_hash_key.h"
+#include "stores/redis/shared_hash_key.h"
 
 namespace weir::server {
 namespace {
@@ -20,7 +20,8 @@ Result<keys::KeyRing> choose_keys(const Config& config) {
   if (uses_redis(config)) {
     const Result<redis::RedisOptions> options = redis_options(config);
     if (!options.ok()) return options.failure();
-    const Result<HashKey> agreed = agree_on_hash_key(options.value(), keys::random_hash_key(), kHashKeyPatience);
+    const Result<HashKey> agreed = redis::agree_on_hash_key(options.value(), keys::random_hash_key(), kHashKeyPatience,
+                                                            "or set hash_key_file so that Weir can start without it");
     if (!agreed.ok()) return agreed.failure();
     return keys::KeyRing{.current = agreed.value(), .previous = {}};
   }

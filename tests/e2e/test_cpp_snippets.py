@@ -14,6 +14,7 @@ PRELUDE = """
 #include <vector>
 #include "weir/limiter.h"
 #include "weir/prepared_check.h"
+#include "weir/redis.h"
 """
 # What the snippets take from the program around them.
 README_CONTEXT = "int too_many_requests(weir::Duration);\nint snippet(const std::string& key) {\n%s\nreturn 0;\n}\n"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/redis_settings.h"
-#include "server/shared_hash_key.h"
+#include "stores/redis/shared_hash_key.h"
 
 namespace weir::server {
 namespace {
@@ -45,7 +45,7 @@ void RedisModule::keep_hash_key() {
   if (stores_->open_breaker()) return;
   const Result<redis::RedisOptions> options = redis_options(context_.config);
   if (!options.ok()) return;
-  const Result<HashKey> kept = agree_on_hash_key(options.value(), context_.keys.current, kHashKeyTimeout);
+  const Result<HashKey> kept = redis::agree_on_hash_key(options.value(), context_.keys.current, kHashKeyTimeout, {});
   if (!kept.ok() || kept.value() == context_.keys.current) return;
   context_.log.error("hash_key_differs",
                      "Redis has another hash key: limits are not shared with nodes that use it; restart this node",

@@ -77,4 +77,7 @@ struct RedisOptions {
   std::shared_ptr<SubjectCensus> census;  // shared by the stores of a node's loops; null: the store has its own
 };
 
+// "127.0.0.1:6379, 127.0.0.1:6380": where the servers are, without how to log in.
+std::string servers_text(const RedisOptions& options);
+
 }  // namespace weir::redis

@@ -246,6 +246,12 @@ std::string to_text(const Address& address) {
   return (ipv6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
+std::string servers_text(const RedisOptions& options) {
+  std::string out;
+  for (const Address& seed : options.seeds) out += (out.empty() ? "" : ", ") + to_text(seed);
+  return out;
+}
+
 bool is_redis_url(std::string_view text) { return text.starts_with("redis") && text.find("://") != text.npos; }
 
 Result<RedisOptions> parse_redis_url(std::string_view text) {

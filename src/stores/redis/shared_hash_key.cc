@@ -1,4 +1,4 @@
-#include "server/shared_hash_key.h"
+#include "stores/redis/shared_hash_key.h"
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "keys/key_ring.h"
-#include "server/redis_settings.h"
 #include "stores/redis/directory.h"
 #include "stores/redis/slot.h"
 
-namespace weir::server {
+namespace weir::redis {
 namespace {
 
 using std::chrono::steady_clock;
@@ -20,12 +19,12 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTurn{10};
 
 // Log in and choose the database; with Sentinel also make sure that it is a master.
-redis::Greeting make_greeting(const redis::RedisOptions& options) {
-  redis::Greeting greeting;
+Greeting make_greeting(const RedisOptions& options) {
+  Greeting greeting;
   greet(greeting, options.user, options.password, options.database);
-  if (options.topology == redis::Topology::sentinel) {
-    redis::CommandWriter(greeting.commands, 1).word("ROLE");
-    greeting.steps.push_back(redis::Greeting::Step::role);
+  if (options.topology == Topology::sentinel) {
+    CommandWriter(greeting.commands, 1).word("ROLE");
+    greeting.steps.push_back(Greeting::Step::role);
   }
   return greeting;
 }
@@ -36,8 +35,7 @@ struct Advice {
   const char* remedy;
 };
 
-Advice advice_on(redis::Cause cause) {
-  using redis::Cause;
+Advice advice_on(Cause cause) {
   switch (cause) {
     case Cause::auth:
       return {"the login was refused", "check the user and the password in the store URL"};
@@ -67,11 +65,12 @@ Advice advice_on(redis::Cause cause) {
   }
 }
 
-class Exchange final : private redis::ReplyHandler {
+class Exchange final : private ReplyHandler {
  public:
-  Exchange(redis::RedisOptions options, std::shared_ptr<redis::TlsSetup> tls, const HashKey& proposal)
+  Exchange(RedisOptions options, std::shared_ptr<TlsSetup> tls, const HashKey& proposal, std::string_view otherwise)
       : options_(std::move(options)),
         proposal_(keys::hash_key_text(proposal)),
+        otherwise_(otherwise),
         context_{.loop = loop_,
                  .options = options_,
                  .scripts = scripts_,
@@ -79,9 +78,9 @@ class Exchange final : private redis::ReplyHandler {
                  .greeting = make_greeting(options_),
                  .stats = stats_,
                  .listener = {.on_connect_failed = [this](const std::string&,
-                                                          const redis::Trouble& trouble) { trouble_ = trouble; }},
+                                                          const Trouble& trouble) { trouble_ = trouble; }},
                  .random = 1},
-        directory_(redis::make_directory(context_)) {}
+        directory_(make_directory(context_)) {}
 
   Result<HashKey> run(Duration patience) {
     const auto end = steady_clock::now() + patience;
@@ -100,71 +99,70 @@ class Exchange final : private redis::ReplyHandler {
  private:
   void ask() {
     if (asking_) return;
-    redis::Node* const node = directory_->node_for(slot_);
-    redis::Connection* const connection = node == nullptr || !node->connected() ? nullptr : node->pick();
+    Node* const node = directory_->node_for(slot_);
+    Connection* const connection = node == nullptr || !node->connected() ? nullptr : node->pick();
     if (connection == nullptr) return;
     asking_ = true;
     std::string& out = connection->start();
-    redis::CommandWriter(out, 4).word("SET").word(name_).word(proposal_).word("NX");
-    redis::CommandWriter(out, 2).word("GET").word(name_);
+    CommandWriter(out, 4).word("SET").word(name_).word(proposal_).word("NX");
+    CommandWriter(out, 2).word("GET").word(name_);
     const auto now = steady_clock::now();
     connection->finish(*this, {.now = now, .deadline = now + options_.connect_timeout, .skipped = 1});
   }
 
-  void on_reply(redis::Reply reply, redis::SteadyTime) override {
+  void on_reply(Reply reply, SteadyTime) override {
     asking_ = false;
     loop_.stop();
-    const redis::ReplyItem& answer = reply[0];
-    if (answer.kind == redis::ReplyKind::text) {
+    const ReplyItem& answer = reply[0];
+    if (answer.kind == ReplyKind::text) {
       kept_ = std::string(answer.text);
-    } else if (answer.kind == redis::ReplyKind::error) {
+    } else if (answer.kind == ReplyKind::error) {
       trouble_ = trouble_of(answer);
-      if (redis::Node* const node = directory_->node_for(slot_)) directory_->doubt(*node);
+      if (Node* const node = directory_->node_for(slot_)) directory_->doubt(*node);
     } else {
-      trouble_ = redis::Trouble{redis::Cause::other, "it does not keep the key " + name_};
+      trouble_ = Trouble{Cause::other, "it does not keep the key " + name_};
     }
   }
 
-  void on_lost(redis::FailureKind kind, redis::SteadyTime) override {
+  void on_lost(FailureKind kind, SteadyTime) override {
     asking_ = false;
-    if (!trouble_) trouble_ = redis::Trouble{cause_of(kind), "no answer"};
+    if (!trouble_) trouble_ = Trouble{cause_of(kind), "no answer"};
   }
 
   Failure unreachable() const {
-    const redis::Trouble why = trouble_.value_or(redis::Trouble{redis::Cause::no_reply, "no answer"});
+    const Trouble why = trouble_.value_or(Trouble{Cause::no_reply, "no answer"});
     const Advice advice = advice_on(why.cause);
     const std::string where = servers_text(options_);
     std::string what =
         *advice.trouble == '\0' ? "Redis unreachable at " + where : "Redis at " + where + ": " + advice.trouble;
-    if (why.cause == redis::Cause::auth) what += " for user " + (options_.user.empty() ? "default" : options_.user);
-    return {Code::unavailable, what + " (" + why.said + "): " + advice.remedy +
-                                   ", or set hash_key_file so that Weir can start without it"};
+    if (why.cause == Cause::auth) what += " for user " + (options_.user.empty() ? "default" : options_.user);
+    return {Code::unavailable, what + " (" + why.said + "): " + advice.remedy + ", " + std::string(otherwise_)};
   }
 
-  const redis::RedisOptions options_;
+  const RedisOptions options_;
   const std::string proposal_;
+  const std::string_view otherwise_;
   const std::string name_ = hash_key_name(options_);
-  const std::uint16_t slot_ = redis::slot_of_tag(name_);  // a key without braces is its own tag
+  const std::uint16_t slot_ = slot_of_tag(name_);  // a key without braces is its own tag
   boost::asio::io_context loop_{1};
-  const redis::ScriptSet scripts_;
-  redis::StoreStats stats_;
-  redis::NodeContext context_;
+  const ScriptSet scripts_;
+  StoreStats stats_;
+  NodeContext context_;
   bool asking_ = false;
-  std::optional<redis::Trouble> trouble_;
+  std::optional<Trouble> trouble_;
   std::optional<std::string> kept_;
-  std::unique_ptr<redis::Directory> directory_;
+  std::unique_ptr<Directory> directory_;
 };
 
 }  // namespace
 
-std::string hash_key_name(const redis::RedisOptions& options) {
-  return redis::key_prefix(options.name_space) + "hash-key";
-}
+std::string hash_key_name(const RedisOptions& options) { return key_prefix(options.name_space) + "hash-key"; }
 
-Result<HashKey> agree_on_hash_key(const redis::RedisOptions& options, const HashKey& proposal, Duration patience) {
-  Result<std::shared_ptr<redis::TlsSetup>> tls = redis::make_tls_setup(options.tls);
+Result<HashKey> agree_on_hash_key(const RedisOptions& options, const HashKey& proposal, Duration patience,
+                                  std::string_view otherwise) {
+  Result<std::shared_ptr<TlsSetup>> tls = make_tls_setup(options.tls);
   if (!tls.ok()) return tls.failure();
-  return Exchange(options, std::move(tls).value(), proposal).run(patience);
+  return Exchange(options, std::move(tls).value(), proposal, otherwise).run(patience);
 }
 
-}  // namespace weir::server
+}  // namespace weir::redis

@@ -1,0 +1,153 @@
+// The Redis store as a program that embeds the library sees it: weir/redis.h, on a real server.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/redis/redis_servers.h"
+#include "weir/limiter.h"
+#include "weir/prepared_check.h"
+#include "weir/redis.h"
+
+namespace weir::redis::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+Rules rules_of(std::int64_t limit) {
+  Rule rule;
+  rule.id = "jobs";
+  rule.per = {"tenant"};
+  rule.allowance = {.algorithm = Algorithm::fixed_window, .limit = limit, .window = 24h};
+  rule.on_store_failure = FailurePolicy::deny;
+  return {.rules = {rule}};
+}
+
+// The deadline is long: what is tested is not how fast a busy machine is.
+std::string patient(const std::string& url) { return url + "?deadline=10s&connect_timeout=10s"; }
+
+std::unique_ptr<Limiter> limiter_on(const std::string& url, std::int64_t limit) {
+  LimiterOptions options;
+  const Status used = use_redis(patient(url), options);
+  EXPECT_TRUE(used.ok()) << (used.ok() ? "" : used.failure().message);
+  auto limiter = Limiter::create(rules_of(limit), options);
+  EXPECT_TRUE(limiter.ok());
+  return std::move(limiter).value();
+}
+
+class RedisLibrary : public ::testing::Test {
+ protected:
+  RedisServer server_;
+};
+
+TEST_F(RedisLibrary, LimitersShareALimitAcrossThreads) {
+  const auto first = limiter_on(server_.url(), 100);
+  const auto second = limiter_on(server_.url(), 100);
+  std::atomic<int> allowed{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, limiter = i % 2 == 0 ? first.get() : second.get()] {
+      for (int job = 0; job < 40; ++job) allowed += limiter->check({{"tenant", "acme"}}).allowed ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(allowed, 100);
+}
+
+TEST_F(RedisLibrary, APreparedCheckCountsInTheSameBucket) {
+  const auto limiter = limiter_on(server_.url(), 3);
+  const auto handle = limiter->prepare({{"tenant", "acme"}});
+  EXPECT_TRUE(handle->check().allowed);
+  EXPECT_TRUE(limiter->check({{"tenant", "acme"}}).allowed);
+  std::promise<bool> allowed;
+  handle->check(Cost{1}, [&](const Decision& decision) { allowed.set_value(decision.allowed); });
+  EXPECT_TRUE(allowed.get_future().get());
+  EXPECT_FALSE(handle->check().allowed);
+}
+
+TEST_F(RedisLibrary, UsesTheApplicationsLoop) {
+  boost::asio::io_context loop;
+  LimiterOptions options;
+  auto store = open_redis_store(loop, {.url = patient(server_.url())});
+  ASSERT_TRUE(store.ok());
+  options.store = store.value();
+  const auto limiter = std::move(Limiter::create(rules_of(2), options)).value();
+  std::string answers;
+  std::thread::id answered_on;
+  std::function<void()> ask = [&] {
+    limiter->check({{"tenant", "acme"}}, [&](const Decision& decision) {
+      answered_on = std::this_thread::get_id();
+      // Not connected yet.
+      if (!decision.degraded) answers += decision.allowed ? 'y' : 'n';
+      if (answers.size() < 3) boost::asio::post(loop, ask);
+      if (answers.size() == 3) loop.stop();
+    });
+  };
+  boost::asio::post(loop, ask);
+  loop.run();
+  EXPECT_EQ(answers, "yyn");
+  EXPECT_EQ(answered_on, std::this_thread::get_id());
+}
+
+TEST_F(RedisLibrary, ClosingFailsWhatIsUnderWayAndWhatComesLater) {
+  LimiterOptions options;
+  options.hash_key = {1};
+  std::atomic<bool> connected{false};
+  auto store = open_redis_store({.url = patient(server_.url()), .on_event = [&](const RedisEvent& event) {
+                                   if (event.kind == RedisEvent::Kind::connected) connected = true;
+                                 }});
+  ASSERT_TRUE(store.ok());
+  options.store = store.value();
+  const auto limiter = std::move(Limiter::create(rules_of(2), options)).value();
+  eventually("a connection", [&] { return connected.load(); });
+  server_.ask({"CLIENT", "PAUSE", "20000", "ALL"});
+  std::promise<Reason> answer;
+  limiter->check({{"tenant", "acme"}}, [&](const Decision& decision) { answer.set_value(decision.reason); });
+  store.value()->close();
+  EXPECT_EQ(answer.get_future().get(), Reason::store_unavailable);
+  EXPECT_EQ(limiter->check({{"tenant", "acme"}}).reason, Reason::store_unavailable);
+  store.value()->close();
+}
+
+TEST(RedisLibraryFailures, AUrlThatCannotBeReadIsSaidSo) {
+  LimiterOptions options;
+  const Status used = use_redis("redis://host:notaport", options);
+  ASSERT_FALSE(used.ok());
+  EXPECT_EQ(used.failure().code, Code::invalid_argument);
+  EXPECT_EQ(options.store, nullptr);
+}
+
+TEST(RedisLibraryFailures, WithoutRedisThereIsNoSharedHashKey) {
+  const auto key =
+      shared_hash_key({.url = "redis://127.0.0.1:" + std::to_string(free_port())}, std::chrono::milliseconds(50));
+  ASSERT_FALSE(key.ok());
+  EXPECT_EQ(key.failure().code, Code::unavailable);
+  EXPECT_NE(key.failure().message.find("LimiterOptions::hash_key"), std::string::npos) << key.failure().message;
+}
+
+TEST(RedisLibraryDeathTest, WaitingOnTheStoresOwnThreadIsAnError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        const RedisServer server;
+        const auto limiter = limiter_on(server.url(), 100);
+        // An answer that is there at once runs its completion on this thread, where waiting is fine.
+        for (int i = 0; i < 10'000; ++i) {
+          std::promise<void> done;
+          limiter->check({{"tenant", "acme"}}, [&](const Decision&) {
+            limiter->check({{"tenant", "acme"}});
+            done.set_value();
+          });
+          done.get_future().wait();
+        }
+      },
+      "a call that waits, on the thread that would answer it");
+}
+
+}  // namespace
+}  // namespace weir::redis::testing
