@@ -12,9 +12,11 @@ PRELUDE = """
 #include <iostream>
 #include <string>
 #include <vector>
+#include "weir/identity.h"
 #include "weir/limiter.h"
 #include "weir/prepared_check.h"
 #include "weir/redis.h"
+#include "weir/rules_file.h"
 """
 # What the snippets take from the program around them.
 README_CONTEXT = "int too_many_requests(weir::Duration);\nint snippet(const std::string& key) {\n%s\nreturn 0;\n}\n"
