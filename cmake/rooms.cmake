@@ -139,7 +139,7 @@ function(weir_test_program name)
     set(file ${CMAKE_BINARY_DIR}/together/${name}_${number}.cc)
     add_custom_command(OUTPUT ${file}
       COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/cmake/join_tests.py ${file} ${PROJECT_SOURCE_DIR} ${some}
-      DEPENDS ${some} ${PROJECT_SOURCE_DIR}/cmake/join_tests.py COMMENT "")
+      DEPENDS ${some} ${PROJECT_SOURCE_DIR}/cmake/join_tests.py COMMENT "Joining tests of ${name}")
     target_sources(${name} PRIVATE ${file})
     math(EXPR number "${number} + 1")
   endwhile()
