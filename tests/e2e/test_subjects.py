@@ -61,6 +61,26 @@ def test_on_redis_keys_stay_bounded(redis, rules, start):
 
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+def test_on_redis_holders_of_leases_are_subjects_too(redis, rules, start):
+    rules.write_text("""version: 1
+rules:
+  - {id: slots, per: [tenant], algorithm: concurrency, limit: 1, lease: 60s, max_subjects: 16}
+""")
+    node = start(redis.url)
+    caller = node.caller()
+    statuses = [caller.ask("/v1/leases", "x", f"random-{number}")[0] for number in range(200)]
+    assert set(statuses) == {201, 429} and statuses.count(201) <= 16 + 1 + 4
+    assert caller.ask("/v1/leases", "x", "another")[1]["rules"][0]["subject"] == "shared"
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+def test_reservations_on_redis_say_what_they_need(redis, rules, start):
+    caller = start(redis.url).caller()
+    status, problem = caller.ask("/v1/reservations", "x", "acme")
+    assert status == 501 and "memory store" in problem["detail"]
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
 def test_each_redis_server_has_figures(redis, rules, start):
     node = start(redis.url)
     caller = node.caller()

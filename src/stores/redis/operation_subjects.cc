@@ -1,7 +1,21 @@
 // The subjects of the rules that an operation charges (subject_census.h).
+#include <algorithm>
+
 #include "stores/redis/operation.h"
 
 namespace weir::redis {
+namespace {
+
+// How long the bucket of a charge is there from now on. What the outcome of a lease says is of the time before it was
+// taken.
+Duration lifetime(const StoreCall& call, std::size_t charge) {
+  const Duration known = call.outcomes[charge].reset_after;
+  const bool took_lease =
+      call.charges[charge].kind == ChargeKind::lease && call.hold != nullptr && call.hold->state == HoldState::taken;
+  return took_lease ? std::max(known, call.hold->ttl) : known;
+}
+
+}  // namespace
 
 void Operation::look_at_subjects(SteadyTime now) {
   full_ = 0;
@@ -18,8 +32,9 @@ void Operation::record_subjects(const StoreCall& call, SteadyTime now) {
   if (call.action != Action::take) return;
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const ChargeOutcome& outcome = call.outcomes[i];
-    if (call.charges[i].number == 0 || outcome.status != Code::ok || outcome.reset_after.count() <= 0) continue;
-    host_.census().record(call.charges[i], outcome.reset_after, now);
+    const Duration lives = lifetime(call, i);
+    if (call.charges[i].number == 0 || outcome.status != Code::ok || lives <= Duration::zero()) continue;
+    host_.census().record(call.charges[i], lives, now);
   }
 }
 
