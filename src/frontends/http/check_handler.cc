@@ -128,7 +128,9 @@ void CheckHandler::answer_later(const Decision& decision, const ResponseOptions&
   // When the answer leaves, the wait is over: it tells the caller of none.
   Decision waited = decision;
   waited.delay = Duration{0};
-  later.send_after(decision.delay, render(waited, options));
+  Response response = render(waited, options);
+  response.held_for = decision.delay;
+  later.send_after(decision.delay, response);
 }
 
 }  // namespace weir::http

@@ -21,7 +21,7 @@ IdempotencyTable::Found IdempotencyTable::begin(const std::string& scope, const 
   drop_expired(now);
   if (const auto at = entries_.find(scope); at != entries_.end()) {
     if (at->second.body != body) return Found::other_body;
-    if (at->second.running) return Found::running;
+    if (at->second.running || now < at->second.from) return Found::running;
     answer = at->second.answer;
     return Found::replayed;
   }
@@ -31,7 +31,7 @@ IdempotencyTable::Found IdempotencyTable::begin(const std::string& scope, const 
   return Found::fresh;
 }
 
-void IdempotencyTable::finish(const std::string& scope, RecordedAnswer answer, TimePoint until) {
+void IdempotencyTable::finish(const std::string& scope, RecordedAnswer answer, TimePoint from, TimePoint until) {
   const std::lock_guard lock(mutex_);
   const auto at = entries_.find(scope);
   if (at == entries_.end()) return;
@@ -39,6 +39,7 @@ void IdempotencyTable::finish(const std::string& scope, RecordedAnswer answer, T
   bytes_ += answer.bytes();
   at->second.answer = std::move(answer);
   at->second.running = false;
+  at->second.from = from;
   at->second.until = until;
   by_time_.emplace(until, scope);
 }

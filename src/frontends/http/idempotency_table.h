@@ -4,8 +4,8 @@
 //   table.finish(scope, answer, until);     // or, if the call had no effect: table.forget(scope);
 //
 // A scope is whose key it is and the key itself (scope_of()). An entry is running from begin() until finish() or
-// forget(); after finish() it is replayed until `until`. Both numbers of the bounds include running entries. When there is
-// no room, nothing that is still to be replayed is dropped: the call is refused.
+// forget(); after finish() it is replayed until `until`. Both numbers of the bounds include running entries. When there
+// is no room, nothing that is still to be replayed is dropped: the call is refused.
 //
 // Thread-safe. Owns what it keeps.
 #pragma once
@@ -52,8 +52,9 @@ class IdempotencyTable {
   static std::string scope_of(std::string_view caller, std::string_view tenant, std::string_view key);
 
   Found begin(const std::string& scope, const BucketKey& body, TimePoint now, RecordedAnswer& answer);
-  // Precondition: it is running. An answer for which there is no room is not kept, and the key is forgotten.
-  void finish(const std::string& scope, RecordedAnswer answer, TimePoint until);
+  // Precondition: it is running. The answer is replayed between the two times; before, the call counts as running. An
+  // answer for which there is no room is not kept, and the key is forgotten.
+  void finish(const std::string& scope, RecordedAnswer answer, TimePoint from, TimePoint until);
   void forget(const std::string& scope);
 
   std::size_t size() const;
@@ -63,6 +64,7 @@ class IdempotencyTable {
     BucketKey body;
     bool running = true;
     RecordedAnswer answer{};
+    TimePoint from{};
     TimePoint until{};
   };
   using Entries = std::unordered_map<std::string, Entry>;

@@ -39,12 +39,13 @@ class Recording final : public ResponseRecorder {
     const bool success = response.status >= 200 && response.status < 300;
     const Duration replayed_for = success ? keep_ : std::min(response.replay_for, keep_);
     if (replayed_for <= Duration::zero()) return table_->forget(scope_);
+    const TimePoint from = clock_->now() + response.held_for;
     table_->finish(scope_,
                    {.status = response.status,
                     .content_type = std::string(response.content_type),
                     .fields = std::string(response.fields),
                     .body = std::string(response.body)},
-                   clock_->now() + replayed_for);
+                   from, from + replayed_for);
   }
 
  private:
@@ -67,10 +68,8 @@ bool begin_once(const OnceOptions& options, const HttpRequest& request, const st
       return true;
     case IdempotencyTable::Found::replayed:
       answer.fields += "Idempotent-Replayed: true\r\n";
-      writer.send({.status = answer.status,
-                   .content_type = answer.content_type,
-                   .fields = answer.fields,
-                   .body = answer.body});
+      writer.send(
+          {.status = answer.status, .content_type = answer.content_type, .fields = answer.fields, .body = answer.body});
       return false;
     case IdempotencyTable::Found::running:
       writer.send_problem(409, "Idempotency-Key: the first request with this key has no answer yet; try again later",
@@ -90,22 +89,23 @@ bool begin_once(const OnceOptions& options, const HttpRequest& request, const st
 }  // namespace
 
 Handler once(OnceOptions options, Handler handler) {
-  return [options = std::move(options), handler = std::move(handler)](const HttpRequest& request,
-                                                                      ResponseWriter& writer) {
-    const Result<std::optional<std::string>> key = read_idempotency_key(request);
-    if (!key.ok()) [[unlikely]]
-      return writer.send_problem(400, key.failure().message);
-    if (!key.value()) [[likely]] {
-      if (!options.required) return handler(request, writer);
-      return writer.send_problem(400, "Idempotency-Key: is missing; this server requires it here");
-    }
-    if (options.table == nullptr) {
-      return writer.send_problem(400,
-                                 "Idempotency-Key: is not supported with a Redis store by this version of weir; send the "
-                                 "request without it");
-    }
-    if (begin_once(options, request, *key.value(), writer)) handler(request, writer);
-  };
+  return
+      [options = std::move(options), handler = std::move(handler)](const HttpRequest& request, ResponseWriter& writer) {
+        const Result<std::optional<std::string>> key = read_idempotency_key(request);
+        if (!key.ok()) [[unlikely]]
+          return writer.send_problem(400, key.failure().message);
+        if (!key.value()) [[likely]] {
+          if (!options.required) return handler(request, writer);
+          return writer.send_problem(400, "Idempotency-Key: is missing; this server requires it here");
+        }
+        if (options.table == nullptr) {
+          return writer.send_problem(
+              400,
+              "Idempotency-Key: is not supported with a Redis store by this version of weir; send the "
+              "request without it");
+        }
+        if (begin_once(options, request, *key.value(), writer)) handler(request, writer);
+      };
 }
 
 }  // namespace weir::http

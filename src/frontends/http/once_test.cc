@@ -26,16 +26,16 @@ class Once : public testing::Test {
  protected:
   void start(IdempotencyTable::Bounds bounds = {}, bool required = false) {
     table_ = std::make_shared<IdempotencyTable>(bounds);
-    const auto bound = loops_.listen({.endpoint = transport::parse_endpoint("127.0.0.1:0").value(),
-                                      .protocols = [this, required](std::size_t) {
-                                        ApiOptions options;
-                                        options.once = {.table = table_, .clock = clock_, .required = required};
-                                        options.once.caller_of = [](const HttpRequest& request) {
-                                          const HttpField* const caller = request.find("X-Caller");
-                                          return std::string(caller == nullptr ? std::string_view() : caller->value);
-                                        };
-                                        return http_protocols(make_api_router(limiter_, options));
-                                      }});
+    const auto bound = loops_.listen(
+        {.endpoint = transport::parse_endpoint("127.0.0.1:0").value(), .protocols = [this, required](std::size_t) {
+           ApiOptions options;
+           options.once = {.table = table_, .clock = clock_, .required = required};
+           options.once.caller_of = [](const HttpRequest& request) {
+             const HttpField* const caller = request.find("X-Caller");
+             return std::string(caller == nullptr ? std::string_view() : caller->value);
+           };
+           return http_protocols(make_api_router(limiter_, options));
+         }});
     ASSERT_TRUE(bound.ok()) << bound.failure().message;
     endpoint_ = bound.value();
     loops_.start();
@@ -139,9 +139,8 @@ TEST_F(Once, ASecondCallWhileTheFirstIsRunningIsToldSo) {
   }
   // The first client has left; what was done for it is replayed all the same.
   limiter_.leases()->complete(0);
-  ASSERT_TRUE(eventually([&] {
-    return ask("POST", "/v1/leases", kAcme, "Idempotency-Key: k\r\n").find(kReplayed) != std::string::npos;
-  }));
+  ASSERT_TRUE(eventually(
+      [&] { return ask("POST", "/v1/leases", kAcme, "Idempotency-Key: k\r\n").find(kReplayed) != std::string::npos; }));
   EXPECT_EQ(limiter_.leases()->asked().size(), 1u);
 }
 
@@ -229,7 +228,7 @@ TEST(IdempotencyTable, HasABoundInBytes) {
   for (int i = 0; i < 100; ++i) {
     const std::string scope = IdempotencyTable::scope_of("c", "t", std::to_string(i));
     if (table.begin(scope, {1, 1}, now, answer) != IdempotencyTable::Found::fresh) continue;
-    table.finish(scope, {.status = 200, .content_type = {}, .fields = {}, .body = std::string(500, 'x')},
+    table.finish(scope, {.status = 200, .content_type = {}, .fields = {}, .body = std::string(500, 'x')}, now,
                  now + std::chrono::seconds(i + 1));
   }
   EXPECT_LE(table.size(), 6u);
@@ -238,8 +237,22 @@ TEST(IdempotencyTable, HasABoundInBytes) {
   const TimePoint later = now + std::chrono::hours(1);
   EXPECT_EQ(table.begin("big", {1, 1}, later, answer), IdempotencyTable::Found::fresh);
   EXPECT_EQ(table.size(), 1u) << "the others have expired";
-  table.finish("big", {.status = 200, .content_type = {}, .fields = {}, .body = std::string(5'000, 'x')}, later + Duration{1});
+  table.finish("big", {.status = 200, .content_type = {}, .fields = {}, .body = std::string(5'000, 'x')}, later,
+               later + Duration{1});
   EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(IdempotencyTable, AnAnswerThatIsHeldBackIsNotReplayedBeforeItIsSent) {
+  IdempotencyTable table({});
+  RecordedAnswer answer;
+  const TimePoint now = from_micros(1'000'000);
+  const TimePoint sent = now + std::chrono::seconds(4);
+  EXPECT_EQ(table.begin("held", {1, 1}, now, answer), IdempotencyTable::Found::fresh);
+  table.finish("held", {.status = 200, .content_type = {}, .fields = {}, .body = "turn"}, sent,
+               sent + std::chrono::seconds(1));
+  EXPECT_EQ(table.begin("held", {1, 1}, sent - Duration{1}, answer), IdempotencyTable::Found::running);
+  EXPECT_EQ(table.begin("held", {1, 1}, sent, answer), IdempotencyTable::Found::replayed);
+  EXPECT_EQ(answer.body, "turn");
 }
 
 TEST(IdempotencyTable, ScopesOfDifferentPartsDiffer) {
