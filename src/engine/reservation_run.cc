@@ -8,8 +8,8 @@ namespace weir::engine {
 namespace {
 
 constexpr std::string_view kReportInstead =
-    "the reservation has expired or is not known any more, and has cost nothing; charge what the work has really cost "
-    "with a check";
+    "the reservation has expired or is not known any more; it has cost nothing, or what it held under rules with "
+    "on_expiry: commit; charge what the work has cost beyond that with a check";
 
 std::string ttl_text(Duration duration) { return std::to_string(duration.count() / 1'000) + " ms"; }
 

@@ -248,6 +248,12 @@ Response HoldHandler::render(const ReservationAnswer& answer, ReservationQuestio
   return {.status = answer.created ? 201 : 200, .content_type = kJson, .fields = fields_, .body = json_};
 }
 
+void HoldHandler::refuse_reservation(const HttpRequest&, ResponseWriter& writer) {
+  writer.send_problem(501,
+                      "reservations: the store of this server takes none; this version of weir needs the memory "
+                      "store for them");
+}
+
 void add_hold_routes(Router& router, Limiter& limiter, HoldOptions options) {
   const std::size_t body_bytes = options.body_bytes;
   const OnceOptions once_options = options.once;
@@ -269,14 +275,16 @@ void add_hold_routes(Router& router, Limiter& limiter, HoldOptions options) {
     add("POST", "/v1/leases/{handle}/renew", "lease", &HoldHandler::renew);
     add("DELETE", "/v1/leases/{handle}", "lease", &HoldHandler::release_lease);
   }
-  if (limiter.reservations() != nullptr) {
-    add("POST", "/v1/reservations", "reserve", &HoldHandler::reserve);
-    add("GET", "/v1/reservations", "list", &HoldHandler::list_reservations);
-    add("GET", "/v1/reservations/{handle}", "reserve", &HoldHandler::get);
-    add("POST", "/v1/reservations/{handle}/commit", "reserve", &HoldHandler::commit);
-    add("POST", "/v1/reservations/{handle}/release", "reserve", &HoldHandler::release);
-    add("POST", "/v1/reservations/{handle}/extend", "reserve", &HoldHandler::extend);
-  }
+  const bool reserves = limiter.reservations() != nullptr;
+  const auto add_reservation = [&](const std::string_view method, const char* path, const char* role, Method call) {
+    add(method, path, role, reserves ? call : &HoldHandler::refuse_reservation);
+  };
+  add_reservation("POST", "/v1/reservations", "reserve", &HoldHandler::reserve);
+  add_reservation("GET", "/v1/reservations", "list", &HoldHandler::list_reservations);
+  add_reservation("GET", "/v1/reservations/{handle}", "reserve", &HoldHandler::get);
+  add_reservation("POST", "/v1/reservations/{handle}/commit", "reserve", &HoldHandler::commit);
+  add_reservation("POST", "/v1/reservations/{handle}/release", "reserve", &HoldHandler::release);
+  add_reservation("POST", "/v1/reservations/{handle}/extend", "reserve", &HoldHandler::extend);
 }
 
 }  // namespace weir::http

@@ -43,6 +43,8 @@ class HoldHandler : public std::enable_shared_from_this<HoldHandler> {
   void list_leases(const HttpRequest& request, ResponseWriter& writer);
 
   void reserve(const HttpRequest& request, ResponseWriter& writer);
+  // For all of them, with a store that takes no reservations.
+  void refuse_reservation(const HttpRequest& request, ResponseWriter& writer);
   void commit(const HttpRequest& request, ResponseWriter& writer);
   void release(const HttpRequest& request, ResponseWriter& writer);
   void extend(const HttpRequest& request, ResponseWriter& writer);
