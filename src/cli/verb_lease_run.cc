@@ -90,6 +90,11 @@ class LeaseRun {
         }
         return std::nullopt;
       }
+      if (answer.value().decision.reason == "cost_too_large") {
+        terminal_.err << kName << ": " << options_.cost << " slots can never be free at once ("
+                      << shown(answer.value().decision.rule) << "); ask for fewer\n";
+        return kNoSlot;
+      }
       const auto left = std::chrono::duration_cast<milliseconds>(end - steady_clock::now());
       const std::int64_t wait_ms = std::clamp<std::int64_t>(answer.value().decision.retry_after_ms, 50, 1'000);
       if (left.count() <= 0) {

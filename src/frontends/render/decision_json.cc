@@ -204,6 +204,10 @@ std::string denial_sentence(const Decision& decision) {
     case Reason::blocked:
       text = "The caller is blocked, or its credentials were not accepted";
       break;
+    case Reason::too_many_reservations:
+      text = "There are too many open reservations; settle some first";
+      rule = nullptr;
+      break;
     case Reason::penalized:
       text = "The caller is blocked for a while after repeated violations";
       break;
