@@ -39,7 +39,7 @@ if(WEIR_TESTS)
     USES weir_flags weir_less_optimized GTest::gmock)
 endif()
 
-# weir_together(target root source…): adds the sources to the target, up to eight of them as one, which takes a third of the
+# weir_together(target root source…): adds the sources to the target, up to twelve of them as one, which takes a third of the
 # time: most of what the compiler reads is headers. Names in anonymous namespaces must therefore differ within a target.
 # Not CMake's own unity builds: those name files by absolute paths, so that another clone finds nothing in the compiler
 # cache. `root` is an include folder of the target that the sources are below.
@@ -53,7 +53,7 @@ function(weir_together target root)
   set(number 0)
   set(sources ${ARGN})
   while(sources)
-    list(SUBLIST sources 0 8 some)
+    list(SUBLIST sources 0 12 some)
     list(REMOVE_ITEM sources ${some})
     set(text "")
     foreach(source ${some})

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxTokenBytes = 4096;
 
-Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+Failure invalid_server(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
 // The option, or else the variable; empty if neither is given.
 std::string given_or(const std::string& option, const char* variable) {
@@ -29,15 +29,15 @@ Result<std::string> read_token(const ServerOptions& options) {
   std::string place = "WEIR_TOKEN";
   if (token.empty() && !file.empty()) {
     Result<std::string> read = base::read_bounded_file(file, kMaxTokenBytes);
-    if (!read.ok()) return bad("the token: " + read.failure().message);
+    if (!read.ok()) return invalid_server("the token: " + read.failure().message);
     token = std::move(read).value();
     while (token.ends_with('\n') || token.ends_with('\r') || token.ends_with(' ')) token.pop_back();
     place = file;
-    if (token.empty()) return bad(place + ": is empty, expected a token");
+    if (token.empty()) return invalid_server(place + ": is empty, expected a token");
   }
   const auto is_visible = [](char c) { return c > ' ' && c < 0x7f; };
   if (token.size() > kMaxTokenBytes || !std::all_of(token.begin(), token.end(), is_visible)) {
-    return bad(place + ": expected one token of at most 4096 visible ASCII characters");
+    return invalid_server(place + ": expected one token of at most 4096 visible ASCII characters");
   }
   return token;
 }
@@ -53,11 +53,11 @@ Result<std::shared_ptr<const ClientTls>> read_tls(const ServerOptions& options, 
   if (!address.tls) {
     // The variables may be set for other servers; flags are meant for this one.
     const bool given = !options.ca.empty() || !options.cert.empty() || !options.key.empty();
-    if (given) return bad("--ca, --cert and --key need a server with https://; it is " + address.text);
+    if (given) return invalid_server("--ca, --cert and --key need a server with https://; it is " + address.text);
     return std::shared_ptr<const ClientTls>();
   }
   if (files.cert.empty() && !files.key.empty())
-    return bad("--key " + files.key + " needs the certificate, --cert FILE");
+    return invalid_server("--key " + files.key + " needs the certificate, --cert FILE");
   return ClientTls::create(files);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxName = 128;
 
-Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
+Failure invalid_tokens(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
 // The next word of `rest`, which goes on behind it; empty at the end.
 std::string_view take_word(std::string_view& rest) {
@@ -45,28 +45,30 @@ Result<TokenHashes::Entry> TokenHashes::parse_line(std::string_view line, std::s
   Entry entry;
   const std::string_view digits = take_word(line);
   if (digits.size() != 2 * entry.hash.size()) {
-    return bad("begins with " + std::to_string(digits.size()) +
-               " characters, expected the 64 hexadecimal digits of a token's SHA-256: `weir token hash` makes them");
+    return invalid_tokens(
+        "begins with " + std::to_string(digits.size()) +
+        " characters, expected the 64 hexadecimal digits of a token's SHA-256: `weir token hash` makes them");
   }
   for (std::size_t i = 0; i < entry.hash.size(); ++i) {
     const int high = base::hex_digit(digits[2 * i]);
     const int low = base::hex_digit(digits[2 * i + 1]);
-    if (high < 0 || low < 0) return bad("has a character that is not a hexadecimal digit in its hash");
+    if (high < 0 || low < 0) return invalid_tokens("has a character that is not a hexadecimal digit in its hash");
     entry.hash[i] = static_cast<std::uint8_t>(high * 16 + low);
   }
   entry.name = take_word(line);
-  if (entry.name.size() > kMaxName) return bad("has a name of more than 128 bytes");
+  if (entry.name.size() > kMaxName) return invalid_tokens("has a name of more than 128 bytes");
   std::string_view listed = take_word(line);
   while (!listed.empty()) {
     const std::string_view role = listed.substr(0, std::min(listed.find(','), listed.size()));
     if (std::find(roles.begin(), roles.end(), role) == roles.end()) {
-      return bad("has the role " + rules::in_quotes(role) + rules::suggestion(role, roles) + ", expected " +
-                 rules::joined_choices(roles));
+      return invalid_tokens("has the role " + rules::in_quotes(role) + rules::suggestion(role, roles) + ", expected " +
+                            rules::joined_choices(roles));
     }
     entry.roles.emplace_back(role);
     listed.remove_prefix(std::min(role.size() + 1, listed.size()));
   }
-  if (!base::trimmed(line).empty()) return bad("has more than a hash, a name and roles such as check,refund");
+  if (!base::trimmed(line).empty())
+    return invalid_tokens("has more than a hash, a name and roles such as check,refund");
   return entry;
 }
 
@@ -82,8 +84,8 @@ Result<TokenHashes> TokenHashes::parse(std::string_view text, std::string_view f
     if (line.empty() || line.starts_with('#')) continue;
     Result<Entry> entry = parse_line(line, roles);
     const std::string place = std::string(file_name) + ":" + std::to_string(number) + ": ";
-    if (!entry.ok()) return bad(place + entry.failure().message);
-    if (hashes.entries_.size() == kMaxTokens) return bad(place + "has more than 1000 tokens");
+    if (!entry.ok()) return invalid_tokens(place + entry.failure().message);
+    if (hashes.entries_.size() == kMaxTokens) return invalid_tokens(place + "has more than 1000 tokens");
     static_assert(kMaxTokens == 1'000);
     hashes.entries_.push_back(std::move(entry).value());
   }
