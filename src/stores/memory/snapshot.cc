@@ -1,7 +1,8 @@
 // The file, all numbers little-endian and 8 bytes wide unless said otherwise:
 //
 //   header   8 bytes "WEIRSNAP"; version (4); 16 bytes key id
-//   bucket*  key high, key low, kind (SlotKind, with bit 7: the tail begins with reservations) + 256 × number of its rule,
+//   bucket*  key high, key low, kind (SlotKind, with bit 7: the tail begins with reservations) + 256 × number of its
+//   rule,
 //            idle from (µs), three head words, tail length in words (at most kMaxTailWords), tail words
 //   rule*    before the first bucket of its number: the number, 0, kRuleMark, length of its id in bytes, three words of
 //            0, length in words, the id, filled up with zeros
@@ -74,7 +75,9 @@ constexpr std::uint64_t kKindBits = kHoldsFlag - 1;
 std::uint64_t kind_number(const FileBucket& record) { return record.kind & kKindBits; }
 bool has_holds(const FileBucket& record) { return (record.kind & kHoldsFlag) != 0; }
 // Precondition: kind_number(record) < SlotKind::kCount.
-SlotKind kind_of(const FileBucket& record) { return SlotKind::of_number(static_cast<std::uint8_t>(kind_number(record))); }
+SlotKind kind_of(const FileBucket& record) {
+  return SlotKind::of_number(static_cast<std::uint8_t>(kind_number(record)));
+}
 std::uint64_t number_of(const FileBucket& record) { return record.kind >> kNumberShift; }
 
 Failure damaged(const std::filesystem::path& path, const char* how) {
@@ -170,7 +173,7 @@ class SnapshotReading {
         return cut_short();
       }
       if (record.kind == kRuleMark) {
-        if (!read_rule(record)) return reader_.error() != 0 ? cut_short() : damaged(path_, "a rule that is none");
+        if (!read_rule(record)) return reader_.error() != 0 ? cut_short() : damaged(path_, "an invalid rule");
         continue;
       }
       if (kind_number(record) >= SlotKind::kCount) return damaged(path_, "an algorithm that does not exist");

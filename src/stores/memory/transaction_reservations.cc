@@ -96,7 +96,7 @@ bool Transaction::too_crowded(std::size_t i) const {
          entries_[i].slot->holds().size() >= kMaxHoldsPerBucket;
 }
 
-// There is none for the record: the store fails for all of the call.
+// The record has no room: the store fails for the whole call.
 void Transaction::mark_no_room() {
   if (call_.outcomes[size_ - 1].status == Code::ok) return;
   for (std::size_t i = 0; i < size_; ++i) {
