@@ -39,7 +39,7 @@ class Node:
         with open(self.log, "w") as errors:
             self.process = subprocess.Popen(
                 [f"{BIN}/weir", "serve", "--rules", rules, "--loops", "2", "--log-format", "json",
-                 "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0"],
+                 "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0", "--database", "off"],
                 stdout=subprocess.DEVNULL, stderr=errors)
         self.address = self.wait_for("listening", 1)["http"]
         self.started = time.monotonic() - self.begun

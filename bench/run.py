@@ -43,7 +43,10 @@ def pin(core):
 class Server:
     def __init__(self, name, argv, ready_port=None):
         self.name = name
-        self.process = subprocess.Popen(argv, preexec_fn=pin(0), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        # Servers beside each other would compete for one data_dir, and the figures are those of the server alone.
+        environment = {**os.environ, "WEIR_DATABASE": "off"}
+        self.process = subprocess.Popen(argv, preexec_fn=pin(0), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                        env=environment)
         self.port = ready_port
 
     def wait_listening(self, port):

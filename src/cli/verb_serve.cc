@@ -93,13 +93,12 @@ struct Group {
 
 // The first match counts. A section that is not listed is a group of its own.
 constexpr Group kGroups[] = {
-    {"listen.", "Listeners"},  {"admin.", "Listeners"},   {"resp.", "Listeners"},
-    {"tls.", "TLS"},           {"redis.time", "Time"},    {"redis.", "Redis"},
-    {"store", "Store"},        {"memory.", "Store"},      {"hash_key", "Store"},
-    {"prefilter", "Store"},    {"rules.", "Rules"},       {"grpc.envoy", "Rules"},
-    {"on_", "Rules"},          {"identity.", "Identity"}, {"http.headers", "Headers"},
-    {"http.reset", "Headers"}, {"http.", "Limits"},       {"connection_memory", "Limits"},
-    {"loops", "Limits"},       {"drain_", "Limits"},      {"log.", "Logging"},
+    {"listen.", "Listeners"},    {"admin.", "Listeners"},   {"resp.", "Listeners"}, {"tls.", "TLS"},
+    {"redis.time", "Time"},      {"redis.", "Redis"},       {"store", "Store"},     {"memory.", "Store"},
+    {"hash_key", "Store"},       {"data_dir", "Store"},     {"database", "Store"},  {"prefilter", "Store"},
+    {"rules.", "Rules"},         {"grpc.envoy", "Rules"},   {"on_", "Rules"},       {"identity.", "Identity"},
+    {"http.headers", "Headers"}, {"http.reset", "Headers"}, {"http.", "Limits"},    {"connection_memory", "Limits"},
+    {"loops", "Limits"},         {"drain_", "Limits"},      {"log.", "Logging"},
 };
 
 std::string group_of(const server::ConfigField& field) {

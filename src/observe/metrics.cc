@@ -158,16 +158,27 @@ void collect_clock(const Facts& facts, FactWriter& write, std::vector<MetricFami
   if (!times.metric.empty()) out.push_back(std::move(times));
 }
 
+void collect_more(const std::vector<FactMetric>& metrics, std::vector<MetricFamily>& out) {
+  const std::size_t first = out.size();
+  for (const FactMetric& each : metrics) {
+    const MetricType type = each.kind == FactMetric::Kind::counter ? MetricType::Counter : MetricType::Gauge;
+    const auto known = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(),
+                                    [&](const MetricFamily& family) { return family.name == each.name; });
+    MetricFamily& in = known != out.end() ? *known : out.emplace_back(family(type, each.name, each.help));
+    in.metric.push_back(sample(type, each.value, {}));
+    for (const auto& [name, value] : each.labels) in.metric.back().label.push_back({std::string(name), value});
+  }
+}
+
 void add_denials(const DecisionCounters::RuleCounts& counts, std::string_view rule, std::string_view subject,
                  MetricFamily& denials) {
   for (int r = 0; r < kReasonCount; ++r) {
     for (const bool shared : {false, true}) {
       const std::uint64_t count = counts.denials[static_cast<std::size_t>(r)][shared ? 1 : 0];
       if (count == 0) continue;
-      denials.metric.push_back(sample(MetricType::Counter, static_cast<double>(count),
-                                      {{"rule", rule},
-                                       {"reason", reason_name(static_cast<Reason>(r))},
-                                       {"subject", shared ? "shared" : subject}}));
+      denials.metric.push_back(sample(
+          MetricType::Counter, static_cast<double>(count),
+          {{"rule", rule}, {"reason", reason_name(static_cast<Reason>(r))}, {"subject", shared ? "shared" : subject}}));
     }
   }
 }
@@ -320,6 +331,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_callers(facts, out);
   collect_connections(facts, write);
   collect_clock(facts, write, out);
+  collect_more(facts.more, out);
   write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
                 facts.log_lines_suppressed);
   write.gauge("weir_build_info", "Always 1; the labels tell which program this is.", 1, {{"version", facts.version}});

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "observe/decision_counters.h"
@@ -129,6 +130,16 @@ struct EstimateErrors {
   std::uint64_t under = 0;  // and too little
 };
 
+// A number that one module alone has. Those of one name are one family, with the help of the first.
+struct FactMetric {
+  enum class Kind : std::uint8_t { gauge, counter };
+  std::string_view name;
+  std::string_view help;
+  Kind kind = Kind::gauge;
+  double value = 0;
+  std::vector<std::pair<std::string_view, std::string>> labels{};  // bounded, as everywhere
+};
+
 // The state of the process besides its decisions.
 struct Facts {
   std::string version;
@@ -182,6 +193,8 @@ struct Facts {
   std::vector<GatewayTimeCount> gateway_times;  // empty: gateways send no time
 
   std::uint64_t log_lines_suppressed = 0;
+
+  std::vector<FactMetric> more;
 };
 
 class Metrics final : public prometheus::Collectable {

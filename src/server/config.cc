@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "database/location.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/endpoint.h"
 #include "rules/compile/fault_list.h"
@@ -142,7 +143,8 @@ Status set_field(Config& config, const ConfigField& field, const std::string& te
                                                                 : parse_count(text, field.least, field.most));
         } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
           if (text.find('\0') != std::string::npos) return bad("has a NUL byte, expected a path");
-          target = text.empty() ? std::filesystem::path() : folder / text;
+          const bool is_word = field.name == "rules.path" && text == kRulesInDatabase;
+          target = text.empty() ? std::filesystem::path() : is_word ? std::filesystem::path(text) : folder / text;
           return success();
         } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
           return set_list(target, parse_list(text));
@@ -198,7 +200,7 @@ Status apply_entry(Config& config, const FileEntry& entry, const std::filesystem
                "; `weir serve --help` lists them");
   }
   const std::string place = entry.place + ": " + entry.name;
-  note_place(config, entry.name, entry.place);
+  note_place(config, std::string(field->name), entry.place);
   if (field->kind == FieldKind::pairs && entry.map) {
     Status status = apply_map(config, *field, entry);
     return status.ok() ? status : Status(at(place, status.failure()));
@@ -289,9 +291,44 @@ Status check_namespace(const Config& config) {
 Status check_region(const Config& config) {
   const std::string& name = config.region_name;
   if (name.empty() || redis::is_namespace(name)) return success();
-  const Failure failure =
-      bad("region.name: is '" + name + "', expected at most 64 letters, digits, '.', '_' and '-'");
+  const Failure failure = bad("region.name: is '" + name + "', expected at most 64 letters, digits, '.', '_' and '-'");
   return at(place_of(config, "region.name"), failure);
+}
+
+Status check_node_name(const Config& config) {
+  const std::string& name = config.node_name;
+  if (name.empty() || redis::is_namespace(name)) return success();
+  const Failure failure = bad("node.name: is '" + name + "', expected at most 64 letters, digits, '.', '_' and '-'");
+  return at(place_of(config, "node.name"), failure);
+}
+
+// Systemd makes the first, and several folders may be in it.
+std::filesystem::path default_data_dir(const ConfigSources& sources) {
+  const auto variable = [&](const char* name) -> std::string_view {
+    const char* const text = sources.variable ? sources.variable(name) : nullptr;
+    return text == nullptr ? std::string_view() : std::string_view(text);
+  };
+  if (const std::string_view folders = variable("STATE_DIRECTORY"); !folders.empty()) {
+    return folders.substr(0, folders.find(':'));
+  }
+  const std::filesystem::path state = variable("XDG_STATE_HOME");
+  if (state.is_absolute()) return state / "weir";
+  const std::filesystem::path home = variable("HOME");
+  return home.is_absolute() ? home / ".local" / "state" / "weir" : std::filesystem::path();
+}
+
+Status check_database(const Config& config) {
+  const auto fault = [&](std::string_view name, const std::string& what) {
+    return at(place_of(config, name), bad(std::string(name) + ": " + what));
+  };
+  const Result<database::Location> location = database::parse_location(config.database, config.data_dir);
+  if (!location.ok()) return fault("database", location.failure().message);
+  if (!rules_in_database(config)) return success();
+  if (location.value().kind == database::Location::Kind::off) {
+    return fault("rules.path", "is 'database', but database is off");
+  }
+  if (config.rules_format == "weir") return success();
+  return fault("rules.format", "is '" + config.rules_format + "', but rules in the database are in Weir's own format");
 }
 
 Status check_headers(const Config& config) {
@@ -359,6 +396,9 @@ Result<Config> load_config(const ConfigSources& sources) {
   if (Status status = check_time(config); !status.ok()) return status.failure();
   if (Status status = check_namespace(config); !status.ok()) return status.failure();
   if (Status status = check_region(config); !status.ok()) return status.failure();
+  if (config.data_dir.empty()) config.data_dir = default_data_dir(sources);
+  if (Status status = check_node_name(config); !status.ok()) return status.failure();
+  if (Status status = check_database(config); !status.ok()) return status.failure();
   if (Status status = check_headers(config); !status.ok()) return status.failure();
   if (Status status = check_proxy_protocol(config); !status.ok()) return status.failure();
   if (Status status = check_identity_apply(config); !status.ok()) return status.failure();

@@ -48,8 +48,11 @@ struct Config {
   std::vector<std::string> tls_listeners;
   std::vector<std::string> tls_client_listeners;
   std::filesystem::path resp_password_file;  // empty: no password
+  std::filesystem::path data_dir;            // empty: none, because the environment names no folder
+  std::string database;                      // may hold a password
+  std::string node_name;                     // empty: the machine's
   std::string store;                         // may hold a password
-  std::filesystem::path rules_path;          // empty: the built-in quickstart rules
+  std::filesystem::path rules_path;          // empty: the built-in quickstart rules; kRulesInDatabase: as it says
   std::string rules_format;
   std::int64_t memory_max_bytes = 0;
   std::filesystem::path memory_snapshot;  // empty: none
@@ -83,7 +86,8 @@ struct Config {
   Duration drain_timeout{0};
   Duration drain_grace{0};
   std::string grpc_envoy_charging;
-  std::vector<std::string> admin_tokens;  // empty: the admin listener asks for none
+  std::vector<std::string> admin_tokens;
+  std::vector<NamedText> admin_certificates;  // common name of a client certificate, and role
   std::string log_format;
   std::string log_level;
   std::int64_t log_decisions = 0;  // parts of a million of the allowed decisions, and
@@ -131,6 +135,8 @@ struct Config {
 std::string_view place_of(const Config& config, std::string_view name);
 
 inline constexpr std::string_view kOff = "off";
+inline constexpr std::string_view kRulesInDatabase = "database";
+inline bool rules_in_database(const Config& config) { return config.rules_path == kRulesInDatabase; }
 
 enum class FieldKind : std::uint8_t {
   address,  // host:port, [v6]:port, unix:/path or off

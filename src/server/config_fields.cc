@@ -43,11 +43,22 @@ constexpr ConfigField kFields[] = {
      "Of those, the listeners that require a client certificate when tls.client_ca is set."},
     {"resp.password_file", FieldKind::path, &Config::resp_password_file, "",
      "File with the password of the Redis protocol (AUTH). Empty: no password."},
+    {"data_dir", FieldKind::path, &Config::data_dir, "",
+     "Folder for what this server keeps on disk; one server at a time uses it. Empty: $STATE_DIRECTORY, else "
+     "$XDG_STATE_HOME/weir, else ~/.local/state/weir."},
+    {"database", FieldKind::text, &Config::database, "sqlite:weir.db",
+     "Where tokens, the audit trail, rule versions and quotas are kept: sqlite:PATH (relative to data_dir), "
+     "postgres://USER@HOST/DATABASE for several nodes, or off: the server has none of these and does not use "
+     "data_dir."},
+    {"node.name", FieldKind::text, &Config::node_name, "",
+     "Name of this node in the audit trail and the admin API: letters, digits, '.', '_' and '-'. Empty: the machine's "
+     "name."},
     {"store", FieldKind::store, &Config::store, "memory",
      "Where buckets live: memory, or redis://[user:password@]host:port[/db], rediss:// (TLS), "
      "redis-sentinel://host,host/master, redis-cluster://host,host."},
     {"rules.path", FieldKind::path, &Config::rules_path, "",
-     "Rules file, or a folder of rules files. Empty: the built-in quickstart rules. Short form: `rules: rules.yaml`."},
+     "Rules file, a folder of rules files, or database: rules that are changed through the admin API (./database is a "
+     "folder of that name). Empty: the built-in quickstart rules. Short form: `rules: rules.yaml`."},
     {"rules.format", FieldKind::choice, &Config::rules_format, "weir",
      "Format of the rules: weir, or unchanged files of envoyproxy/ratelimit (envoy) or Limitador (limitador).", 0, 0,
      "weir|envoy|limitador"},
@@ -122,7 +133,8 @@ constexpr ConfigField kFields[] = {
      "File with the SHA-256 hashes of the tokens that /v1/* and /json accept (docs/http.md), reloaded when it changes. "
      "Empty: no token is needed."},
     {"http.idempotency_keys", FieldKind::count, &Config::http_idempotency_keys, "100000",
-     "Maximum number of requests with an Idempotency-Key whose answers are kept (docs/http.md#repeated-requests); their "
+     "Maximum number of requests with an Idempotency-Key whose answers are kept (docs/http.md#repeated-requests); "
+     "their "
      "answers may have 64 MiB together. Beyond it requests with a new key are refused (503).",
      1, 10'000'000},
     {"http.idempotency_ttl", FieldKind::duration, &Config::http_idempotency_ttl, "24h",
@@ -142,9 +154,11 @@ constexpr ConfigField kFields[] = {
      "its way is answered, with Connection: close. 0s: they are closed immediately.",
      0, 60 * kMinute},
     {"admin.tokens", FieldKind::list, &Config::admin_tokens, "",
-     "Tokens that /metrics accepts (Authorization: Bearer TOKEN). None: no token is needed, and listen.admin must be "
-     "on "
-     "loopback."},
+     "Tokens of the role admin for the admin listener (Authorization: Bearer TOKEN), besides those made by weir token "
+     "create. Without any token none is needed, and listen.admin must be on loopback."},
+    {"admin.certificates", FieldKind::pairs, &Config::admin_certificates, "",
+     "Roles (reader, operator, admin) by the common name of client certificates that tls.client_ca has signed, such as "
+     "{alice: operator}. Those not listed need a token."},
     {"log.format", FieldKind::choice, &Config::log_format, "text", "Format of log lines: text or json.", 0, 0,
      "text|json"},
     {"log.level", FieldKind::choice, &Config::log_level, "info",
@@ -161,7 +175,8 @@ constexpr ConfigField kFields[] = {
      "store did not answer; the next line says how many were left out. 0: none.",
      0, 100'000},
     {"log.subjects", FieldKind::choice, &Config::log_subjects, "hashed",
-     "How lines about decisions name the tenant and the subject: hashed, by the first digits of a keyed hash; or plain, "
+     "How lines about decisions name the tenant and the subject: hashed, by the first digits of a keyed hash; or "
+     "plain, "
      "by their values, which may be personal data. API keys, tokens and what identity.hashed lists are always hashed.",
      0, 0, "hashed|plain"},
     {"region.name", FieldKind::text, &Config::region_name, "",

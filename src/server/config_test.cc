@@ -308,6 +308,34 @@ TEST_F(ConfigTest, AMissingFileAndAFolderAreFaults) {
               HasSubstr("not a regular file"));
 }
 
+TEST_F(ConfigTest, TheDataFolderIsWhereTheSystemKeepsStateUnlessOneIsSet) {
+  EXPECT_EQ(load("").value().data_dir, "") << "no variable says where";
+  variables_["HOME"] = "/home/ada";
+  EXPECT_EQ(load("").value().data_dir, "/home/ada/.local/state/weir");
+  variables_["XDG_STATE_HOME"] = "/state";
+  EXPECT_EQ(load("").value().data_dir, "/state/weir");
+  variables_["STATE_DIRECTORY"] = "/var/lib/weir:/var/lib/other";
+  EXPECT_EQ(load("").value().data_dir, "/var/lib/weir");
+  EXPECT_EQ(load("data_dir: state\n").value().data_dir, folder_ / "state");
+}
+
+TEST_F(ConfigTest, TheDatabaseIsCheckedAndItsPasswordNotRepeated) {
+  EXPECT_EQ(fault("database: postgres://ada:secret@db/weir\n"), "loaded");
+  EXPECT_EQ(fault("database: off\n"), "loaded");
+  EXPECT_EQ(fault("database: mysql://ada:secret@db/weir\n"),
+            "weir.yaml:1:11: database: expected sqlite:PATH, postgres://USER@HOST/DATABASE, or off");
+  EXPECT_EQ(fault("node: {name: a b}\n"),
+            "weir.yaml:1:14: node.name: is 'a b', expected at most 64 letters, digits, '.', '_' and '-'");
+}
+
+TEST_F(ConfigTest, RulesInTheDatabaseNeedOneAndAreNoFolder) {
+  EXPECT_TRUE(rules_in_database(load("rules: database\n").value()));
+  EXPECT_FALSE(rules_in_database(load("rules: ./database\n").value()));
+  EXPECT_EQ(fault("rules: database\ndatabase: off\n"), "weir.yaml:1:8: rules.path: is 'database', but database is off");
+  EXPECT_EQ(fault("rules: {path: database, format: envoy}\n"),
+            "weir.yaml:1:33: rules.format: is 'envoy', but rules in the database are in Weir's own format");
+}
+
 TEST_F(ConfigTest, TheReferenceLoadsAndChangesNothing) {
   const Result<Config> config = load(reference_config());
   ASSERT_TRUE(config.ok()) << config.failure().message;

@@ -8,6 +8,7 @@
 #include "server/module.h"
 #include "server/modules/clock_module.h"
 #include "server/modules/connections_module.h"
+#include "server/modules/database_module.h"
 #include "server/modules/decisions_module.h"
 #include "server/modules/front_ends.h"
 #include "server/modules/identity_module.h"
@@ -45,6 +46,7 @@ struct Server::Parts {
 
 // Every capability of the server, each after the modules that it uses.
 void Server::Parts::add_modules() {
+  add<DatabaseModule>();
   RulesModule& rules = add<RulesModule>();
   IdentityModule& identity = add<IdentityModule>();
   add<ClockModule>();

@@ -111,7 +111,7 @@ class Node:
             self.process = subprocess.Popen(
                 [*before, WEIR, "serve", "--log-format", "json", "--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0",
                  "--loops", "2", "--redis-deadline", PATIENT, *flags],
-                stdout=subprocess.DEVNULL, stderr=errors, env=QUIET,
+                stdout=subprocess.DEVNULL, stderr=errors, env={**QUIET, "XDG_STATE_HOME": f"{log}.state"},
             )
         try:
             listening = self.await_event("listening")

@@ -38,7 +38,7 @@ class Server:
         self.errors = open(log, "w")
         self.process = subprocess.Popen(
             [WEIR, "serve", "--log-format", "json", *flags],
-            stdout=subprocess.PIPE, stderr=self.errors, text=True, env=env or QUIET,
+            stdout=subprocess.PIPE, stderr=self.errors, text=True, env={**(env or QUIET), "XDG_STATE_HOME": f"{log}.state"},
         )
         listening = self.await_event("listening")
         self.http = listening["http"]
@@ -142,7 +142,7 @@ def test_json_log_is_json_and_keeps_stdout_clean(start, rules):
     server.process.terminate()
     assert server.process.wait(DEADLINE_S) == 0
     names = [event["event"] for event in server.events()]
-    assert names == ["rules_loaded", "listening", "draining", "stopped"]
+    assert names == ["database_migrated", "rules_loaded", "listening", "draining", "stopped"]
     for event in server.events():
         assert event["ts"].endswith("Z") and event["level"] == "info" and event["msg"]
     assert server.process.stdout.read() == ""

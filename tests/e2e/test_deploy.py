@@ -58,7 +58,7 @@ def test_the_compose_file_puts_weir_on_a_redis_that_never_evicts(compose):
     assert node["depends_on"] == {"redis": {"condition": "service_healthy"}}
     assert redis["command"][redis["command"].index("--maxmemory-policy") + 1] == "noeviction"
     assert all(port.startswith("127.0.0.1:") for port in node["ports"]) and "ports" not in redis
-    for volume in redis["volumes"]:
+    for volume in redis["volumes"] + node["volumes"][1:]:
         assert volume.split(":")[0] in compose["volumes"]
     assert "test" in node["healthcheck"] and "test" in redis["healthcheck"]
 
@@ -67,8 +67,7 @@ def test_the_compose_file_names_files_and_settings_that_exist(compose):
     node = compose["services"]["weir"]
     context = DEPLOY / node["build"]["context"]
     assert (context / node["build"]["dockerfile"]).is_file()
-    for volume in node["volumes"]:
-        assert (DEPLOY / volume.split(":")[0]).is_file(), volume
+    assert (DEPLOY / node["volumes"][0].split(":")[0]).is_file()
     known = weir("serve", "--help").stdout
     for name in node["environment"]:
         flag = "--" + name.removeprefix("WEIR_").lower().replace("_", "-")
@@ -96,7 +95,7 @@ def test_docker_accepts_the_compose_file():
 def test_the_image_is_built_by_make_and_runs_as_an_ordinary_user():
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
     steps = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
-    known = {"FROM", "RUN", "WORKDIR", "COPY", "USER", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
+    known = {"FROM", "RUN", "WORKDIR", "COPY", "USER", "ENV", "VOLUME", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
     assert {word for word, _ in steps} <= known
     assert [rest for word, rest in steps if word == "FROM"] == ["debian:12 AS build", "debian:12"]
     assert ["RUN", "make build"] in steps and ["USER", "weir"] in steps
@@ -121,8 +120,10 @@ def test_the_image_has_every_library_that_the_program_needs():
     stage = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ").split("FROM debian:12\n")[1]
     installed = set(re.search(r"apt-get install(.*?)&&", stage, re.DOTALL).group(1).split())
     always = {"libc6", "libgcc-s1", "libstdc++6"}
-    loaded = re.findall(r"=> (/\S+)", subprocess.run(["ldd", WEIR], capture_output=True, text=True, check=True).stdout)
-    needed = {package_of(library) for library in loaded}
+    asked = subprocess.run(["readelf", "-d", WEIR], capture_output=True, text=True, check=True).stdout
+    own = set(re.findall(r"NEEDED.*\[(.*)\]", asked))  # the rest are packages that these packages depend on
+    loaded = re.findall(r"(\S+) => (/\S+)", subprocess.run(["ldd", WEIR], capture_output=True, text=True, check=True).stdout)
+    needed = {package_of(library) for name, library in loaded if name in own}
     assert len(needed) > 5 and needed <= installed | always, needed - installed - always
     unused = {name for name in installed if name.startswith("lib")} - needed
     assert not unused, f"installed for nothing: {unused}"

@@ -151,7 +151,7 @@ class Programs:
         grpc_port, http_port = self.ports["weir"]
         store = ["--store", f"redis://127.0.0.1:{redis[1]}?deadline=10s"] if redis_store else []
         self.start([weir, "serve", "--rules", str(self.config), "--rules-format", "envoy", "--listen-grpc", f"127.0.0.1:{grpc_port}",
-                    "--listen-http", f"127.0.0.1:{http_port}", "--listen-admin", "off", "--log-level", "error",
+                    "--listen-http", f"127.0.0.1:{http_port}", "--listen-admin", "off", "--database", "off", "--log-level", "error",
                     "--grpc-envoy-charging", "all_or_none" if all_or_none else "each", *store],
                    self.ports["weir"])
         self.channels = {name: grpc.insecure_channel(f"127.0.0.1:{ports[0]}") for name, ports in self.ports.items()}

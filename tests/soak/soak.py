@@ -40,7 +40,7 @@ class Server:
         listeners = [word for name in ("http", "admin", "resp", "grpc", "spop") for word in (f"--listen-{name}", "127.0.0.1:0")]
         self.process = subprocess.Popen(
             [program, "serve", "--log-format", "json", "--rules", str(self.rules), "--memory-max-bytes", str(MAX_BYTES),
-             "--memory-snapshot", str(folder / "buckets"), "--memory-snapshot-every", "2s", *listeners], stdout=subprocess.DEVNULL, stderr=self.errors)
+             "--memory-snapshot", str(folder / "buckets"), "--memory-snapshot-every", "2s", "--data-dir", str(folder / "state"), *listeners], stdout=subprocess.DEVNULL, stderr=self.errors)
         self.addresses = self.await_event("listening", 1)
 
     def events(self, name):

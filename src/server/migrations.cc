@@ -1,0 +1,15 @@
+#include "server/migrations.h"
+
+#include "ledger/schema/schema.h"
+
+namespace weir::server {
+
+std::vector<database::Migration> all_migrations() {
+  std::vector<database::Migration> all;
+  for (const auto migrations : {ledger::ledger_migrations()}) {
+    all.insert(all.end(), migrations.begin(), migrations.end());
+  }
+  return all;
+}
+
+}  // namespace weir::server
