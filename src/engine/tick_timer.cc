@@ -8,6 +8,8 @@
 namespace weir::engine {
 namespace {
 
+__extension__ typedef unsigned __int128 WideTicks;
+
 constexpr std::int64_t kNanosInSecond = 1'000'000'000;
 // Anchors so far apart can still be told from each other's ticks without overflow.
 constexpr std::uint64_t kMostSpans = 4;
@@ -122,8 +124,7 @@ void TickTimer::measure_rate(const Look& seen) {
       last_.ns != 0 && passed <= kLongestMeasurementNs && ticks > 0 && ticks < static_cast<std::uint64_t>(passed) * 100;
   last_ = seen;
   if (!measurable) return;
-  const std::uint64_t rate = static_cast<std::uint64_t>(
-      (static_cast<unsigned __int128>(static_cast<std::uint64_t>(passed)) << kRateBits) / ticks);
+  const std::uint64_t rate = static_cast<std::uint64_t>((static_cast<WideTicks>(passed) << kRateBits) / ticks);
   if (rate == 0) return;
   // A machine that slept in between has passed time without ticks: only two measurements that agree are believed.
   if (agree(rate, measured_rate_) || agree(rate, last_rate_)) measured_rate_ = rate;
