@@ -62,7 +62,7 @@ Rule bucket_rule(const std::string& id) {
   rule.match = {{"action", {"search"}}};
   rule.per = {"tenant", "api_key"};
   rule.allowance = {
-      .algorithm = Algorithm::token_bucket, .limit = 1'000, .window = std::chrono::hours(24), .burst = 1'000'000};
+      .algorithm = Algorithm::token_bucket, .limit = 1'000, .window = std::chrono::hours(24), .burst = 1'000'000'000};
   return rule;
 }
 

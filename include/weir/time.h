@@ -12,8 +12,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 
 namespace weir {
+
+namespace engine {
+class TickTimer;
+}
 
 using Duration = std::chrono::microseconds;
 using TimePoint = std::chrono::time_point<std::chrono::system_clock, Duration>;
@@ -40,7 +45,8 @@ struct Reading {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Never runs backward: a call that begins after another has returned, on whatever thread, gets no earlier time.
+  // Never runs backward: a call that begins after another has returned gets no earlier time. If that was on another
+  // thread, it may be earlier by a few microseconds: buckets take the later one.
   virtual TimePoint now() = 0;
   // Both times for the price of one.
   virtual Reading read() { return {now(), Duration{0}}; }
@@ -78,6 +84,7 @@ class ProcessClock final : public Clock {
   ProcessClock() : ProcessClock(nullptr) {}
   // For tests. The machine is borrowed.
   explicit ProcessClock(Machine& machine) : ProcessClock(&machine) {}
+  ~ProcessClock() override;
 
   TimePoint now() override;
   Reading read() override;
@@ -92,7 +99,8 @@ class ProcessClock final : public Clock {
   void compare();
   bool measure(std::int64_t& offset_ns);
 
-  Machine* const machine_;  // null: the machine itself
+  Machine* const machine_;                          // null: the machine itself
+  const std::unique_ptr<engine::TickTimer> ticks_;  // null: the time since boot is asked of the system
   // now = since boot + this. Only grows.
   std::atomic<std::int64_t> offset_ns_{0};
   // The wall clock = since boot + this, as of the last comparison. Never above offset_ns_: written after that one and

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "engine/tick_timer.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -22,7 +23,8 @@ TimePoint from_nanos(std::int64_t nanos) { return from_micros(nanos / kNanosPerM
 
 }  // namespace
 
-ProcessClock::ProcessClock(Machine* machine) : machine_(machine) {
+ProcessClock::ProcessClock(Machine* machine)
+    : machine_(machine), ticks_(machine == nullptr ? engine::TickTimer::of_this_machine() : nullptr) {
   std::int64_t offset = 0;
   // Repeated until it succeeds: without it there is no time.
   while (!measure(offset)) {
@@ -32,7 +34,11 @@ ProcessClock::ProcessClock(Machine* machine) : machine_(machine) {
   compare_at_ns_.store(since_boot_ns() + kComparePeriodNs, std::memory_order_relaxed);
 }
 
+ProcessClock::~ProcessClock() = default;
+
 inline std::int64_t ProcessClock::since_boot_ns() {
+  if (ticks_ != nullptr) [[likely]]
+    return ticks_->now();
   return machine_ == nullptr ? read_ns(CLOCK_BOOTTIME) : machine_->since_boot_ns();
 }
 
