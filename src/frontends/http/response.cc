@@ -54,7 +54,9 @@ std::string_view status_phrase(int status) {
   }
 }
 
-void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date) {
+namespace {
+
+void append_status_and_type(std::string& out, const Response& response) {
   out += "HTTP/1.1 ";
   base::append_number(out, response.status);
   out += ' ';
@@ -63,6 +65,20 @@ void append_response(std::string& out, const Response& response, const ResponseF
     out += "\r\nContent-Type: ";
     out += response.content_type;
   }
+}
+
+}  // namespace
+
+void append_stream_head(std::string& out, const Response& response, std::string_view date) {
+  append_status_and_type(out, response);
+  out += "\r\nCache-Control: no-store\r\n";
+  out += date;
+  out += response.fields;
+  out += "Connection: close\r\n\r\n";
+}
+
+void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date) {
+  append_status_and_type(out, response);
   if (response.status != 204) {  // which has no content, and so no length (RFC 9110, section 8.6)
     out += "\r\nContent-Length: ";
     base::append_number(out, static_cast<std::int64_t>(response.body.size()));

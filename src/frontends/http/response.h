@@ -46,6 +46,9 @@ std::string_view status_phrase(int status);
 // `date` is a whole field, as DateField has it, or empty.
 void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date = {});
 
+// The head of an answer whose body ends with its connection. The body of `response` is not used.
+void append_stream_head(std::string& out, const Response& response, std::string_view date = {});
+
 // {"type":"about:blank","title":…,"status":…,"detail":…}, RFC 9457.
 void append_problem(std::string& out, int status, std::string_view detail);
 
