@@ -12,7 +12,7 @@
 
 namespace weir::base {
 
-inline constexpr std::size_t kLatencySteps = 4;      // buckets for each doubling
+inline constexpr std::size_t kLatencySteps = 4;       // buckets for each doubling
 inline constexpr std::size_t kLatencyDoublings = 36;  // of nanoseconds: up to about a minute
 inline constexpr std::size_t kLatencyBuckets = kLatencySteps * kLatencyDoublings;
 

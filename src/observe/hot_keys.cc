@@ -84,9 +84,8 @@ HotKeys::HotKeys(std::vector<HotKeyCounter*> loops) : loops_(std::move(loops)), 
 }
 
 void HotKeys::merge(TimePoint now) {
-  const double seconds = merged_ == TimePoint{} || now <= merged_
-                             ? 1
-                             : static_cast<double>((now - merged_).count()) / 1e6;
+  const double seconds =
+      merged_ == TimePoint{} || now <= merged_ ? 1 : static_cast<double>((now - merged_).count()) / 1e6;
   merged_ = now;
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     const std::uint32_t every = every_[i];
@@ -213,8 +212,8 @@ double HotKeys::decisions_per_second() const {
 std::size_t HotKeys::hot(double share) const {
   const std::lock_guard lock(mutex_);
   const double least = decisions_per_second_ * share;
-  return static_cast<std::size_t>(std::count_if(
-      asked_.begin(), asked_.end(), [&](const auto& each) { return each.second.per_second >= least; }));
+  return static_cast<std::size_t>(
+      std::count_if(asked_.begin(), asked_.end(), [&](const auto& each) { return each.second.per_second >= least; }));
 }
 
 }  // namespace weir::observe

@@ -68,14 +68,14 @@ class HotKeyCounter final : public Observer {
   std::atomic<std::uint64_t> decisions_{0};   // written by the loop
   std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  // guards table_
   std::unique_ptr<Table> table_;
-  std::uint64_t taken_decisions_ = 0;         // of the thread that takes
+  std::uint64_t taken_decisions_ = 0;  // of the thread that takes
 };
 
 class HotKeys {
  public:
-  static constexpr std::size_t kMaxSubjects = 512;      // of each kind, kept between seconds
-  static constexpr std::size_t kFillsOfRule = 4;        // fullest subjects of one rule
-  static constexpr std::size_t kMaxRules = 256;         // with such subjects
+  static constexpr std::size_t kMaxSubjects = 512;  // of each kind, kept between seconds
+  static constexpr std::size_t kFillsOfRule = 4;    // fullest subjects of one rule
+  static constexpr std::size_t kMaxRules = 256;     // with such subjects
   static constexpr Duration kFillLives = std::chrono::seconds(60);
 
   struct Subject {

@@ -58,9 +58,7 @@ struct JournalEntry {
   std::vector<JournalAttribute> attributes;
 
   bool shadow_denied() const;
-  const RecordRule* decisive() const {
-    return deciding < 0 ? nullptr : &rules[static_cast<std::size_t>(deciding)];
-  }
+  const RecordRule* decisive() const { return deciding < 0 ? nullptr : &rules[static_cast<std::size_t>(deciding)]; }
   const JournalAttribute* find(std::string_view name) const;
 };
 

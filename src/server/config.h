@@ -95,6 +95,11 @@ struct Config {
   std::int64_t log_decisions_per_second = 0;
   std::int64_t log_degraded_per_second = 0;
   std::string log_subjects;
+  std::int64_t journal_memory = 0;  // 0: there is no journal
+  std::int64_t journal_sample = 0;  // parts of a million of the allowed decisions
+  std::string journal_database;
+  Duration journal_keep{0};
+  std::string hot_keys;
   std::string region_name;  // empty: not logged
 
   std::vector<std::string> identity_apply;  // front ends

@@ -15,6 +15,7 @@
 #include "server/modules/memory_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
+#include "server/modules/traffic_module.h"
 #include "server/secret_warnings.h"
 #include "server/secrets.h"
 #include "server/server_context.h"
@@ -52,7 +53,8 @@ void Server::Parts::add_modules() {
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
-  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis);
+  TrafficModule& traffic = add<TrafficModule>(rules);
+  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic);
   connections = &add<ConnectionsModule>(identity);
   add(make_http_module(context, decisions, identity));
   add(make_grpc_module(context, decisions, identity));

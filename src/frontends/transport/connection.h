@@ -54,12 +54,12 @@ class AnswerTimes {
 // What a listener gives to its connections, on all loops. Constant after construction but for `open`.
 struct Service {
   Limits limits;
-  std::vector<ProtocolFactory> factories;  // one for each loop
+  std::vector<ProtocolFactory> factories;           // one for each loop
   std::vector<std::unique_ptr<AnswerTimes>> times;  // likewise
-  std::shared_ptr<const TlsContext> tls;   // null: plain
-  Preamble preamble;                       // none: connections begin with their protocol
-  std::string name;                        // of the listener, as people know it
-  std::shared_ptr<LoginGuard> logins;      // null: refused certificates have no consequences
+  std::shared_ptr<const TlsContext> tls;            // null: plain
+  Preamble preamble;                                // none: connections begin with their protocol
+  std::string name;                                 // of the listener, as people know it
+  std::shared_ptr<LoginGuard> logins;               // null: refused certificates have no consequences
   std::shared_ptr<ConnectionMemory> memory = std::make_shared<ConnectionMemory>();
   std::atomic<std::size_t> open{0};
 
