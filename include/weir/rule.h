@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "weir/allowance.h"
 #include "weir/decision.h"
 #include "weir/time.h"
+#include "weir/use_mark.h"
 
 namespace weir {
 
@@ -72,8 +74,20 @@ struct Override {
   bool emergency = false;
   std::optional<TimePoint> until;
   std::string reason;
+  std::optional<Mode> mode = {};           // for these requests in place of the rule's
+  std::shared_ptr<UseMark> use = nullptr;  // told when it applies; null: no one wants to know
 
   bool operator==(const Override&) const = default;
+};
+
+// Refuses requests before any rule is looked at, and charges them nothing.
+struct Block {
+  std::vector<Condition> when;  // all must be true; empty: every request
+  std::optional<TimePoint> until = {};
+  std::string reason = {};
+  std::shared_ptr<UseMark> use = nullptr;  // told when it refuses; null: no one wants to know
+
+  bool operator==(const Block&) const = default;
 };
 
 // How much a request costs under this rule.
@@ -199,7 +213,8 @@ struct Rule {
   // names the rule. Not shown with Hidden::answer.
   std::string message;
   std::optional<LocalLimit> local_limit;
-  // Subjects that may have a bucket of their own at a time, 1 to kMaxSubjects; newcomers beyond share one. None: no bound.
+  // Subjects that may have a bucket of their own at a time, 1 to kMaxSubjects; newcomers beyond share one. None: no
+  // bound.
   std::optional<std::int64_t> max_subjects;
   // Units that may be charged beyond a bucket's capacity for work that has been done: a commit of more than was
   // reserved, and cost that is known only afterwards. Default: one capacity.
@@ -214,6 +229,7 @@ struct Rules {
   std::vector<Rule> rules;
   bool global_shadow = false;  // every enforced rule acts as if its mode were shadow
   NoRulePolicy on_no_rule = NoRulePolicy::allow;
+  std::vector<Block> blocks = {};
 
   bool operator==(const Rules&) const = default;
 };

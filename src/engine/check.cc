@@ -100,7 +100,7 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     charge.allowance = match.allowance;
     charge.rule = rule.name.id;
     charge.cost = match.cost;
-    charge.binding = rule.mode == Mode::enforce;
+    charge.binding = match.mode == Mode::enforce;
     charge.count_denied = rule.source.count_denied;
     charge.number = rule.name.ordinal + 1;
     if (with_tags) charge.tag = tag_key(request, names, rule, key, encoder);

@@ -58,9 +58,9 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       clock_(std::move(options.clock)),
       observers_(std::move(options.observers)),
       request_observers_(std::move(options.request_observers)),
-      shows_requests_(std::any_of(
-          request_observers_.begin(), request_observers_.end(),
-          [](const auto& each) { return each->scope() == RequestObserver::Scope::every_decision; })),
+      shows_requests_(
+          std::any_of(request_observers_.begin(), request_observers_.end(),
+                      [](const auto& each) { return each->scope() == RequestObserver::Scope::every_decision; })),
       fallback_(std::move(fallback)),
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder(), given_or_made(std::move(shared.fallback_times))),
@@ -351,7 +351,7 @@ template <std::size_t N>
   Check checks[N];
   const std::size_t count = N == 1 ? 1 : requests.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (plan(requests[i], at, rules, checks[i], decisions[i])) [[likely]]
+    if (plan(requests[i], effective_action(action, requests[i]), at, rules, checks[i], decisions[i])) [[likely]]
       store_->prefetch(checks[i].charges());
     else if (N == 1)
       return;
@@ -386,9 +386,15 @@ void Engine::charge_at_once(const AdHocCharge& charge, const Reading& at, Charge
 }
 
 bool Engine::begin(CheckCall& call) {
+  const ActiveRules& rules = rules_.current();
+  if (rules.intake != nullptr && rules.intake->plans != nullptr) [[unlikely]]
+    return begin_completed(call, rules);
+  return begin_as_sent(call, rules);
+}
+
+bool Engine::begin_as_sent(CheckCall& call, const ActiveRules& rules) {
   if (!immediate_) return begin_later(call);
   const Reading at = clock_->read();
-  const ActiveRules& rules = rules_.current();
   if (call.requests.size() == 1) [[likely]] {
     decide_at_once<1>(call.action, call.requests, call.decisions, at, rules);
   } else {
@@ -398,10 +404,17 @@ bool Engine::begin(CheckCall& call) {
 }
 
 bool Engine::begin_group(GroupCall& call) {
+  const ActiveRules& rules = rules_.current();
+  if (rules.intake != nullptr && rules.intake->plans != nullptr) [[unlikely]]
+    return begin_group_completed(call, rules);
+  return begin_group_as_sent(call, rules);
+}
+
+bool Engine::begin_group_as_sent(GroupCall& call, const ActiveRules& rules) {
   InlineVector<bool, kMaxAttributes> marks;
   marks.resize(call.requests.size());
   const std::span<bool> replaced(marks.data(), marks.size());
-  if (call.replaces && call.requests.size() > 1) rules_.current().set->find_replaced(call.requests, replaced);
+  if (call.replaces && call.requests.size() > 1) rules.set->find_replaced(call.requests, replaced);
   const bool together = call.all_or_none && count_takes(call, replaced) > 1;
   if (!immediate_ || together) return begin_group_later(call, replaced, together);
 
@@ -410,9 +423,8 @@ bool Engine::begin_group(GroupCall& call) {
   const auto differs = [&](Action action) { return action != call.actions.front(); };
   if (plain && std::none_of(call.actions.begin(), call.actions.end(), differs)) {
     if (!call.actions.empty()) call.action = call.actions.front();
-    if (!call.requests.empty()) static_cast<void>(begin(call));
+    if (!call.requests.empty()) static_cast<void>(begin_as_sent(call, rules));
   } else {
-    const ActiveRules& rules = rules_.current();
     for (std::size_t i = 0; i < call.requests.size(); ++i) {
       if (replaced[i]) continue;
       decide_at_once<1>(action_of(call, i), call.requests.subspan(i, 1), call.decisions.subspan(i, 1), at, rules);

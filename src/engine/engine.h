@@ -1,6 +1,7 @@
 // Engine: the Limiter. Every check, batch, refund, reset, ad-hoc charge and group of them is a Run through the stages
 // of Engine::decide(), in this order:
 //
+//   blocks          refuse some requests before anything else        stages/blocks.h
 //   plan            which rules apply, as charges                    check.h
 //   prefilter       denied without asking the store                  stages/prefilter.h
 //   local limit     denied by a cap of this node                     stages/local_limit.h
@@ -23,6 +24,7 @@
 #include "engine/hold_ids.h"
 #include "engine/run.h"
 #include "engine/shared_state.h"
+#include "engine/stages/blocks.h"
 #include "engine/stages/failure_policy.h"
 #include "engine/stages/local_limit.h"
 #include "engine/stages/prefilter.h"
@@ -79,16 +81,21 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   class Prepared;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
-  // plan() is the first; false: out of bounds, and answered.
-  bool plan(const Request& request, const Reading& at, const ActiveRules& rules, Check& check, Decision& decision) {
+  // plan() is the first two; false: out of bounds or blocked, and answered.
+  bool plan(const Request& request, Action action, const Reading& at, const ActiveRules& rules, Check& check,
+            Decision& decision) {
     if (!Check::within_bounds(request)) [[unlikely]] {
       refuse_out_of_bounds(request, decision);
       decision.at = at.wall();
       return false;
     }
+    if (rules.intake != nullptr && refuse_by_block(request, action, at, rules, decision)) [[unlikely]]
+      return false;
     check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
     return true;
   }
+  bool refuse_by_block(const Request& request, Action action, const Reading& at, const ActiveRules& rules,
+                       Decision& decision);
   bool plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome);
   bool decide(Run& run);
   // False: the store was asked again, for a shared bucket, and answers later.
@@ -123,6 +130,16 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   template <std::size_t N>
   void decide_at_once(Action action, std::span<const Request> requests, std::span<Decision> decisions,
                       const Reading& at, const ActiveRules& rules);
+  bool begin_as_sent(CheckCall& call, const ActiveRules& rules);
+  bool begin_group_as_sent(GroupCall& call, const ActiveRules& rules);
+  // The same after the records of tenants have given some requests a plan (intake.cc).
+  bool begin_completed(CheckCall& call, const ActiveRules& rules);
+  bool begin_group_completed(GroupCall& call, const ActiveRules& rules);
+  // One request: itself, or one that lives in `room`.
+  static const Request& completed(const Request& request, const ActiveRules& rules, rules::CompletedRequest& room) {
+    const bool has_plans = rules.intake != nullptr && rules.intake->plans != nullptr;
+    return has_plans ? room.complete(request, *rules.intake->plans) : request;
+  }
   void begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules);
   void charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome);
 

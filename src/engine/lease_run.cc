@@ -78,7 +78,9 @@ bool Engine::LeaseRun::acquire() {
                                           std::to_string(kMaxHoldId));
   }
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  rules::CompletedRequest room;
+  const Request& request = completed(question.request, *rules_, room);
+  if (!engine_.plan(request, Action::take, reading(), *rules_, check_, call_->answer.decision)) return true;
   if (std::count_if(check_.charges().begin(), check_.charges().end(), is_lease) > std::ptrdiff_t{kMaxHeldCharges}) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " concurrency rules apply; one lease can have a part in no more");
@@ -130,7 +132,9 @@ bool Engine::LeaseRun::use_handle() {
 
 bool Engine::LeaseRun::list() {
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(call_->question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  rules::CompletedRequest room;
+  const Request& request = completed(call_->question.request, *rules_, room);
+  if (!engine_.plan(request, Action::list, reading(), *rules_, check_, call_->answer.decision)) return true;
   for (const Charge& charge : check_.charges()) {
     if (is_lease(charge)) own_charges_.push_back(charge);
   }
@@ -273,8 +277,8 @@ void Engine::LeaseRun::finish_list() {
     handle.token = each.token;
     handle.expires = each.expires;
     handle.ttl = charges[each.charge].allowance->window;
-    auto part = std::lower_bound(by_id.begin(), by_id.end(), &each,
-                                 [&](auto* a, auto* b) { return id_of(a) < id_of(b); });
+    auto part =
+        std::lower_bound(by_id.begin(), by_id.end(), &each, [&](auto* a, auto* b) { return id_of(a) < id_of(b); });
     for (; part != by_id.end() && (*part)->id == each.id && handle.charges.size() < kMaxHeldCharges; ++part) {
       handle.charges.push_back(held((*part)->charge));
       handle.charges[handle.charges.size() - 1].cost = (*part)->units;

@@ -99,7 +99,10 @@ bool Engine::ReservationRun::check_question() {
 bool Engine::ReservationRun::reserve() {
   const ReservationQuestion& question = call_->question;
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  rules::CompletedRequest room;
+  const Request& request = completed(question.request, *rules_, room);
+  const Action wanted = question.dry_run ? Action::peek : Action::take;
+  if (!engine_.plan(request, wanted, reading(), *rules_, check_, call_->answer.decision)) return true;
   if (check_.charges().size() > kMaxHeldCharges) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " rules apply; one reservation can have a part in no more");
@@ -151,8 +154,8 @@ std::optional<std::int64_t> Engine::ReservationRun::estimate() {
         engine_.estimates_->quantile(subject, rule.estimate->quantile).value_or(rule.estimate->initial);
     most = std::max(most.value_or(1), own);
     const std::int64_t limit = check_.charges()[i].allowance->largest_cost();
-    cap = std::min(cap, std::max<std::int64_t>(1, limit / 100 * rule.estimate->most +
-                                                      limit % 100 * rule.estimate->most / 100));
+    cap = std::min(
+        cap, std::max<std::int64_t>(1, limit / 100 * rule.estimate->most + limit % 100 * rule.estimate->most / 100));
   }
   if (most) most = std::min(*most, cap);
   return most;
@@ -203,7 +206,9 @@ bool Engine::ReservationRun::use_handle() {
 
 bool Engine::ReservationRun::list() {
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(call_->question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  rules::CompletedRequest room;
+  const Request& request = completed(call_->question.request, *rules_, room);
+  if (!engine_.plan(request, Action::list, reading(), *rules_, check_, call_->answer.decision)) return true;
   for (const Charge& charge : check_.charges().first(check_.deciding())) {
     if (charge.kind == ChargeKind::bucket) own_charges_.push_back(charge);
   }
@@ -273,8 +278,8 @@ void Engine::ReservationRun::tell_hold() {
 void Engine::ReservationRun::finish_reserve() {
   ReservationAnswer& answer = call_->answer;
   if (step_.state == HoldState::gone) {
-    refuse(HoldFault::gone, "id: its reservation is " + std::string(reservation_state_name(step_.reserved)) +
-                                "; use another id");
+    refuse(HoldFault::gone,
+           "id: its reservation is " + std::string(reservation_state_name(step_.reserved)) + "; use another id");
     return;
   }
   if (!answer.decision.allowed) return;
@@ -320,8 +325,7 @@ void Engine::ReservationRun::make_handle() {
 
 void Engine::ReservationRun::finish_settle() {
   ReservationAnswer& answer = call_->answer;
-  const ReservationState wanted =
-      verb_ == Verb::commit ? ReservationState::committed : ReservationState::released;
+  const ReservationState wanted = verb_ == Verb::commit ? ReservationState::committed : ReservationState::released;
   if (step_.state == HoldState::ended) {
     engine_.uncharged_units_.fetch_add(static_cast<std::uint64_t>(step_.uncharged), std::memory_order_relaxed);
     if (wanted == ReservationState::committed) learn();

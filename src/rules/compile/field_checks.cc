@@ -54,22 +54,26 @@ void check_conditions(const FieldPath& field, const std::vector<Condition>& cond
   }
 }
 
-void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults) {
+void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults,
+                  std::string_view expected = "limit, window, burst, queue or unlimited") {
   const bool numbers = change.limit || change.window || change.burst || change.queue;
   if (change.unlimited && numbers) {
     faults.add(field, "is unlimited and has numbers, expected one or the other");
   } else if (!change.unlimited && !numbers) {
-    faults.add(field, "changes nothing, expected limit, window, burst, queue or unlimited");
+    faults.add(field, "changes nothing, expected " + std::string(expected));
   } else if (!is_unlimited(rule, change)) {
     faults.check_allowance(field, changed_allowance(rule, change));
   }
 }
 
-void check_override(const Rule& rule, std::size_t i, RuleFaults& faults) {
-  const Override& override = rule.overrides[i];
-  const FieldPath field = {"overrides", FieldStep(i)};
+}  // namespace
+
+void check_override(const Rule& rule, const FieldPath& field, const Override& override, RuleFaults& faults) {
   check_conditions(inside(field, "when"), override.when, faults);
-  check_change(rule, field, override.change, faults);
+  const bool only_mode = override.mode && override.change == AllowanceChange();
+  if (!only_mode) {
+    check_change(rule, field, override.change, faults, "limit, window, burst, queue, unlimited or mode");
+  }
   if (override.reason.size() > kMaxReason || !is_text(override.reason)) {
     faults.add(inside(field, "reason"), "is not a text of at most " + std::to_string(kMaxReason) + " bytes");
   }
@@ -77,8 +81,6 @@ void check_override(const Rule& rule, std::size_t i, RuleFaults& faults) {
     faults.add(inside(field, "until"), "is not in the years 1 to 9999");
   }
 }
-
-}  // namespace
 
 void RuleFaults::check_number(FieldPath field, std::int64_t value, std::int64_t least, std::int64_t most) {
   if (value >= least && value <= most) return;
@@ -238,7 +240,9 @@ void check_plans(const Rule& rule, RuleFaults& faults) {
 }
 
 void check_overrides(const Rule& rule, RuleFaults& faults) {
-  for (std::size_t i = 0; i < rule.overrides.size(); ++i) check_override(rule, i, faults);
+  for (std::size_t i = 0; i < rule.overrides.size(); ++i) {
+    check_override(rule, {"overrides", FieldStep(i)}, rule.overrides[i], faults);
+  }
 }
 
 void check_message(const Rule& rule, RuleFaults& faults) {
@@ -299,7 +303,8 @@ void check_consistency(const Rule& rule, RuleFaults& faults) {
 
 void check_overdraft(const Rule& rule, RuleFaults& faults) {
   if (!rule.overdraft) return;
-  if (rule.kind != ChargeKind::bucket) faults.add({"overdraft"}, "does not apply to concurrency: nothing is owed there");
+  if (rule.kind != ChargeKind::bucket)
+    faults.add({"overdraft"}, "does not apply to concurrency: nothing is owed there");
   faults.check_number({"overdraft"}, *rule.overdraft, 0, kMaxUnits);
 }
 

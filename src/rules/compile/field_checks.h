@@ -22,6 +22,8 @@ void check_cost(const Rule& rule, RuleFaults& faults);
 void check_on_bad_cost(const Rule& rule, RuleFaults& faults);
 void check_plans(const Rule& rule, RuleFaults& faults);
 void check_overrides(const Rule& rule, RuleFaults& faults);
+// One that the rule has, or could have.
+void check_override(const Rule& rule, const FieldPath& field, const Override& override, RuleFaults& faults);
 void check_message(const Rule& rule, RuleFaults& faults);
 void check_static_limit(const Rule& rule, RuleFaults& faults);
 void check_max_subjects(const Rule& rule, RuleFaults& faults);

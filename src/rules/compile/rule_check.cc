@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/utf8.h"
+#include "rules/compile/block_set.h"
 #include "rules/compile/conditions.h"
 #include "rules/compile/descriptor_tree.h"
 #include "rules/compile/fault_list.h"
@@ -84,8 +85,7 @@ AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change) {
 
 Result<Allowance> changed_allowance(const Rule& rule, const AllowanceChange& change) {
   const AllowanceSpec spec = changed_spec(rule, change);
-  Result<Allowance> made =
-      rule.kind == ChargeKind::lease ? make_concurrency(spec, rule.lease) : make_allowance(spec);
+  Result<Allowance> made = rule.kind == ChargeKind::lease ? make_concurrency(spec, rule.lease) : make_allowance(spec);
   if (!made.ok()) return made;
   Allowance allowance = made.value();
   if (rule.overdraft) allowance.overdraft = *rule.overdraft;
@@ -132,6 +132,9 @@ std::vector<std::string> check_totals(const Rules& rules) {
   bound(totals.overrides, kMaxOverrides, "overrides");
   bound(totals.expressions, kMaxExpressions, "regular expressions");
   bound(totals.names.size() + 1, NameTable::kMaxNames, "attribute names");  // 1: `plan`
+  const auto unfiled =
+      std::count_if(rules.blocks.begin(), rules.blocks.end(), [](const Block& block) { return !is_filed(block); });
+  bound(static_cast<std::size_t>(unfiled), kMaxUnfiledBlocks, "blocks without an exact value or an address");
   return faults;
 }
 
@@ -167,6 +170,11 @@ Status check_rules(const Rules& rules) {
     for (const RuleFault& fault : check_rule(rule)) {
       const std::string field = to_string(fault.field);
       faults.add("rule " + rule.id + ": " + (field.empty() ? "" : field + ": ") + fault.what);
+    }
+  }
+  for (std::size_t i = 0; i < rules.blocks.size(); ++i) {
+    for (const BlockFault& fault : check_block(rules.blocks[i])) {
+      faults.add("blocks[" + std::to_string(i) + "]." + fault.field + ": " + fault.what);
     }
   }
   for (std::string& fault : check_totals(rules)) faults.add(std::move(fault));
