@@ -1,12 +1,13 @@
 #include "server/migrations.h"
 
+#include "control/schema/schema.h"
 #include "ledger/schema/schema.h"
 
 namespace weir::server {
 
 std::vector<database::Migration> all_migrations() {
   std::vector<database::Migration> all;
-  for (const auto migrations : {ledger::ledger_migrations()}) {
+  for (const auto migrations : {ledger::ledger_migrations(), control::admin_migrations()}) {
     all.insert(all.end(), migrations.begin(), migrations.end());
   }
   return all;

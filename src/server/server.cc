@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/module.h"
+#include "server/modules/admin_tools_module.h"
 #include "server/modules/clock_module.h"
 #include "server/modules/connections_module.h"
 #include "server/modules/database_module.h"
@@ -47,7 +48,8 @@ struct Server::Parts {
 
 // Every capability of the server, each after the modules that it uses.
 void Server::Parts::add_modules() {
-  add<DatabaseModule>();
+  DatabaseModule& database = add<DatabaseModule>();
+  AdminToolsModule& tools = add<AdminToolsModule>(database);
   RulesModule& rules = add<RulesModule>();
   IdentityModule& identity = add<IdentityModule>();
   add<ClockModule>();
@@ -60,7 +62,7 @@ void Server::Parts::add_modules() {
   add(make_grpc_module(context, decisions, identity));
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
-  add(make_admin_module(context, decisions, rules));
+  add(make_admin_module(context, tools, decisions, rules));
 }
 
 Status Server::Parts::start() {

@@ -142,7 +142,7 @@ def test_json_log_is_json_and_keeps_stdout_clean(start, rules):
     server.process.terminate()
     assert server.process.wait(DEADLINE_S) == 0
     names = [event["event"] for event in server.events()]
-    assert names == ["database_migrated", "rules_loaded", "listening", "draining", "stopped"]
+    assert names == ["database_migrated", "rules_loaded", "admin_open", "listening", "draining", "stopped"]
     for event in server.events():
         assert event["ts"].endswith("Z") and event["level"] == "info" and event["msg"]
     assert server.process.stdout.read() == ""

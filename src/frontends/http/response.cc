@@ -29,6 +29,8 @@ std::string_view status_phrase(int status) {
       return "Conflict";
     case 410:
       return "Gone";
+    case 412:
+      return "Precondition Failed";
     case 413:
       return "Content Too Large";
     case 414:
@@ -37,6 +39,8 @@ std::string_view status_phrase(int status) {
       return "Expectation Failed";
     case 422:
       return "Unprocessable Content";
+    case 428:
+      return "Precondition Required";
     case 429:
       return "Too Many Requests";
     case 431:

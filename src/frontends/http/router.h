@@ -136,6 +136,7 @@ class Router {
   // The guard of every route that is not open and has none of its own. Null: all are open.
   void set_guard(std::shared_ptr<Guard> guard) { guard_ = std::move(guard); }
 
+  const std::vector<Route>& routes() const { return routes_; }
   // Null if there is none; `allow` then lists the methods that the path does have, empty for an unknown path.
   const Route* find(std::string_view method, std::string_view path, std::string& allow) const;
   // Null: anyone may call the route.

@@ -169,6 +169,7 @@ void Connection::decrypt(std::string_view bytes) {
   }
   if (!protocol_ && tls_->established()) {
     peer_.alpn = tls_->alpn();
+    peer_.certificate = tls_->client_name();
     if (service_->logins != nullptr && service_->tls->asks_for_certificate()) {
       service_->logins->succeeded(LoginKind::client_certificate, peer_.address);
     }
