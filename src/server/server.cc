@@ -62,6 +62,7 @@ void Server::Parts::add_modules() {
   add(make_grpc_module(context, decisions, identity));
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
+  add(make_console_module(context));
   add(make_admin_module(context, tools, decisions, rules));
 }
 

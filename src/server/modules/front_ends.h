@@ -20,6 +20,8 @@ std::unique_ptr<Module> make_grpc_module(ServerContext& context, DecisionsModule
 std::unique_ptr<Module> make_resp_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
 // HAProxy's agent protocol.
 std::unique_ptr<Module> make_spop_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
+// For people: the web console, on the admin listener.
+std::unique_ptr<Module> make_console_module(ServerContext& context);
 // For operators: metrics, health, sessions, tokens, the audit trail.
 std::unique_ptr<Module> make_admin_module(ServerContext& context, AdminToolsModule& tools,
                                           const DecisionsModule& decisions, const RulesModule& rules);
