@@ -52,8 +52,10 @@ Result<LogAttributes> LogAttributes::create(identity::IdentityOptions options, s
     }
     return true;
   });
-  // Whoever is named in a log is not being let in: nothing has to be verified.
-  for (const identity::AttributeFrom& from : options.attributes) options.accept_unverified.push_back(from.attribute);
+  std::erase_if(options.accept_unverified, [&](const std::string& name) {
+    return std::none_of(options.attributes.begin(), options.attributes.end(),
+                        [&](const identity::AttributeFrom& from) { return from.attribute == name; });
+  });
   options.takes_sent = true;
   Result<std::shared_ptr<const identity::Identity>> identity = identity::Identity::create(options);
   if (!identity.ok()) return identity.failure();
@@ -86,7 +88,6 @@ const char* LogAttributes::identify_request(const LogRecord& record) {
                             .peer = base::parse_ip(record.address),
                             .host = record.host,
                             .scheme = record.scheme};
-  // Some logs name a host that no request can have ("-:443"); rules that count by it are rare, so it is left out.
   if (const auto refusal = identity_->identify(inbound, record.time, caller_)) {
     refusal_.assign(refusal->text);
     return refusal_.c_str();
