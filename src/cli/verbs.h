@@ -35,6 +35,7 @@ void add_reserve_list(CLI::App& parent, Session& session);
 void add_rules_validate(CLI::App& parent, Session& session);
 void add_rules_explain(CLI::App& parent, Session& session);
 void add_rules_import(CLI::App& parent, Session& session);
+void add_rules_simulate(CLI::App& parent, Session& session);
 void add_token_hash(CLI::App& parent, Session& session);
 void add_redis_inspect(CLI::App& parent, Session& session);
 void add_bench(CLI::App& parent, Session& session);
