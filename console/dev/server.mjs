@@ -6,7 +6,14 @@ import * as data from "./data.mjs";
 
 const port = Number(process.env.PORT ?? 9191);
 const list = (items) => ({ items, next: null });
+const paths = (pattern) => pattern.source.replaceAll("\\/", "/").replaceAll(/[\^$]/g, "");
+const further = ["POST /refund", "PUT /rules", "GET /leases", "GET /reservations", "POST /rules/{id}/candidate/promote"];
+const routes = () => [
+  ...answers.map(([method, pattern]) => ({ method, path: paths(pattern) })),
+  ...further.map((each) => ({ method: each.split(" ")[0], path: each.split(" ")[1] })),
+];
 const answers = [
+  ["GET", /^$/, () => ({ routes: routes() })],
   [
     "GET",
     /^\/session$/,
@@ -71,6 +78,7 @@ const answers = [
 
 function stream(response) {
   response.writeHead(200, { "Content-Type": "text/event-stream" });
+  response.write(": hello\n\n");
   const timer = setInterval(() => response.write(`event: decision\ndata: ${JSON.stringify(data.decision())}\n\n`), 800);
   response.on("close", () => clearInterval(timer));
 }
@@ -80,6 +88,10 @@ async function answer(request, response) {
   if (!pathname.startsWith("/admin/v1")) return page(pathname, response);
   const path = pathname.slice("/admin/v1".length);
   if (path === "/decisions/stream") return stream(response);
+  if (path === "/session" && request.method !== "GET") {
+    response.writeHead(204);
+    return response.end();
+  }
   let text = "";
   for await (const part of request) text += part;
   for (const [method, pattern, make] of answers) {

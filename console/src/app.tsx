@@ -2,7 +2,7 @@
 import type { FunctionComponent, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get, lostSince, needsToken, session } from "./api/client";
-import { logOut } from "./api/session";
+import { has, logOut } from "./api/session";
 import type { Overview } from "./api/types";
 import { concerns, overview } from "./core/overview";
 import { usePoll } from "./core/poll";
@@ -32,21 +32,25 @@ interface Screen {
   show: FunctionComponent;
   detail?: FunctionComponent<{ id: string }>;
   line?: boolean;
+  /** The route without which there is nothing to show. */
+  needs?: string;
 }
 
 const screens: Screen[] = [
   { path: "", title: "Now", show: Now },
-  { path: "rules", title: "Rules", show: Rules, detail: RulePage },
-  { path: "subject", title: "Subject", show: SubjectPage },
-  { path: "decisions", title: "Decisions", show: Decisions },
+  { path: "rules", title: "Rules", show: Rules, detail: RulePage, needs: "GET /rules/list" },
+  { path: "subject", title: "Subject", show: SubjectPage, needs: "POST /subjects/lookup" },
+  { path: "decisions", title: "Decisions", show: Decisions, needs: "GET /decisions" },
   { path: "quotas", title: "Quotas", show: Quotas, detail: AccountPage },
-  { path: "overrides", title: "Overrides", show: Overrides, line: true },
-  { path: "blocks", title: "Blocks", show: Blocks },
-  { path: "tenants", title: "Tenants", show: Tenants, detail: Keys },
-  { path: "change", title: "Change", show: Change },
-  { path: "audit", title: "Audit", show: Audit, line: true },
-  { path: "tokens", title: "Tokens", show: Tokens },
+  { path: "overrides", title: "Overrides", show: Overrides, line: true, needs: "GET /overrides" },
+  { path: "blocks", title: "Blocks", show: Blocks, needs: "GET /blocks" },
+  { path: "tenants", title: "Tenants", show: Tenants, detail: Keys, needs: "GET /tenants" },
+  { path: "change", title: "Change", show: Change, needs: "GET /rules" },
+  { path: "audit", title: "Audit", show: Audit, line: true, needs: "GET /audit" },
+  { path: "tokens", title: "Tokens", show: Tokens, needs: "GET /tokens" },
 ];
+
+const isThere = (screen: Screen): boolean => !screen.needs || has(screen.needs);
 
 export function App(): JSX.Element {
   if (needsToken.value) return <LogIn />;
@@ -116,7 +120,7 @@ function Side(props: { current: Screen | undefined }): JSX.Element {
   const [unfolded, unfold] = useState(false);
   const found = concerns(overview.value);
   return (
-    <div class={`side ${unfolded ? "unfolded" : ""}`}>
+    <header class={`side ${unfolded ? "unfolded" : ""}`}>
       <div>
         <div class="brand">
           <svg width="20" height="20" viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="2" aria-hidden="true">
@@ -128,7 +132,7 @@ function Side(props: { current: Screen | undefined }): JSX.Element {
           </button>
         </div>
         <nav aria-label="Screens" onClick={() => unfold(false)}>
-          {screens.map((each) => (
+          {screens.filter(isThere).map((each) => (
             <>
               {each.line && <hr />}
               <a href={each.path ? href(each.path) : href()} aria-current={each === props.current ? "page" : undefined}>
@@ -144,7 +148,7 @@ function Side(props: { current: Screen | undefined }): JSX.Element {
         </nav>
         <Who />
       </div>
-    </div>
+    </header>
   );
 }
 

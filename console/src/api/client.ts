@@ -43,7 +43,9 @@ export const segment = encodeURIComponent;
 export interface CallOptions {
   query?: Query;
   body?: unknown;
-  etag?: string;
+  etag?: string | null;
+  /** What is written must not exist yet. */
+  isNew?: boolean;
   signal?: AbortSignal;
   /** A POST that only asks. */
   reads?: boolean;
@@ -53,7 +55,8 @@ export async function call<T>(method: string, path: string, options: CallOptions
   const headers: Record<string, string> = { Accept: "application/json" };
   if (method !== "GET") headers["X-Weir-Console"] = "1";
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
-  if (options.etag) headers["If-Match"] = options.etag;
+  if (options.etag) headers["If-Match"] = `"${options.etag.replaceAll('"', "")}"`;
+  if (options.isNew) headers["If-None-Match"] = "*";
   if (method === "POST" && !options.reads) headers["Idempotency-Key"] = `"${randomId()}"`;
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), timeoutMs);
@@ -108,5 +111,7 @@ export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promi
 export const ask = <T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> =>
   call<T>("POST", path, { body, signal, reads: true });
 export const post = <T>(path: string, body: unknown): Promise<T> => call<T>("POST", path, { body });
-export const put = <T>(path: string, body: unknown, etag?: string): Promise<T> => call<T>("PUT", path, { body, etag });
-export const remove = (path: string, reason: string, etag?: string): Promise<unknown> => call("DELETE", path, { query: { reason }, etag });
+export const put = <T>(path: string, body: unknown, etag: string | null): Promise<T> =>
+  call<T>("PUT", path, { body, etag, isNew: etag === null });
+export const remove = (path: string, reason: string, etag?: string | null): Promise<unknown> =>
+  call("DELETE", path, { query: { reason }, etag });

@@ -1,13 +1,19 @@
 // Who is logged in, and what they may do. The token goes to the server once and is kept nowhere; the browser holds a
 // cookie that scripts cannot read.
-import { computed } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { call, get, needsToken, session } from "./client";
 import type { Role, Session } from "./types";
 
 const order: Role[] = ["reader", "operator", "admin"];
 
+/** What the server can do: "POST /refund". Servers differ, for example one without a database keeps no overrides. */
+const routes = signal<ReadonlySet<string>>(new Set());
+
 export async function loadSession(): Promise<void> {
-  session.value = await get<Session>("/session");
+  const found = await get<Session>("/session");
+  const index = await get<{ routes: { method: string; path: string }[] }>("");
+  routes.value = new Set(index.routes.map((each) => `${each.method} ${each.path.replace("/admin/v1", "")}`));
+  session.value = found;
   needsToken.value = false;
 }
 
@@ -29,8 +35,7 @@ export function may(wanted: Role): boolean {
   return order.indexOf(role.value) >= order.indexOf(wanted);
 }
 
-/** Whether the server has a capability; a server that does not list them has all. */
-export function has(feature: string): boolean {
-  const features = session.value?.features;
-  return !features || features.includes(feature);
+/** Whether the server has a route: has("POST /refund"). */
+export function has(route: string): boolean {
+  return routes.value.has(route);
 }

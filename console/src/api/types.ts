@@ -17,7 +17,6 @@ export interface Session {
   expires_at: string | null;
   version: string;
   node: string;
-  features?: string[];
 }
 
 export type Points = (number | null)[];
@@ -58,7 +57,14 @@ export interface Overview {
     p99_ms: number | null;
   };
   series: Series;
-  top_rules: { rule: string; mode: Mode; allowed_per_second: number; denied_per_second: number; fallback: boolean }[];
+  top_rules: {
+    rule: string;
+    mode: Mode;
+    allowed_per_second: number;
+    denied_per_second: number;
+    shadow_denied_per_second?: number;
+    fallback: boolean;
+  }[];
   top_subjects: { subject: string; text: string | null; rule: string; denied_per_second: number; since: string | null }[];
   near_limit: { subject: string; text: string | null; rule: string; used: number; limit: number; share: number }[];
   hot_subjects: { subject: string; text?: string | null; rule: string; per_second: number }[];
@@ -171,10 +177,10 @@ export interface Override {
   until: string | null;
   reason: string;
   actor: string;
-  created_at: string;
+  created_at: string | null;
   last_used_at: string | null;
   source: "api" | "file";
-  etag: string;
+  etag: string | null;
 }
 
 export interface Block {
@@ -184,11 +190,11 @@ export interface Block {
   until: string | null;
   reason: string;
   actor: string;
-  created_at: string;
+  created_at: string | null;
   hits: number;
   last_used_at: string | null;
   source: "api" | "file";
-  etag: string;
+  etag: string | null;
 }
 
 export interface Tenant {
@@ -270,7 +276,9 @@ export interface Lease {
 }
 
 export interface Reservation {
-  handle: string;
+  /** Without one it cannot be released from here. */
+  handle?: string;
+  id?: string;
   rule?: string;
   rules?: string[];
   units: number;
@@ -357,7 +365,7 @@ export interface AccountDetail extends Account {
 }
 
 export interface AuditRecord {
-  id: string;
+  id: string | number;
   at: string;
   actor: string;
   from: string | null;

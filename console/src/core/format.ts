@@ -104,6 +104,13 @@ export function limitText(limit: number | null | undefined, windowMs: number | n
   return `${number(limit)}/${names[windowMs] ?? duration(windowMs)}`;
 }
 
+/** Milliseconds of "60s", "1500ms", "2h"; null for anything else. */
+export function durationMs(text: string | null | undefined): number | null {
+  const found = /^(\d+)(ms|s|m|h|d)$/.exec(text ?? "");
+  if (!found) return null;
+  return Number(found[1]) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[found[2] as "ms" | "s" | "m" | "h" | "d"];
+}
+
 /** "limit_exceeded" becomes "limit exceeded". */
 export function words(name: string | null | undefined): string {
   return (name ?? "").replaceAll("_", " ");

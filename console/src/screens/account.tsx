@@ -19,12 +19,12 @@ export function AccountPage(props: { id: string }): JSX.Element {
   return (
     <>
       <div class="head">
-        <h1>
-          <a href={href("quotas")} class="unit">
-            Quotas
-          </a>{" "}
-          <span class="unit">/</span> {account?.rule ?? ""}
-        </h1>
+        <div class="row">
+          <a href={href("quotas")} class="crumb">
+            Quotas /
+          </a>
+          <h1>{account?.rule ?? "Account"}</h1>
+        </div>
         {account && (
           <div class="row">
             {may("admin") && (

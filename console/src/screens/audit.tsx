@@ -14,7 +14,7 @@ export function Audit(): JSX.Element {
   const { query } = place.value;
   const wanted = Object.fromEntries(names.map((name) => [name, query.get(name)]));
   const pages = usePages<AuditRecord>("/audit", wanted, 10_000);
-  const [opened, setOpened] = useState("");
+  const [opened, setOpened] = useState<string | number>("");
   const filtered = names.some((name) => query.get(name));
   return (
     <>

@@ -42,7 +42,7 @@ export function Change(): JSX.Element {
               Discard draft
             </button>
           )}
-          {may("admin") && (
+          {may("admin") && has("PUT /rules") && (
             <button
               type="button"
               class="btn p"
@@ -81,7 +81,7 @@ export function Change(): JSX.Element {
             </Card>
           )}
           <Differences of={differences} changed={changed} />
-          {has("simulate") && <SimulationCard text={text} ready={document !== null && check.errors.length === 0} />}
+          {has("POST /rules/simulate") && <SimulationCard text={text} ready={document !== null && check.errors.length === 0} />}
           <VersionList
             list={versions.data?.items ?? null}
             error={versions.error}

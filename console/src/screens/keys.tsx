@@ -121,8 +121,7 @@ function newKey(then: () => void): void {
     const [attributes, setAttributes] = useState<Attributes>({});
     const [until, setUntil] = useState("");
     const run = async (): Promise<void> => {
-      const body: Record<string, unknown> = { name, attributes };
-      if (tenant) body["tenant"] = tenant;
+      const body: Record<string, unknown> = { name, tenant, attributes };
       if (plan) body["plan"] = plan;
       if (until) body["expires_at"] = until;
       const made = await post<ApiKey & { key: string }>("/keys", body);
@@ -131,10 +130,10 @@ function newKey(then: () => void): void {
       showSecret(`The key ${name}`, made.key);
     };
     return (
-      <ActionForm title="New key" action="Make key" run={run} ready={name !== ""}>
+      <ActionForm title="New key" action="Make key" run={run} ready={name !== "" && tenant !== ""}>
         <Input label="Name" value={name} set={setName} required hint="What it is for: production, CI." />
         <div class="grid k2">
-          <Input label="Tenant" value={tenant} set={setTenant} mono />
+          <Input label="Tenant" value={tenant} set={setTenant} required mono />
           <Input label="Plan" value={plan} set={setPlan} placeholder="that of the tenant" />
         </div>
         <Field label="Further attributes">

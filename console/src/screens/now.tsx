@@ -13,6 +13,9 @@ import { DecisionChart, Spark } from "../ui/chart";
 import { Failed, Note } from "../ui/notes";
 import { SubjectName } from "../ui/subject_name";
 
+// Of each table, so that everything is seen at once.
+const mostRows = 5;
+
 export const ranges: [Range, string][] = [
   ["5m", "5 min"],
   ["1h", "1 h"],
@@ -195,7 +198,13 @@ function Figure(props: {
 }
 
 function DeniedRules(props: { of: Overview | null }): JSX.Element {
-  const rows = props.of?.top_rules ?? [];
+  const rows = (props.of?.top_rules ?? [])
+    .map((each) => ({
+      ...each,
+      denied: each.mode === "shadow" ? (each.shadow_denied_per_second ?? each.denied_per_second) : each.denied_per_second,
+    }))
+    .filter((each) => each.denied > 0)
+    .slice(0, mostRows);
   return (
     <Card title="Most denied rules">
       {props.of && rows.length === 0 ? (
@@ -219,9 +228,9 @@ function DeniedRules(props: { of: Overview | null }): JSX.Element {
                   {row.fallback && <Tag tone="warn">fallback</Tag>} {row.mode === "shadow" && <Tag tone="shadow">shadow</Tag>}
                 </td>
                 <td>
-                  <PassBar allowed={row.allowed_per_second} denied={row.denied_per_second} shadow={row.mode === "shadow"} />
+                  <PassBar allowed={row.allowed_per_second} denied={row.denied} shadow={row.mode === "shadow"} />
                 </td>
-                <td class="r">{number(row.denied_per_second)}</td>
+                <td class="r">{number(row.denied)}</td>
               </tr>
             ))}
           </tbody>
@@ -232,7 +241,7 @@ function DeniedRules(props: { of: Overview | null }): JSX.Element {
 }
 
 function DeniedSubjects(props: { of: Overview | null }): JSX.Element {
-  const rows = props.of?.top_subjects ?? [];
+  const rows = (props.of?.top_subjects ?? []).slice(0, mostRows);
   return (
     <Card title="Most denied subjects">
       {props.of && rows.length === 0 ? (
@@ -270,7 +279,7 @@ function DeniedSubjects(props: { of: Overview | null }): JSX.Element {
 }
 
 function NearLimit(props: { of: Overview | null }): JSX.Element {
-  const rows = props.of?.near_limit ?? [];
+  const rows = (props.of?.near_limit ?? []).slice(0, mostRows);
   return (
     <Card title="Close to their limit">
       {props.of && rows.length === 0 ? (
@@ -332,10 +341,10 @@ function EndsSoon(props: { of: Overview | null }): JSX.Element {
 }
 
 function HotSubjects(props: { of: Overview | null }): JSX.Element | null {
-  const rows = props.of?.hot_subjects ?? [];
+  const rows = (props.of?.hot_subjects ?? []).slice(0, mostRows);
   if (rows.length === 0) return null;
   return (
-    <Card title="Hot subjects">
+    <Card title="Hot subjects" class="wide">
       <table class="keep">
         <thead>
           <tr>

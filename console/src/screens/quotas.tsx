@@ -1,7 +1,7 @@
 // Quotas: what tenants have used of their periods, and what is held at the moment.
 import type { JSX } from "preact";
-import { may } from "../api/session";
-import type { Account, Lease, Reservation } from "../api/types";
+import { has, may } from "../api/session";
+import type { Account, Attributes, Lease, Reservation } from "../api/types";
 import { fromPairs, toPairs } from "../core/attributes";
 import { number } from "../core/format";
 import { href, place, setQuery } from "../core/router";
@@ -10,7 +10,7 @@ import { AttributeInput } from "../ui/attribute_input";
 import { Forecast } from "../ui/burn_down";
 import { Rows, usePages } from "../ui/list";
 import { Failed } from "../ui/notes";
-import { releaseHold } from "./subject_cards";
+import { holdName, releaseHold } from "./subject_cards";
 
 type Tab = "accounts" | "reservations" | "leases";
 const tabs: [Tab, string][] = [
@@ -20,17 +20,13 @@ const tabs: [Tab, string][] = [
 ];
 
 export function Quotas(): JSX.Element {
-  const tab = (place.value.query.get("tab") ?? "accounts") as Tab;
+  const shown = tabs.filter(([kind]) => has(`GET /${kind}`));
+  const tab = (place.value.query.get("tab") ?? shown[0]?.[0] ?? "accounts") as Tab;
   return (
     <>
       <div class="head">
         <h1>Quotas</h1>
-        <Segments
-          label="What to show"
-          options={tabs}
-          value={tab}
-          choose={(value) => setQuery({ tab: value === "accounts" ? null : value })}
-        />
+        <Segments label="What to show" options={shown} value={tab} choose={(value) => setQuery({ tab: value })} />
       </div>
       {tab === "accounts" ? <Accounts /> : <Holds key={tab} kind={tab} />}
     </>
@@ -108,23 +104,42 @@ function Accounts(): JSX.Element {
 }
 
 function Holds(props: { kind: "leases" | "reservations" }): JSX.Element {
-  const { query } = place.value;
-  const attributes = fromPairs(query.getAll("a"));
-  const filter = Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`attribute.${name}`, value]));
-  const pages = usePages<Lease | Reservation>(`/${props.kind}`, filter, 3000);
-  const empty =
-    props.kind === "leases" ? (
-      <Empty command={`curl http://127.0.0.1:8080/v1/leases -d '{"attributes":{"tenant":"acme"}}'`}>
-        No lease is held{Object.keys(attributes).length === 0 && "; leases are listed for a subject: add its attributes above"}.
-      </Empty>
-    ) : (
-      <Empty command={`curl http://127.0.0.1:8080/v1/reservations -d '{"attributes":{"tenant":"acme"},"cost":100}'`}>
-        No reservation is open{Object.keys(attributes).length === 0 && "; they are listed for a subject: add its attributes above"}.
-      </Empty>
-    );
+  const attributes = fromPairs(place.value.query.getAll("a"));
+  const example =
+    props.kind === "leases"
+      ? `curl http://127.0.0.1:8080/v1/leases -d '{"attributes":{"tenant":"acme"}}'`
+      : `curl http://127.0.0.1:8080/v1/reservations -d '{"attributes":{"tenant":"acme"},"cost":100}'`;
   return (
     <>
-      <AttributeInput label="Whose" value={attributes} set={(value) => setQuery({ a: toPairs(value) })} placeholder="tenant=acme" />
+      <AttributeInput
+        label="Whose"
+        value={attributes}
+        set={(value) => setQuery({ a: toPairs(value) })}
+        placeholder={`whose ${props.kind}: tenant=acme`}
+      />
+      {Object.keys(attributes).length === 0 ? (
+        <Card>
+          <Empty command={example}>
+            {props.kind === "leases" ? "Leases" : "Reservations"} are listed for one subject: name its attributes above. One is taken with:
+          </Empty>
+        </Card>
+      ) : (
+        <HoldList kind={props.kind} attributes={attributes} example={example} />
+      )}
+    </>
+  );
+}
+
+function HoldList(props: { kind: "leases" | "reservations"; attributes: Attributes; example: string }): JSX.Element {
+  const filter = Object.fromEntries(Object.entries(props.attributes).map(([name, value]) => [`attribute.${name}`, value]));
+  const pages = usePages<Lease | Reservation>(`/${props.kind}`, filter, 3000);
+  const empty = (
+    <Empty command={props.example}>
+      {props.kind === "leases" ? "No lease is held. One is taken with:" : "No reservation is open. One is made with:"}
+    </Empty>
+  );
+  return (
+    <>
       <Failed what={props.kind === "leases" ? "The leases" : "The reservations"} error={pages.error} retry={pages.refresh} />
       <Card class="live">
         <Rows
@@ -140,9 +155,9 @@ function Holds(props: { kind: "leases" | "reservations" }): JSX.Element {
           empty={empty}
         >
           {pages.items.map((each) => (
-            <tr key={each.handle}>
-              <td class="sub" title={each.handle}>
-                {each.handle.slice(0, 24)}
+            <tr key={holdName(each)}>
+              <td class="sub" title={holdName(each)}>
+                {holdName(each).slice(0, 24)}
               </td>
               <td class="rule">{each.rule ?? ("rules" in each ? each.rules?.join(", ") : "")}</td>
               <td class="sub">{each.text ?? each.subject?.slice(0, 12) ?? ""}</td>
@@ -152,9 +167,11 @@ function Holds(props: { kind: "leases" | "reservations" }): JSX.Element {
               </td>
               {may("operator") && (
                 <td class="r">
-                  <button type="button" class="btn s x" onClick={() => releaseHold(each, props.kind, pages.refresh)}>
-                    Release…
-                  </button>
+                  {each.handle && (
+                    <button type="button" class="btn s x" onClick={() => releaseHold(each, props.kind, pages.refresh)}>
+                      Release…
+                    </button>
+                  )}
                 </td>
               )}
             </tr>

@@ -29,12 +29,10 @@ export function RulePage(props: { id: string }): JSX.Element {
     <>
       <div class="head">
         <div class="row">
-          <h1>
-            <a href={href("rules")} class="unit">
-              Rules
-            </a>{" "}
-            <span class="unit">/</span> {id}
-          </h1>
+          <a href={href("rules")} class="crumb">
+            Rules /
+          </a>
+          <h1>{id}</h1>
           {rule && <RuleTags rule={rule} />}
         </div>
         <div class="row">
@@ -165,7 +163,7 @@ function Candidate(props: { id: string; report: CandidateReport; done: () => voi
           </>
         )}
       </dl>
-      {may("operator") && has("candidate") && (
+      {may("operator") && has("POST /rules/{id}/candidate/promote") && (
         <div class="row">
           <button type="button" class="btn" onClick={() => settle(props, "discard")}>
             Discard…

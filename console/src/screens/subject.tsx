@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { ask } from "../api/client";
 import { has, may } from "../api/session";
-import type { SubjectState } from "../api/types";
+import type { Attributes, SubjectState } from "../api/types";
 import { fromPairs, toPairs } from "../core/attributes";
 import { duration, number, percent, words } from "../core/format";
 import { usePoll, type Polled } from "../core/poll";
@@ -15,13 +15,30 @@ import { Failed, Note } from "../ui/notes";
 import { blockSubject, raiseLimit, refundSubject, resetSubject, unblock } from "./subject_actions";
 import { HoldCards, OverrideCard, PenaltyCard, QuotaCards } from "./subject_cards";
 
+/** A server without a capability leaves its members out. */
+async function lookUp(attributes: Attributes, signal: AbortSignal): Promise<SubjectState> {
+  const none = {
+    plan: null,
+    tenant: null,
+    blocked: null,
+    not_matched: [],
+    overrides: [],
+    penalties: [],
+    leases: [],
+    reservations: [],
+    quotas: [],
+    decisions: [],
+  };
+  return { ...none, ...(await ask<SubjectState>("/subjects/lookup", { attributes }, signal)) };
+}
+
 export function SubjectPage(): JSX.Element {
   const attributes = fromPairs(place.value.query.getAll("a"));
   const key = JSON.stringify(attributes);
   const given = Object.keys(attributes).length > 0;
   const polled = usePoll<SubjectState | null>(
     `subject ${key}`,
-    (signal) => (given ? ask<SubjectState>("/subjects/lookup", { attributes }, signal) : Promise.resolve(null)),
+    (signal) => (given ? lookUp(attributes, signal) : Promise.resolve(null)),
     given ? 2000 : 0,
   );
   return (
@@ -55,7 +72,7 @@ function Actions(props: { polled: Polled<SubjectState | null> }): JSX.Element | 
       <button type="button" class="btn" disabled={!ready} onClick={() => of && resetSubject(of, done)}>
         Reset…
       </button>
-      {has("refund") && (
+      {has("POST /refund") && (
         <button type="button" class="btn" disabled={!ready} onClick={() => of && refundSubject(of, done)}>
           Refund…
         </button>

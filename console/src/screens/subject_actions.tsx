@@ -159,11 +159,17 @@ interface OverrideForm {
   emergency: boolean;
 }
 
-function bodyOf(form: OverrideForm): Record<string, unknown> {
+/** What the chips say; a list that they show as one text stays a list. */
+function conditions(shown: Attributes, old: When): When {
+  const before = plain(old);
+  return Object.fromEntries(Object.entries(shown).map(([name, text]) => [name, before[name] === text ? old[name]! : text]));
+}
+
+function bodyOf(form: OverrideForm, old: When): Record<string, unknown> {
   const body: Record<string, unknown> = {
     rules: [form.rule],
-    when: form.when,
-    until: form.until || null,
+    when: conditions(form.when, old),
+    until: form.until,
     reason: form.reason,
     emergency: form.emergency,
   };
@@ -204,8 +210,8 @@ function OverrideDialog(props: { start: Attributes; rules: string[]; then: () =>
     (value: OverrideForm[K]): void =>
       setForm((before) => ({ ...before, [name]: value }));
   const run = async (): Promise<void> => {
-    if (old) await put<Override>(`/overrides/${segment(old.id)}`, bodyOf(form), old.etag);
-    else await post<Override>("/overrides", bodyOf(form));
+    if (old) await put<Override>(`/overrides/${segment(old.id)}`, bodyOf(form, old.when), old.etag);
+    else await post<Override>("/overrides", bodyOf(form, {}));
     done(old ? "Override changed" : "Override made", props.then);
   };
   const ready = form.kind !== "limit" || (Number(form.limit) >= 0 && form.limit !== "");

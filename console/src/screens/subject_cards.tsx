@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { get, remove, segment } from "../api/client";
 import { may } from "../api/session";
 import type { AccountDetail, Lease, Override, Reservation, SubjectQuota, SubjectState } from "../api/types";
-import { count, limitText, number, percent } from "../core/format";
+import { count, durationMs, limitText, number, percent } from "../core/format";
 import { usePoll } from "../core/poll";
 import { href } from "../core/router";
 import { Ago, Card, Gauge, Tag } from "../ui/basics";
@@ -60,8 +60,7 @@ function QuotaCard(props: { quota: SubjectQuota }): JSX.Element {
 
 export function allowanceText(override: Override): string {
   if (override.unlimited) return "no limit";
-  if (override.limit !== undefined)
-    return override.window ? `${number(override.limit)} per ${override.window}` : limitText(override.limit, null);
+  if (override.limit !== undefined) return limitText(override.limit, durationMs(override.window));
   return override.mode ?? "changed";
 }
 
@@ -133,7 +132,7 @@ export function HoldCards(props: { of: SubjectState; done: () => void }): JSX.El
           <table>
             <tbody>
               {leases.map((each) => (
-                <HoldRow key={each.handle} hold={each} kind="leases" done={props.done} />
+                <HoldRow key={holdName(each)} hold={each} kind="leases" done={props.done} />
               ))}
             </tbody>
           </table>
@@ -144,7 +143,7 @@ export function HoldCards(props: { of: SubjectState; done: () => void }): JSX.El
           <table>
             <tbody>
               {reservations.map((each) => (
-                <HoldRow key={each.handle} hold={each} kind="reservations" done={props.done} />
+                <HoldRow key={holdName(each)} hold={each} kind="reservations" done={props.done} />
               ))}
             </tbody>
           </table>
@@ -156,16 +155,17 @@ export function HoldCards(props: { of: SubjectState; done: () => void }): JSX.El
 
 function HoldRow(props: { hold: Lease | Reservation; kind: "leases" | "reservations"; done: () => void }): JSX.Element {
   const { hold } = props;
+  const name = holdName(hold);
   return (
     <tr>
-      <td class="sub nowrap" title={hold.handle}>
-        {hold.handle.length > 12 ? `${hold.handle.slice(0, 11)}…` : hold.handle}
+      <td class="sub nowrap" title={name}>
+        {name.length > 12 ? `${name.slice(0, 11)}…` : name}
         {hold.units !== 1 && <span class="small"> {count(hold.units, "unit")}</span>}
       </td>
       <td class="r small">
         expires <Ago at={hold.expires_at} />
       </td>
-      {may("operator") && (
+      {may("operator") && hold.handle && (
         <td class="r">
           <button type="button" class="btn s x" onClick={() => releaseHold(hold, props.kind, props.done)}>
             Release…
@@ -176,12 +176,14 @@ function HoldRow(props: { hold: Lease | Reservation; kind: "leases" | "reservati
   );
 }
 
+export const holdName = (hold: Lease | Reservation): string => hold.handle ?? ("id" in hold ? hold.id : undefined) ?? "";
+
 /** Takes a lease or a reservation away from its holder. */
 export function releaseHold(hold: Lease | Reservation, kind: "leases" | "reservations", then: () => void): void {
   openDialog(() => {
     const [reason, setReason] = useState("");
     const run = async (): Promise<void> => {
-      await remove(`/${kind}/${segment(hold.handle)}`, reason);
+      await remove(`/${kind}/${segment(holdName(hold))}`, reason);
       closeDialog();
       toast("Released");
       then();

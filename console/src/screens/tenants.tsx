@@ -109,8 +109,9 @@ function editTenant(old: Tenant | null, then: () => void): void {
     const [settings, setSettings] = useState(toPairs(old?.settings ?? {}).join("\n"));
     const [reason, setReason] = useState("");
     const run = async (): Promise<void> => {
-      const body = { plan: plan || null, zone: zone || null, note: note || null, settings: readAttributes(settings), reason };
-      await put<Tenant>(`/tenants/${segment(name)}`, body, old?.etag ?? "*");
+      const body: Record<string, unknown> = { plan, zone, note, settings: readAttributes(settings) };
+      if (reason) body["reason"] = reason;
+      await put<Tenant>(`/tenants/${segment(name)}`, body, old?.etag ?? null);
       closeDialog();
       toast(old ? "Tenant changed" : "Tenant registered");
       then();
@@ -126,7 +127,7 @@ function editTenant(old: Tenant | null, then: () => void): void {
           <textarea class="mono" rows={3} value={settings} onInput={(event) => setSettings(event.currentTarget.value)} />
         </Field>
         <Input label="Note" value={note} set={setNote} />
-        {old && old.plan !== (plan || null) && (
+        {old && (old.plan ?? "") !== plan && (
           <Effect>
             <p>
               Another plan changes the limits of every subject of <b>{old.tenant}</b> from the next request on. What they have used stays

@@ -29,7 +29,7 @@ export function BurnDown(props: { of: AccountDetail; height?: number; title?: JS
     return {
       width,
       height,
-      padding: [8, 8, 0, 0],
+      padding: [8, 18, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: true }, y: { range: (_, __, max) => [0, max * 1.05] } },

@@ -101,7 +101,7 @@ export function DecisionChart(props: { series: Series | null; height?: number; t
   const make = (width: number): uPlot.Options => ({
     width,
     height: props.height ?? 216,
-    padding: [8, 4, 0, 0],
+    padding: [8, 18, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] } },

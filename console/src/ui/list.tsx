@@ -50,7 +50,7 @@ export function Rows(props: {
           <tr>
             {props.columns.map(([title, kind]) => (
               <th key={title} class={kind}>
-                {title}
+                {title || <span class="unseen">Actions</span>}
               </th>
             ))}
           </tr>

@@ -47,7 +47,7 @@ export function Failed(props: { what: string; error: ApiError | null; retry?: ()
   );
   return (
     <Note kind="bad" action={again}>
-      <b>{props.what} could not be loaded.</b> {error.message}
+      <b>{props.what} could not be loaded.</b> {error.status === 404 ? "This server does not have it." : error.message}
     </Note>
   );
 }
