@@ -48,6 +48,10 @@ void assemble(CLI::App& program, Session& session) {
   add_rules_explain(rules.app(), session);
   add_rules_import(rules.app(), session);
   add_rules_simulate(rules.app(), session);
+  add_rules_diff(rules.app(), session);
+  add_rules_review(rules.app(), session);
+  add_rules_estimate(rules.app(), session);
+  add_rules_advise(rules.app(), session);
   Command token(program, "token", "Work with the tokens of the HTTP API");
   token.requires_verb();
   add_token_hash(token.app(), session);
