@@ -26,9 +26,8 @@ std::vector<StoredDecision> in_memory(const Traffic& traffic, const observe::Jou
 void add_stored(std::vector<StoredDecision>& found, std::vector<StoredDecision> stored) {
   const std::size_t own = found.size();
   for (StoredDecision& each : stored) {
-    const bool known = std::any_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(own), [&](const auto& one) {
-      return one.place == each.place && one.node == each.node;
-    });
+    const bool known = std::any_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(own),
+                                   [&](const auto& one) { return one.place == each.place && one.node == each.node; });
     if (!known) found.push_back(std::move(each));
   }
   std::stable_sort(found.begin(), found.end(),
@@ -80,10 +79,8 @@ void add_decision_routes(Api& api, const Traffic& traffic) {
   // A stream is no answer of the usual kind: it goes around Call.
   api.router().add({.method = "GET",
                     .path = std::string(kAdminPrefix) + "/decisions/stream",
-                    .handler =
-                        [&traffic](const http::HttpRequest& request, http::ResponseWriter& writer) {
-                          stream_decisions(traffic, request, writer);
-                        },
+                    .handler = [&traffic](const http::HttpRequest& request,
+                                          http::ResponseWriter& writer) { stream_decisions(traffic, request, writer); },
                     .role = "reader",
                     .guard = api.environment().access});
 }

@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "admin/subject_routes.h"
-#include "frontends/render/hold_json.h"
 #include "weir/ask.h"
 
 namespace weir::admin {
@@ -122,17 +121,16 @@ void write_reservations(JsonWriter& out, std::string_view name, const std::vecto
 }
 
 Answer hold_problem(HoldFault fault, std::string_view message) {
-  return problem(render::status_of(fault), hold_fault_name(fault), message);
+  constexpr int kStatuses[kHoldFaultCount] = {500, 400, 404, 410, 409, 409, 422, 503, 503};  // as weir/hold.h says
+  return problem(kStatuses[static_cast<std::size_t>(fault)], hold_fault_name(fault), message);
 }
 
 void add_hold_routes(Api& api, Limiter& limiter) {
   api.get("/leases", [&limiter](Call& call) { list_holds<LeaseQuestion>(call, limiter.leases(), kNoLeases); });
-  api.end("/leases/{handle}", control::Role::operator_, [&limiter](Call& call) {
-    release_hold<LeaseQuestion>(call, limiter.leases(), "lease", kNoLeases);
-  });
-  api.get("/reservations", [&limiter](Call& call) {
-    list_holds<ReservationQuestion>(call, limiter.reservations(), kNoReservations);
-  });
+  api.end("/leases/{handle}", control::Role::operator_,
+          [&limiter](Call& call) { release_hold<LeaseQuestion>(call, limiter.leases(), "lease", kNoLeases); });
+  api.get("/reservations",
+          [&limiter](Call& call) { list_holds<ReservationQuestion>(call, limiter.reservations(), kNoReservations); });
   api.end("/reservations/{handle}", control::Role::operator_, [&limiter](Call& call) {
     release_hold<ReservationQuestion>(call, limiter.reservations(), "reservation", kNoReservations);
   });

@@ -4,7 +4,9 @@
 #include "admin/decision_json.h"
 #include "admin/rule_text.h"
 #include "admin/subject_routes.h"
+#include "rules/compile/intake.h"
 #include "weir/ask.h"
+#include "weir/use_mark.h"
 
 namespace weir::admin {
 namespace {
@@ -27,10 +29,16 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
 
   // The steps, each of which begins the next one.
   void look_at_rules() {
-    const std::shared_ptr<const rules::RuleSet> set = traffic_.rules.current();
-    set_ = set;
-    explanation_ = set->explain(request(), now_);
+    loaded_ = traffic_.rules.loaded();
+    set_ = loaded_.set;
     const Request asked = request();
+    rules::CompletedRequest room;
+    const rules::PlanTable* const plans = loaded_.intake != nullptr ? loaded_.intake->plans.get() : nullptr;
+    const Request& completed = plans != nullptr ? room.complete(asked, *plans) : asked;
+    for (const Attribute& each : completed.attributes) {
+      if (each.name == "plan" && !plan_) plan_ = each.value;
+    }
+    explanation_ = set_->explain(completed, now_);
     weir::ask(
         limiter_, Action::peek, asked, [this](const Decision& decision) { see_rules(decision); },
         [self = shared_from_this()] { return [self](const Decision& decision) { self->see_rules(decision); }; });
@@ -86,6 +94,8 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     out_.end_object();
     out_.member("allowed", decision_.allowed);
     out_.member("reason", reason_name(decision_.reason));
+    out_.member("plan", plan_);
+    write_block();
     more_(out_, kept_.attributes);
     write_rules();
     write_leases(out_, "leases", leases_);
@@ -93,6 +103,19 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     write_denials();
     out_.end_object();
     return out_.take();
+  }
+
+  void write_block() {
+    const rules::Intake* const intake = loaded_.intake.get();
+    const Block* const block =
+        intake != nullptr && intake->blocks != nullptr ? intake->blocks->find(request(), now_) : nullptr;
+    if (block == nullptr) return out_.null_member("blocked");
+    out_.begin_object("blocked");
+    out_.member("id",
+                block->use != nullptr && !block->use->id().empty() ? std::optional(block->use->id()) : std::nullopt);
+    out_.member("reason", block->reason);
+    out_.member("until", block->until);
+    out_.end_object();
   }
 
   void write_rules() {
@@ -131,7 +154,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
                                              [&](const RuleOutcome& each) { return each.rule == rule.rule; });
     write_state(outcome != decision_.rules.end() ? outcome : nullptr);
     out_.member("allowance", allowance_source(rule));
-    out_.null_member("override");
+    out_.member("override", rule.override_id.empty() ? std::nullopt : std::optional(rule.override_id));
     out_.member("explanation", explain_match(rule));
     out_.end_object();
   }
@@ -140,11 +163,10 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     const bool counted = outcome != nullptr && !outcome->unlimited && !outcome->store_failed;
     const auto number = [&](std::int64_t value) { return counted ? std::optional(value) : std::nullopt; };
     const std::int64_t used = counted ? outcome->capacity - outcome->remaining : 0;
-    const double share = counted && outcome->capacity > 0
-                             ? static_cast<double>(used) / static_cast<double>(outcome->capacity)
-                             : 0.0;
-    out_.member("subject", outcome != nullptr ? std::optional(subject_of(outcome->subject, outcome->shared))
-                                              : std::nullopt);
+    const double share =
+        counted && outcome->capacity > 0 ? static_cast<double>(used) / static_cast<double>(outcome->capacity) : 0.0;
+    out_.member("subject",
+                outcome != nullptr ? std::optional(subject_of(outcome->subject, outcome->shared)) : std::nullopt);
     out_.member("allowed", outcome == nullptr || outcome->allowed);
     out_.member("store_failed", outcome != nullptr && outcome->store_failed);
     out_.member("limit", number(counted ? outcome->limit : 0));
@@ -177,7 +199,9 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   const OperatorView view_{};
   const std::int64_t cost_;
   const TimePoint now_;
+  rules::LoadedRules loaded_;
   std::shared_ptr<const rules::RuleSet> set_;
+  std::optional<std::string> plan_;
   rules::Explanation explanation_;
   Decision decision_;
   std::vector<ListedLease> leases_;

@@ -145,9 +145,8 @@ class Overview {
     out_.member("shed_per_second", rate_of(rates, Total::shed));
     out_.member("degraded_per_second", rate_of(rates, Total::degraded));
     out_.member("blocked_per_second", rate_of(rates, Total::blocked));
-    out_.member("rules_in_shadow", std::count_if(set_->rules().begin(), set_->rules().end(), [](const auto& rule) {
-                  return rule.mode == Mode::shadow;
-                }));
+    out_.member("rules_in_shadow", std::count_if(set_->rules().begin(), set_->rules().end(),
+                                                 [](const auto& rule) { return rule.mode == Mode::shadow; }));
     out_.member("candidates", 0);
     out_.member("p50_ms", milliseconds(base::latency_quantile(latency, 500)));
     out_.member("p99_ms", milliseconds(base::latency_quantile(latency, 990)));

@@ -74,8 +74,8 @@ Answer wrong_count(std::int64_t count, std::int64_t expected) {
 
 }  // namespace
 
-// The entry in the audit trail is written first and tells what was asked for. With `expected_count` the buckets are then
-// counted, and if there are not as many nothing is reset.
+// The entry in the audit trail is written first and tells what was asked for. With `expected_count` the buckets are
+// then counted, and if there are not as many nothing is reset.
 void add_reset_route(Api& api, Limiter& limiter) {
   api.post("/reset", control::Role::operator_, [&limiter](Call& call) {
     Members body = call.body();

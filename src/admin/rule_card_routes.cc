@@ -27,8 +27,8 @@ void write_conditions(JsonWriter& out, std::string_view name, const std::vector<
 }
 
 void write_fullest(JsonWriter& out, const Traffic& traffic, std::uint32_t ordinal) {
-  const auto fullest = traffic.hot_keys != nullptr ? traffic.hot_keys->fullest_of(ordinal, 1)
-                                                   : std::vector<observe::SubjectFill>{};
+  const auto fullest =
+      traffic.hot_keys != nullptr ? traffic.hot_keys->fullest_of(ordinal, 1) : std::vector<observe::SubjectFill>{};
   if (fullest.empty()) return out.null_member("fullest");
   out.begin_object("fullest");
   out.member("subject", subject_of(fullest[0].key.subject, fullest[0].shared));
@@ -83,7 +83,8 @@ Answer list_cards(const Traffic& traffic, const Page& page) {
   std::string last;
   for (std::int64_t shown = 0; shown < page.limit && rule != set->rules().end(); ++shown, ++rule) {
     out.begin_object();
-    write_card(out, traffic, *rule, traffic.history.rule_rates(rule->name.id), is_in_fallback(facts, rule->name.ordinal));
+    write_card(out, traffic, *rule, traffic.history.rule_rates(rule->name.id),
+               is_in_fallback(facts, rule->name.ordinal));
     out.end_object();
     last = rule->name.id;
   }

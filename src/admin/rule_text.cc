@@ -70,11 +70,13 @@ std::string allowance_text(const std::optional<Allowance>& allowance, ChargeKind
 std::vector<std::string> explain_rule(const rules::CompiledRule& rule) {
   const Rule& source = rule.source;
   std::vector<std::string> text;
-  text.push_back("Counts " +
-                 (source.match.empty() ? std::string("every request") : "requests with " + conditions_text(source.match)) +
-                 (source.per.empty() ? ", all together." : ", by " + and_list(source.per) + "."));
+  text.push_back(
+      "Counts " +
+      (source.match.empty() ? std::string("every request") : "requests with " + conditions_text(source.match)) +
+      (source.per.empty() ? ", all together." : ", by " + and_list(source.per) + "."));
   text.push_back("Allows " + summary_of(source) + " (" + std::string(algorithm_of(source)) + ").");
-  for (const Plan& each : source.plans) text.push_back("Plan " + each.name + ": " + change_text(source, each.change) + ".");
+  for (const Plan& each : source.plans)
+    text.push_back("Plan " + each.name + ": " + change_text(source, each.change) + ".");
   for (const Override& each : source.overrides) {
     std::string line = each.emergency ? "Emergency override" : "Override";
     if (!each.when.empty()) line += " for " + conditions_text(each.when);
@@ -105,9 +107,8 @@ std::string explain_match(const rules::RuleExplanation& explanation) {
 }
 
 std::string_view allowance_source(const rules::RuleExplanation& explanation) {
-  if (explanation.chosen.starts_with("plan")) return "plan";
-  if (explanation.chosen.starts_with("emergency")) return "emergency";
-  return explanation.chosen.starts_with("override") ? "override" : "default";
+  constexpr std::string_view kNames[] = {"default", "plan", "override", "emergency"};
+  return kNames[static_cast<std::size_t>(explanation.source)];
 }
 
 }  // namespace weir::admin

@@ -53,7 +53,7 @@ struct Traffic {
   std::function<observe::Facts()> facts{};
   std::function<DatabaseState()> database{};
   std::function<std::vector<EndsSoon>()> ends_soon{};  // may be empty
-  FindStored find_stored{};  // may be empty: nothing is stored
+  FindStored find_stored{};                            // may be empty: nothing is stored
   std::string node{};
   SideThread& side;
 };

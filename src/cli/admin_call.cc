@@ -127,8 +127,9 @@ Status AdminClient::follow(std::string_view path, const std::function<bool(std::
           constexpr std::string_view kEvent = "event: ";
           constexpr std::string_view kData = "\ndata: ";
           const std::size_t data = block.find(kData);
-          const bool goes_on = !block.starts_with(kEvent) || data == std::string_view::npos ||
-                               see(block.substr(kEvent.size(), data - kEvent.size()), block.substr(data + kData.size()));
+          const bool goes_on =
+              !block.starts_with(kEvent) || data == std::string_view::npos ||
+              see(block.substr(kEvent.size(), data - kEvent.size()), block.substr(data + kData.size()));
           if (!goes_on) return false;
           rest.erase(0, end + 2);
         }
@@ -181,7 +182,8 @@ Result<std::int64_t> parse_moment(std::string_view text, std::int64_t now) {
   localtime_r(&today, &time);
   int used = 0;
   time.tm_sec = 0;
-  const bool seconds = std::sscanf(given.c_str(), "%2d:%2d:%2d%n", &time.tm_hour, &time.tm_min, &time.tm_sec, &used) == 3;
+  const bool seconds =
+      std::sscanf(given.c_str(), "%2d:%2d:%2d%n", &time.tm_hour, &time.tm_min, &time.tm_sec, &used) == 3;
   const bool minutes = !seconds && std::sscanf(given.c_str(), "%2d:%2d%n", &time.tm_hour, &time.tm_min, &used) == 2;
   if ((seconds || minutes) && static_cast<std::size_t>(used) == given.size() && time.tm_hour < 24 && time.tm_min < 60 &&
       time.tm_sec < 61) {

@@ -1,8 +1,8 @@
 // HttpClient: one blocking connection to a Weir server, kept open between requests.
 //
-// Speaks the HTTP/1.1 that our server answers with (Content-Length or a stream, no chunks), with or without TLS; refuses anything
-// else. Every wait and every buffer is bounded. Not thread-safe. Failures: unavailable (no answer), invalid_argument
-// (not an address), internal (the answer is not HTTP), and those of tls_stream.h.
+// Speaks the HTTP/1.1 that our server answers with (Content-Length or a stream, no chunks), with or without TLS;
+// refuses anything else. Every wait and every buffer is bounded. Not thread-safe. Failures: unavailable (no answer),
+// invalid_argument (not an address), internal (the answer is not HTTP), and those of tls_stream.h.
 #pragma once
 
 #include <functional>

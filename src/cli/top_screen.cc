@@ -121,7 +121,8 @@ class TopScreen {
     for (const RuleRow& rule : chosen_rules()) {
       if (shown++ == most) break;
       std::string line = cell(rule.rule, name) + right(rate_text(rule.passed), 9) + right(rate_text(rule.denied), 9) +
-                         right(rate_text(rule.shadow_denied), 9) + "  " + cut_to(rule.fallback ? "fallback" : rule.mode, 8);
+                         right(rate_text(rule.shadow_denied), 9) + "  " +
+                         cut_to(rule.fallback ? "fallback" : rule.mode, 8);
       if (rule.fallback) {
         line = terminal_.paint(Colour::yellow, line);
       } else if (rule.denied >= 0.05) {
@@ -144,7 +145,8 @@ class TopScreen {
     const auto at = [&](const std::vector<std::string>& list, std::size_t row) {
       return row < list.size() ? list[row] : std::string(width, ' ');
     };
-    for (std::size_t row = 0; row < rows; ++row) lines_.push_back(at(denied, row) + "  " + at(close, row) + "  " + at(hot, row));
+    for (std::size_t row = 0; row < rows; ++row)
+      lines_.push_back(at(denied, row) + "  " + at(close, row) + "  " + at(hot, row));
     if (rows == 0) lines_.push_back(terminal_.paint(Colour::faint, "no subjects"));
   }
 
@@ -164,9 +166,9 @@ class TopScreen {
   }
 
   void add_help() {
-    for (const char* line : {"", "q  quit", "p  pause, and go on", "s  sort rules by denied, passed or name",
-                             "/  show only rules and subjects that contain a text; Enter ends it, Esc clears it",
-                             "h  this help", ""}) {
+    for (const char* line :
+         {"", "q  quit", "p  pause, and go on", "s  sort rules by denied, passed or name",
+          "/  show only rules and subjects that contain a text; Enter ends it, Esc clears it", "h  this help", ""}) {
       lines_.push_back(cut_to(line, columns_));
     }
   }

@@ -15,11 +15,11 @@ std::string_view top_sort_name(TopSort sort);
 // What the person at the terminal has chosen.
 struct TopState {
   TopSort sort = TopSort::denied;
-  std::string filter;    // rules and subjects whose text contains it
-  bool typing = false;   // the filter is being typed
+  std::string filter;   // rules and subjects whose text contains it
+  bool typing = false;  // the filter is being typed
   bool paused = false;
   bool help = false;
-  std::string trouble;   // why the figures are not new; empty: they are
+  std::string trouble;  // why the figures are not new; empty: they are
 };
 
 inline constexpr int kLeastColumns = 40;

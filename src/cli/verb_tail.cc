@@ -86,13 +86,12 @@ void add_tail(CLI::App& parent, Session& session) {
   verb.integer("--count", options->count, 0, 1'000'000'000, "End after so many; 0: go on").value("COUNT");
   verb.flag("--json", options->json, "Print one JSON object in a line each");
   add_admin_options(verb, options->server);
-  verb.footer(
-      "Shows every denial, and of what is allowed the sample that the journal keeps (journal.sample).\n" +
-      std::string(kServerExitCodes) +
-      "Examples:\n"
-      "  weir tail\n"
-      "  weir tail tenant=acme --outcome denied\n"
-      "  weir tail --rule search-per-key --json | jq .attributes");
+  verb.footer("Shows every denial, and of what is allowed the sample that the journal keeps (journal.sample).\n" +
+              std::string(kServerExitCodes) +
+              "Examples:\n"
+              "  weir tail\n"
+              "  weir tail tenant=acme --outcome denied\n"
+              "  weir tail --rule search-per-key --json | jq .attributes");
   verb.action(session, [&session, options] { return tail(*options, session.terminal); });
 }
 

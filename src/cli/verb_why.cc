@@ -30,9 +30,9 @@ std::string state_text(JsonView rule) {
 
 void show_denial(JsonView entry, const Terminal& terminal) {
   std::ostream& out = terminal.out;
-  out << terminal.paint(Colour::bold, local_time(entry["at"].text())) << "  "
-      << terminal.paint(Colour::red, "denied") << " by " << terminal.paint(Colour::bold, entry["rule"].text()) << ": "
-      << entry["reason"].text();
+  out << terminal.paint(Colour::bold, local_time(entry["at"].text())) << "  " << terminal.paint(Colour::red, "denied");
+  if (entry["rule"].exists()) out << " by " << terminal.paint(Colour::bold, entry["rule"].text());
+  out << ": " << entry["reason"].text();
   if (entry["count"].whole() > 1) out << ", " << entry["count"].text() << " times in that second";
   if (entry["action"].exists()) out << ", action " << entry["action"].text();
   if (entry["degraded"].boolean()) out << ", " << terminal.paint(Colour::yellow, "decided without the store");
@@ -40,7 +40,8 @@ void show_denial(JsonView entry, const Terminal& terminal) {
   for (const JsonView rule : entry["rules"].items()) {
     out << "            " << (rule["allowed"].boolean() ? "allows " : terminal.paint(Colour::red, "denies "))
         << rule["rule"].text() << " (" << rule["subject"].text() << "): " << state_text(rule);
-    if (rule["retry_after_ms"].whole() > 0) out << ", free again after " << duration_for_people(rule["retry_after_ms"].whole());
+    if (rule["retry_after_ms"].whole() > 0)
+      out << ", free again after " << duration_for_people(rule["retry_after_ms"].whole());
     if (rule["mode"].text() != "enforce") out << ", " << rule["mode"].text();
     out << '\n';
   }
@@ -48,8 +49,9 @@ void show_denial(JsonView entry, const Terminal& terminal) {
 
 void show_now(JsonView lookup, const Terminal& terminal) {
   std::ostream& out = terminal.out;
-  out << "now         " << (lookup["allowed"].boolean() ? terminal.paint(Colour::green, "would be allowed")
-                                                        : terminal.paint(Colour::red, "would be denied"))
+  out << "now         "
+      << (lookup["allowed"].boolean() ? terminal.paint(Colour::green, "would be allowed")
+                                      : terminal.paint(Colour::red, "would be denied"))
       << ": " << lookup["reason"].text() << '\n';
   for (const JsonView rule : lookup["rules"].items()) {
     out << "            " << rule["rule"].text() << ": ";
@@ -89,7 +91,8 @@ int why(const WhyOptions& options, const Terminal& terminal) {
   AdminClient client(std::move(target).value());
   const Result<AdminAnswer> denials = client.get("/decisions" + query.value());
   if (!denials.ok()) return fail(denials.failure());
-  const Result<AdminAnswer> now = client.post("/subjects/lookup", "{\"attributes\":" + attributes_json(attributes) + "}");
+  const Result<AdminAnswer> now =
+      client.post("/subjects/lookup", "{\"attributes\":" + attributes_json(attributes) + "}");
   if (!now.ok()) return fail(now.failure());
   const std::vector<JsonView> found = denials.value().view()["items"].items();
   if (options.json) {
@@ -98,7 +101,8 @@ int why(const WhyOptions& options, const Terminal& terminal) {
   }
   for (const JsonView entry : found) show_denial(entry, terminal);
   if (found.empty()) {
-    terminal.out << "no denial of such a request is in the journal" << (options.at.empty() ? "" : " at that time") << '\n';
+    terminal.out << "no denial of such a request is in the journal" << (options.at.empty() ? "" : " at that time")
+                 << '\n';
   } else if (denials.value().view()["next"].exists()) {
     terminal.out << "            … and more before that; --limit shows them\n";
   }
@@ -112,7 +116,8 @@ void add_why(CLI::App& parent, Session& session) {
   Command verb(parent, "why", "Show why requests were denied, and what every rule says now");
   const auto options = std::make_shared<WhyOptions>();
   verb.words("attributes", options->words, "Attributes of the requests, name=value each").required();
-  verb.text("--at", options->at, "Only around this time: 14:03, 14:03:20, 10m (ago) or 2026-11-18T14:03:20Z").value("TIME");
+  verb.text("--at", options->at, "Only around this time: 14:03, 14:03:20, 10m (ago) or 2026-11-18T14:03:20Z")
+      .value("TIME");
   verb.integer("--within", options->within, 1, 86'400, "Seconds before and after --at").value("SECONDS");
   verb.text("--rule", options->rule, "Only denials by this rule").value("ID");
   verb.integer("--limit", options->limit, 1, 1000, "Most denials to show").value("COUNT");

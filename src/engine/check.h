@@ -108,7 +108,7 @@ class Check {
   const Request* request_ = nullptr;
   const rules::RuleSet* rules_ = nullptr;  // null: an ad-hoc charge
   const KeptRequest* kept_ = nullptr;
-  std::uint64_t shared_ = 0;              // one bit for each deciding charge
+  std::uint64_t shared_ = 0;               // one bit for each deciding charge
   const ActiveRules* bounding_ = nullptr;  // of plan(), if some have max_subjects
 };
 

@@ -148,6 +148,11 @@ void JournalStore::write(TimePoint now) {
 
 void JournalStore::finish(TimePoint now) {
   take_new();
+  // Behind the batch that is being written, if there is one.
+  if (busy_->load(std::memory_order_acquire)) {
+    static_cast<void>(database_.run(
+        Access::write, [](Session&) { return success(); }, std::chrono::seconds(5)));
+  }
   for (Batch batch = due(now, /*all=*/true); !batch.empty(); batch = due(now, /*all=*/true)) {
     const database::Outcome outcome = database_.run(
         Access::write, [&](Session& session) { return store(session, batch, now - options_.keep); },

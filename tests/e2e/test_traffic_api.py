@@ -62,11 +62,10 @@ def remove(server, path):
 def test_the_overview_shows_what_was_decided(server):
     for _ in range(8):
         check(server, tenant="acme", action="search")
-    total = lambda answer, name: sum(each or 0 for each in answer["series"][name])
-    answer = wait_for(lambda: (a := get(server, "/overview")) and abs(total(a, "denied") - 5) < 1e-3 and a)
-    assert abs(total(answer, "allowed") - 3) < 1e-3
+    answer = wait_for(lambda: (a := get(server, "/overview")) and abs(a["totals"]["denied_share"] - 5 / 8) < 1e-3 and a)
+    wait_for(lambda: any(get(server, "/overview")["series"]["denied"]))
     assert answer["range"] == "5m" and answer["step_ms"] == 1000 and None in answer["series"]["allowed"]
-    assert answer["totals"]["denied_per_second"] > 0 and 0.5 < answer["totals"]["denied_share"] < 0.7
+    assert answer["totals"]["denied_per_second"] > 0 and answer["totals"]["allowed_per_second"] > 0
     assert answer["totals"]["rules_in_shadow"] == 1 and answer["totals"]["p99_ms"] > 0
     assert answer["state"]["store"] == {**answer["state"]["store"], "name": "memory", "ok": True, "breaker": "closed"}
     assert answer["state"]["database"]["kind"] == "sqlite" and answer["state"]["database"]["ok"]
@@ -121,7 +120,7 @@ def test_denials_are_found_by_attributes_rule_and_outcome(server):
     for _ in range(3):
         check(server, tenant="acme", action="trial")
     found = get(server, "/decisions?attribute.tenant=acme&outcome=denied")["items"]
-    assert len(found) == 1 and found[0]["count"] == 2
+    assert sum(each["count"] for each in found) == 2  # one entry for each event loop that denied
     entry = found[0]
     assert entry["rule"] == "per-tenant" and entry["reason"] == "limit_exceeded" and entry["source"] == "memory"
     assert entry["action"] == "search" and entry["tenant"] is None and entry["attributes"]["tenant"].startswith("#")
@@ -229,6 +228,16 @@ def test_a_subject_is_explained(server):
         assert status == 400 and what in problem["detail"]
 
 
+def test_a_blocked_subject_is_explained(start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(RULES + "blocks:\n  - {when: {tenant: evil}, until: 2100-01-01T00:00:00Z, reason: scraping}\n")
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+    assert check(server, tenant="evil", action="search") == 403
+    answer = admin(server, "/subjects/lookup", {"attributes": {"tenant": "evil", "action": "search"}})[1]
+    assert answer["blocked"]["reason"] == "scraping" and answer["blocked"]["until"] == "2100-01-01T00:00:00.000Z"
+    assert answer["decisions"][0]["reason"] == "blocked" and answer["rules"][0]["used"] in (0, None)
+    assert get(server, "/decisions?reason=blocked")["items"][0]["rule"] is None
+
+
 def test_a_reset_frees_a_subject(server):
     for _ in range(4):
         check(server, tenant="acme", action="search")
@@ -286,7 +295,8 @@ def test_hot_keys_have_a_share_of_all_decisions(server):
 def test_denials_survive_a_restart_in_the_database(start, tmp_path):  # noqa: F811
     text = RULES.replace("    limit: 3\n", "    limit: 3\n    audit_denials: true\n")
     (tmp_path / "rules.yaml").write_text(text)
-    flags = ["--rules", str(tmp_path / "rules.yaml"), "--data-dir", str(tmp_path / "data"), "--hash-key-file", str(tmp_path / "key")]
+    flags = ["--rules", str(tmp_path / "rules.yaml"), "--data-dir", str(tmp_path / "data"), "--hash-key-file", str(tmp_path / "key"),
+             "--loops", "1"]
     first = start(*flags)
     for _ in range(5):
         check(first, tenant="acme", action="search")

@@ -20,17 +20,18 @@ class TrafficRoutesModule final : public Module {
       : context_(context), tools_(tools), rules_(rules), traffic_(traffic), decisions_(decisions) {}
 
   Status start() override {
-    shown_.reset(new admin::Traffic{.history = traffic_.history(),
-                                    .hot_keys = traffic_.hot_keys(),
-                                    .journal = traffic_.journal(),
-                                    .rules = *rules_.book(),
-                                    .rules_source = rules_source(),
-                                    .facts = [this] { return context_.facts(); },
-                                    .database = [this] { return database_state(); },
-                                    .find_stored = [this](const auto& query, std::size_t count,
-                                                          const auto& after) { return find_stored(query, count, after); },
-                                    .node = tools_.node(),
-                                    .side = side_});
+    shown_.reset(
+        new admin::Traffic{.history = traffic_.history(),
+                           .hot_keys = traffic_.hot_keys(),
+                           .journal = traffic_.journal(),
+                           .rules = *rules_.book(),
+                           .rules_source = rules_source(),
+                           .facts = [this] { return context_.facts(); },
+                           .database = [this] { return database_state(); },
+                           .find_stored = [this](const auto& query, std::size_t count,
+                                                 const auto& after) { return find_stored(query, count, after); },
+                           .node = tools_.node(),
+                           .side = side_});
     context_.add_routes("admin", [this](http::Router& router, std::size_t loop) { add_routes(router, loop); });
     return success();
   }
@@ -44,21 +45,15 @@ class TrafficRoutesModule final : public Module {
     admin::add_decision_routes(api, *shown_);
     admin::add_hot_key_routes(api, *shown_);
     Limiter& limiter = decisions_.limiter(loop);
-    admin::add_lookup_route(api, limiter, *shown_, [](admin::JsonWriter& out, const std::vector<Attribute>& attributes) {
-      add_subject_members(out, attributes);
-    });
+    admin::add_lookup_route(
+        api, limiter, *shown_,
+        [](admin::JsonWriter& out, const std::vector<Attribute>& attributes) { add_subject_members(out, attributes); });
     admin::add_reset_route(api, limiter);
     admin::add_hold_routes(api, limiter);
   }
 
-  static void add_subject_members(admin::JsonWriter& out, const std::vector<Attribute>& attributes) {
-    std::optional<std::string_view> plan;
-    for (const Attribute& each : attributes) {
-      if (each.name == "plan" && !plan) plan = each.value;
-    }
-    out.member("plan", plan);
+  static void add_subject_members(admin::JsonWriter& out, const std::vector<Attribute>&) {
     out.null_member("tenant");
-    out.null_member("blocked");
     for (const std::string_view name : {"overrides", "penalties", "quotas"}) {
       out.begin_array(name);
       out.end_array();
