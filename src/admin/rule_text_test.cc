@@ -28,10 +28,10 @@ rules::CompiledRule compiled(Rule rule) {
 
 TEST(RuleText, ASummaryHasTheNumbersAndTheSubject) {
   Rule rule = search_rule();
-  EXPECT_EQ(summary_of(rule), "120 per 1 min, burst 200, per tenant and ip");
+  EXPECT_EQ(summary_of(rule), "120 per 60 s, burst 200, per tenant and ip");
   rule.allowance.burst = 120;
   rule.per = {"tenant", "user", "ip"};
-  EXPECT_EQ(summary_of(rule), "120 per 1 min, per tenant, user and ip");
+  EXPECT_EQ(summary_of(rule), "120 per 60 s, per tenant, user and ip");
   rule.unlimited = true;
   rule.per.clear();
   EXPECT_EQ(summary_of(rule), "unlimited");
@@ -52,9 +52,9 @@ TEST(RuleText, AnExplanationSaysWhatIsCountedAllowedAndDoneWithoutTheStore) {
   EXPECT_THAT(
       explain_rule(compiled(rule)),
       ElementsAre("Counts requests with action search, no api_key and method among GET and HEAD, by tenant and ip.",
-                  "Allows 120 per 1 min, burst 200, per tenant and ip (token-bucket).",
-                  "Plan free: 10 per 1 min, burst 200.", "Plan gold: unlimited.",
-                  "Emergency override for tenant acme: 500 per 1 min, burst 200 (launch).",
+                  "Allows 120 per 60 s, burst 200, per tenant and ip (token-bucket).",
+                  "Plan free: 10 per 60 s, burst 200.", "Plan gold: unlimited.",
+                  "Emergency override for tenant acme: 500 per 60 s, burst 200 (launch).",
                   "In shadow mode: it counts, but denies nothing.",
                   "If the store does not answer: allow for 5 min, then deny."));
   EXPECT_THAT(explain_rule(compiled(Rule{})), Contains("Counts every request, all together."));
@@ -67,7 +67,7 @@ TEST(RuleText, AMatchIsExplainedWithWhereItsNumbersComeFrom) {
   explanation.allowance = make_allowance(search_rule().allowance).value();
   explanation.cost = 2;
   explanation.counted_by = {"tenant"};
-  EXPECT_EQ(explain_match(explanation), "120 per 1 min, burst 200, from the plan gold; costs 2; counted by tenant.");
+  EXPECT_EQ(explain_match(explanation), "120 per 60 s, burst 200, from the plan gold; costs 2; counted by tenant.");
   EXPECT_EQ(allowance_source(explanation), "default");
   explanation.source = rules::AllowanceSource::plan;
   EXPECT_EQ(allowance_source(explanation), "plan");
