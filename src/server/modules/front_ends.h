@@ -25,5 +25,9 @@ std::unique_ptr<Module> make_console_module(ServerContext& context);
 // For operators: metrics, health, sessions, tokens, the audit trail.
 std::unique_ptr<Module> make_admin_module(ServerContext& context, AdminToolsModule& tools,
                                           const DecisionsModule& decisions, const RulesModule& rules);
+// For operators: what the server has decided, about whom and why (traffic_module.h).
+std::unique_ptr<Module> make_traffic_routes_module(ServerContext& context, AdminToolsModule& tools,
+                                                   const RulesModule& rules, const TrafficModule& traffic,
+                                                   DecisionsModule& decisions);
 
 }  // namespace weir::server
