@@ -125,6 +125,35 @@ std::unique_ptr<Limiter> make_lease_limiter() {
   return make_limiter(rules);
 }
 
+// One rule with overrides for tenants that do not ask, and one for the tenant that does.
+std::unique_ptr<Limiter> make_limiter_with_overrides(int count) {
+  Rule rule = bucket_rule("search-0");
+  for (int i = 0; i < count; ++i) {
+    Override override;
+    override.when = {{"tenant", {i == 0 ? "acme" : "tenant-" + std::to_string(i)}}};
+    override.change.limit = 2'000 + i;
+    rule.overrides.push_back(override);
+  }
+  Rules rules;
+  rules.rules.push_back(rule);
+  return make_limiter(rules);
+}
+
+// One rule behind blocks that do not fit: half of them are about the API key, half about the address.
+std::unique_ptr<Limiter> make_limiter_with_blocks(int count) {
+  Rules rules;
+  rules.rules.push_back(bucket_rule("search-0"));
+  for (int i = 0; i < count; ++i) {
+    weir::Block block;
+    const std::string address =
+        "10." + std::to_string(i / 65'536 % 256) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256);
+    if (i % 2 == 0) block.when = {{"api_key", {"blocked-" + std::to_string(i)}}};
+    if (i % 2 == 1) block.when = {{"ip", {address + (i % 4 == 1 ? "/32" : "/28")}}};
+    rules.blocks.push_back(block);
+  }
+  return make_limiter(rules);
+}
+
 // Requests are made outside of what is timed, a block at a time, so that a check is measured and not its caller; a
 // block is small enough to stay in the cache beside the engine's own data.
 constexpr std::size_t kBlock = 512;
@@ -304,6 +333,9 @@ int run(int rounds, const std::string& only) {
   auto watched = make_limiter(one_rule, watch.options(true, true));
   auto denying = make_limiter(denying_rules());
   auto denying_watched = make_limiter(denying_rules(), watch.options(true, true));
+  auto overridden = make_limiter_with_overrides(1'000);
+  auto blocking_one = make_limiter_with_blocks(2);
+  auto blocking_many = make_limiter_with_blocks(100'000);
   const auto prepared = one->prepare({{"tenant", "acme"}, {"api_key", "0000000000000000"}, {"action", "search"}});
   BareTable table(21);
   memory::MemoryStore store({.max_bytes = std::size_t{4} << 30});
@@ -344,6 +376,12 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_some(*denying, kChecksPerRound, 1000, s); });
   add("engine.check.denied_watched", "engine.check.denied",
       [&](std::uint64_t s) { return check_some(*denying_watched, kChecksPerRound, 1000, s); });
+  add("engine.check.overrides_1000", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*overridden, kChecksPerRound, 1, s); });
+  add("engine.check.blocks_2", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*blocking_one, kChecksPerRound, 1, s); });
+  add("engine.check.blocks_100000", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*blocking_many, kChecksPerRound, 1, s); });
   add("reservation.reserve_commit", "engine.check.hot",
       [&](std::uint64_t s) { return reserve_some(*one, kChecksPerRound / 8, 1, s); });
   add("lease.acquire_release", "engine.check.hot",

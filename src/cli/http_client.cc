@@ -229,7 +229,7 @@ Result<HttpAnswer> HttpClient::exchange(std::string_view request) {
 Result<HttpAnswer> HttpClient::stream(std::string_view target, const std::function<bool(std::string_view)>& see) {
   close();
   if (Status status = connect(); !status.ok()) return status.failure();
-  if (Status sent = send(head_of("GET", target, 0)); !sent.ok()) return sent.failure();
+  if (Status sent = send(head_of("GET", target, 0) + "\r\n"); !sent.ok()) return sent.failure();
   std::string input;
   char buffer[16384];
   while (input.find("\r\n\r\n") == std::string::npos) {
@@ -262,12 +262,13 @@ std::string HttpClient::head_of(std::string_view method, std::string_view target
   const std::string host = is_v6 ? "[" + server_.host + "]" : server_.host;
   request += server_.path.empty() ? host + ":" + server_.port : "localhost";
   if (!target_.token.empty()) request += "\r\nAuthorization: Bearer " + target_.token;
-  request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body_bytes) + "\r\n\r\n";
+  request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body_bytes) + "\r\n";
   return request;
 }
 
-Result<HttpAnswer> HttpClient::request(std::string_view method, std::string_view target, std::string_view body) {
-  const std::string request = head_of(method, target, body.size()).append(body);
+Result<HttpAnswer> HttpClient::request(std::string_view method, std::string_view target, std::string_view body,
+                                       std::string_view fields) {
+  const std::string request = head_of(method, target, body.size()).append(fields).append("\r\n").append(body);
   const bool kept = fd_ >= 0;
   if (!kept) {
     if (Status status = connect(); !status.ok()) return status.failure();

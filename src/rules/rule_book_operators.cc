@@ -8,6 +8,7 @@ namespace weir::rules {
 
 Status RuleBook::set_overrides(std::vector<RuntimeOverride> overrides, TimePoint now) {
   const std::lock_guard loading(loading_);
+  if (overrides.empty() && overrides_.empty()) return success();
   KeptVersion latest;
   std::vector<std::string> warnings;
   {
@@ -33,6 +34,7 @@ Status RuleBook::set_overrides(std::vector<RuntimeOverride> overrides, TimePoint
 
 Status RuleBook::set_blocks(std::vector<Block> blocks) {
   const std::lock_guard loading(loading_);
+  if (blocks.empty() && runtime_blocks_.empty()) return success();
   std::swap(runtime_blocks_, blocks);
   Result<std::shared_ptr<const Intake>> intake = make_intake(base_blocks_);
   if (!intake.ok()) {
@@ -45,7 +47,9 @@ Status RuleBook::set_blocks(std::vector<Block> blocks) {
 
 void RuleBook::set_plans(std::shared_ptr<const PlanTable> plans) {
   const std::lock_guard loading(loading_);
-  plans_ = plans == nullptr || plans->empty() ? nullptr : std::move(plans);
+  if (plans != nullptr && plans->empty()) plans.reset();
+  if (plans == nullptr && plans_ == nullptr) return;
+  plans_ = std::move(plans);
   const std::shared_ptr<const Intake> before = loaded().intake;
   auto intake = std::make_shared<Intake>();
   if (before != nullptr) intake->blocks = before->blocks;

@@ -228,6 +228,10 @@ constexpr ConfigField kFields[] = {
      "Which of the attributes tenant and plan may come from a source that is not verified."},
     {"identity.hashed", FieldKind::list, &Config::identity_hashed, "",
      "Further attributes whose values are hashed on arrival."},
+    {"identity.unknown_keys", FieldKind::choice, &Config::identity_unknown_keys, "allow",
+     "What happens to requests with an API key that `weir key create` has not made: allow, or refuse with 403. Keys "
+     "that were revoked or have expired are always refused.",
+     0, 0, "allow|refuse"},
     {"identity.revoked_keys_file", FieldKind::path, &Config::identity_revoked_keys_file, "",
      "File with API keys, or their hashes, that are refused, one per line. Reloaded when it changes."},
     {"identity.jwt_jwks_file", FieldKind::path, &Config::identity_jwt_jwks_file, "",

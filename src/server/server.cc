@@ -14,6 +14,7 @@
 #include "server/modules/front_ends.h"
 #include "server/modules/identity_module.h"
 #include "server/modules/memory_module.h"
+#include "server/modules/operators_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
 #include "server/modules/traffic_module.h"
@@ -52,6 +53,7 @@ void Server::Parts::add_modules() {
   AdminToolsModule& tools = add<AdminToolsModule>(database);
   RulesModule& rules = add<RulesModule>();
   IdentityModule& identity = add<IdentityModule>();
+  add<OperatorsModule>(tools, rules, identity);
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
