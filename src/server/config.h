@@ -114,7 +114,7 @@ struct Config {
   std::vector<std::string> identity_hashed;
   std::filesystem::path identity_revoked_keys_file;  // empty: none is revoked
   std::string identity_unknown_keys;
-  std::filesystem::path identity_jwt_jwks_file;      // these three empty: no tokens
+  std::filesystem::path identity_jwt_jwks_file;  // these three empty: no tokens
   std::filesystem::path identity_jwt_pem_file;
   std::filesystem::path identity_jwt_secret_file;
   std::string identity_jwt_issuer;    // empty: any
