@@ -226,14 +226,15 @@ Result<HttpAnswer> HttpClient::exchange(std::string_view request) {
   return HttpAnswer{head->status, input.substr(head_bytes, head->body_bytes)};
 }
 
-Result<HttpAnswer> HttpClient::request(std::string_view method, std::string_view target, std::string_view body) {
+Result<HttpAnswer> HttpClient::request(std::string_view method, std::string_view target, std::string_view body,
+                                       std::string_view fields) {
   std::string request = std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: ";
   const bool is_v6 = server_.host.find(':') != std::string::npos;
   const std::string host = is_v6 ? "[" + server_.host + "]" : server_.host;
   request += server_.path.empty() ? host + ":" + server_.port : "localhost";
   if (!target_.token.empty()) request += "\r\nAuthorization: Bearer " + target_.token;
-  request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
-  request += body;
+  request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
+  request.append(fields).append("\r\n").append(body);
   const bool kept = fd_ >= 0;
   if (!kept) {
     if (Status status = connect(); !status.ok()) return status.failure();

@@ -51,7 +51,9 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   // A kept connection that the server has closed meanwhile is opened again, once.
-  Result<HttpAnswer> request(std::string_view method, std::string_view target, std::string_view body = {});
+  // `fields` are further header fields, each "Name: value\r\n".
+  Result<HttpAnswer> request(std::string_view method, std::string_view target, std::string_view body = {},
+                             std::string_view fields = {});
   Result<HttpAnswer> post(std::string_view target, std::string_view body) { return request("POST", target, body); }
 
  private:

@@ -50,7 +50,7 @@ struct Server::Parts {
 void Server::Parts::add_modules() {
   DatabaseModule& database = add<DatabaseModule>();
   AdminToolsModule& tools = add<AdminToolsModule>(database);
-  RulesModule& rules = add<RulesModule>();
+  RulesModule& rules = add<RulesModule>(tools);
   IdentityModule& identity = add<IdentityModule>();
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
