@@ -42,8 +42,8 @@ class Observer {
 
 // What is known about the request behind a decision. Everything here lives only during the call.
 struct RequestContext {
-  // Of the request. If the store answered later, only what was kept until then: `tenant`, `action` and the attributes
-  // that the rules count by, within a bound on their size.
+  // Of the request. If the store answered later, only what was kept until then: `tenant`, `action`, `method`, `path`
+  // and the attributes that the rules count by, within a bound on their size.
   std::span<const Attribute> attributes;
   bool complete = true;                   // false: some of these attributes were too long to be kept, or none was kept
   std::span<const std::string> per;       // what the decisive rule counts by, as in Rule::per

@@ -208,6 +208,7 @@ struct Rule {
   Consistency consistency = Consistency::exact;
   std::optional<HashTag> hash_tag;
   bool count_denied = false;
+  bool audit_denials = false;  // every denial by this rule is stored in the database, where there is one
   Hidden hidden = Hidden::no;
   // What a client whose request it denies is told; {limit}, {window} and {wait} are filled in. Empty: a sentence that
   // names the rule. Not shown with Hidden::answer.

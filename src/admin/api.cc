@@ -21,9 +21,10 @@ http::Handler handler_of(std::shared_ptr<const Environment> environment, bool ne
 
 }  // namespace
 
-void Api::add(std::string_view method, std::string_view path, control::Role role, CallHandler handler) {
-  const bool needs_match = method == "PUT" || method == "PATCH" || method == "DELETE";
-  http::Handler made = handler_of(environment_, needs_match, std::move(handler));
+void Api::add(std::string_view method, std::string_view path, control::Role role, CallHandler handler,
+              bool needs_match) {
+  const bool changes_one = method == "PUT" || method == "PATCH" || method == "DELETE";
+  http::Handler made = handler_of(environment_, needs_match && changes_one, std::move(handler));
   if (method == "POST") made = http::once(environment_->once, std::move(made));
   router_.add({.method = std::string(method),
                .path = std::string(kAdminPrefix) + std::string(path),

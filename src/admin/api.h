@@ -51,11 +51,17 @@ class Api {
     add("DELETE", path, role, std::move(handler));
   }
 
+  // DELETE of what has no etag, such as a lease: it ends, whatever was seen of it.
+  void end(std::string_view path, control::Role role, CallHandler handler) {
+    add("DELETE", path, role, std::move(handler), /*needs_match=*/false);
+  }
+
   const Environment& environment() const { return *environment_; }
   http::Router& router() { return router_; }
 
  private:
-  void add(std::string_view method, std::string_view path, control::Role role, CallHandler handler);
+  void add(std::string_view method, std::string_view path, control::Role role, CallHandler handler,
+           bool needs_match = true);
 
   http::Router& router_;
   const std::shared_ptr<const Environment> environment_;

@@ -47,6 +47,11 @@ void assemble(CLI::App& program, Session& session) {
   add_rules_validate(rules.app(), session);
   add_rules_explain(rules.app(), session);
   add_rules_import(rules.app(), session);
+  add_rules_simulate(rules.app(), session);
+  add_rules_diff(rules.app(), session);
+  add_rules_review(rules.app(), session);
+  add_rules_estimate(rules.app(), session);
+  add_rules_advise(rules.app(), session);
   Command token(program, "token", "Work with the tokens of the admin API and the HTTP API");
   token.requires_verb();
   add_token_create(token.app(), session);
@@ -57,6 +62,10 @@ void assemble(CLI::App& program, Session& session) {
   Command redis(program, "redis", "Look into a Redis that Weir uses");
   redis.requires_verb();
   add_redis_inspect(redis.app(), session);
+  add_why(program, session);
+  add_tail(program, session);
+  add_status(program, session);
+  add_top(program, session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);

@@ -24,6 +24,8 @@ struct ServerOptions {
 
 // Adds --server, --ca, --cert, --key, --token-file and --timeout, and returns the first.
 Option add_server_options(Command& verb, ServerOptions& options);
+// The same without --server.
+void add_connection_options(Command& verb, ServerOptions& options);
 
 // The same without --server.
 void add_connection_options(Command& verb, ServerOptions& options);

@@ -89,6 +89,7 @@ class Check {
 
  private:
   void mark_leases();
+  void show_to_operator(const OperatorView& view);
   void bound_subjects(const ActiveRules& rules);
   void record_in_other_windows();
   void count_longest_window(std::size_t deciding, std::size_t first_recording);
@@ -107,7 +108,7 @@ class Check {
   const Request* request_ = nullptr;
   const rules::RuleSet* rules_ = nullptr;  // null: an ad-hoc charge
   const KeptRequest* kept_ = nullptr;
-  std::uint64_t shared_ = 0;              // one bit for each deciding charge
+  std::uint64_t shared_ = 0;               // one bit for each deciding charge
   const ActiveRules* bounding_ = nullptr;  // of plan(), if some have max_subjects
 };
 

@@ -120,7 +120,7 @@ void Engine::refuse_too_many(Run& run) {
 // nothing about the others.
 bool Engine::refuse_by_prefilter(Run& run) {
   if (run.action != Action::take || run.decisions.empty()) return false;
-  if (run.combined == nullptr) {
+  if (run.combined == nullptr && !run.past_prefilter) {
     if (const auto hit = prefilter_->find(run.charges, run.now, run.skew())) {
       refuse_exhausted(run.checks.front(), hit->charge, hit->outcome, run.decisions.front());
       publish(run.checks.front(), run, run.decisions.front(), "prefilter", Action::take, run.reading().wall());
@@ -238,7 +238,7 @@ template <Engine::Shape kShape>
 bool Engine::refuse_shared(Run& run) {
   if (run.action != Action::take || run.decisions.empty()) return false;
   if (run.combined == nullptr) {
-    if (!prefilter_->find(run.charges, run.now, run.skew())) return false;
+    if (run.past_prefilter || !prefilter_->find(run.charges, run.now, run.skew())) return false;
     run.decisions.front().rules.clear();
   }
   return refuse_by_prefilter(run);

@@ -89,7 +89,7 @@ bool Engine::LeaseRun::acquire() {
   ingress = question.request.ingress;
   decisions = {&call_->answer.decision, 1};
   step_.ttl = question.ttl == Duration::zero() ? shortest_lease() : question.ttl;
-  step_.named = !question.id.empty();
+  step_.named = past_prefilter = !question.id.empty();
   step_.id = step_.named ? engine_.hold_ids_.named(HoldHandle::Use::lease, question.caller, question.id,
                                                    question.request.attributes)
                          : engine_.hold_ids_.random();

@@ -238,6 +238,15 @@ Journal::News Journal::Follower::next(const Filter& filter, std::size_t most) {
   return news;
 }
 
+std::uint32_t Journal::count_of(const JournalEntry& entry) const {
+  std::uint32_t count = entry.count;
+  rings_[entry.ring]->read(entry.position, [&](std::uint64_t position, std::string_view record) {
+    if (position == entry.position) count = read_record(record).count;
+    return false;
+  });
+  return count;
+}
+
 std::uint64_t Journal::written() const {
   std::uint64_t sum = 0;
   for (const auto& ring : rings_) sum += ring->end().written;

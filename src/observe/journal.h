@@ -143,6 +143,9 @@ class Journal {
   // From the next entry on. The journal must outlive it.
   Follower follow() const;
 
+  // How often an entry's request was denied by now; what the entry says, if it has been replaced.
+  std::uint32_t count_of(const JournalEntry& entry) const;
+
   // Denials and others that were ever kept.
   std::uint64_t written() const;
   std::size_t bytes() const { return bytes_; }

@@ -369,8 +369,8 @@ Status check_connection_memory(const Config& config) {
 // Variables of other verbs and of other programs: Kubernetes makes WEIR_PORT… and WEIR_SERVICE_… for a service of the
 // name weir.
 bool is_foreign_variable(std::string_view name) {
-  constexpr std::string_view kOthers[] = {"WEIR_ADMIN", "WEIR_CONFIG", "WEIR_SERVER",     "WEIR_CA",  "WEIR_CERT",
-                                          "WEIR_KEY",   "WEIR_TOKEN",  "WEIR_TOKEN_FILE", "WEIR_BIN", "WEIR_PORT"};
+  constexpr std::string_view kOthers[] = {"WEIR_CONFIG", "WEIR_SERVER", "WEIR_ADMIN",      "WEIR_CA",  "WEIR_CERT",
+                                          "WEIR_KEY",    "WEIR_TOKEN",  "WEIR_TOKEN_FILE", "WEIR_BIN", "WEIR_PORT"};
   return std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers) ||
          name.starts_with("WEIR_PORT_") || name.starts_with("WEIR_SERVICE_") || name.starts_with("WEIR_TEST_");
 }

@@ -2,12 +2,13 @@
 
 #include "control/schema/schema.h"
 #include "ledger/schema/schema.h"
+#include "server/journal_tables.h"
 
 namespace weir::server {
 
 std::vector<database::Migration> all_migrations() {
   std::vector<database::Migration> all;
-  for (const auto migrations : {ledger::ledger_migrations(), control::admin_migrations()}) {
+  for (const auto migrations : {ledger::ledger_migrations(), control::admin_migrations(), journal_migrations()}) {
     all.insert(all.end(), migrations.begin(), migrations.end());
   }
   return all;

@@ -55,14 +55,16 @@ void Server::Parts::add_modules() {
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
-  TrafficModule& traffic = add<TrafficModule>(rules);
+  TrafficModule& traffic = add<TrafficModule>(tools, rules);
   DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic);
   connections = &add<ConnectionsModule>(identity);
   add(make_http_module(context, decisions, identity));
   add(make_grpc_module(context, decisions, identity));
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
-  add(make_admin_module(context, tools, decisions, rules));
+  add(make_console_module(context));
+  add(make_admin_module(context, tools, decisions, rules, *connections));
+  add(make_traffic_routes_module(context, tools, rules, traffic, decisions));
 }
 
 Status Server::Parts::start() {

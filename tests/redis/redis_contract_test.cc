@@ -3,6 +3,7 @@
 #include <map>
 
 #include "tests/contract/lease_contract.h"
+#include "tests/contract/reservation_contract.h"
 #include "tests/contract/store_contract.h"
 #include "tests/redis/redis_servers.h"
 #include "tests/redis/store_harness.h"
@@ -11,6 +12,7 @@ namespace weir::redis::testing {
 namespace {
 
 using contract::LeaseContract;
+using contract::ReservationContract;
 using contract::RunningStore;
 using contract::StoreContract;
 using contract::StoreFactory;
@@ -105,6 +107,11 @@ INSTANTIATE_TEST_SUITE_P(AcrossSlots, StoreContract, with_all_algorithms(kAcross
 
 INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
                          contract::lease_contract_name);
+
+INSTANTIATE_TEST_SUITE_P(Standalone, ReservationContract, with_all_algorithms(kStandalone), contract::contract_name);
+INSTANTIATE_TEST_SUITE_P(Sentinel, ReservationContract, with_all_algorithms(kSentinel), contract::contract_name);
+INSTANTIATE_TEST_SUITE_P(Cluster, ReservationContract, with_all_algorithms(kCluster), contract::contract_name);
+INSTANTIATE_TEST_SUITE_P(AcrossSlots, ReservationContract, with_all_algorithms(kAcrossSlots), contract::contract_name);
 
 }  // namespace
 }  // namespace weir::redis::testing

@@ -13,6 +13,8 @@ std::string_view status_phrase(int status) {
       return "Created";
     case 204:
       return "No Content";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -23,6 +25,8 @@ std::string_view status_phrase(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
     case 408:
       return "Request Timeout";
     case 409:
@@ -83,11 +87,14 @@ void append_stream_head(std::string& out, const Response& response, std::string_
 
 void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date) {
   append_status_and_type(out, response);
-  if (response.status != 204) {  // which has no content, and so no length (RFC 9110, section 8.6)
+  // These have no content, and so no length (RFC 9110, section 8.6).
+  if (response.status != 204 && response.status != 304) {
     out += "\r\nContent-Length: ";
     base::append_number(out, static_cast<std::int64_t>(response.body.size()));
   }
-  out += "\r\nCache-Control: no-store\r\n";
+  out += "\r\nCache-Control: ";
+  out += response.cache_control;
+  out += "\r\n";
   out += date;
   out += response.fields;
   if (!form.keep_alive) {

@@ -41,7 +41,7 @@ class AnswerTimes {
   static constexpr std::uint32_t kMeasured = 4;
 
   // The loop only.
-  bool draw() { return ++offers_ % kMeasured == 0; }
+  bool draw() { return offers_++ % kMeasured == 0; }
   void add(std::chrono::nanoseconds took) { counts_.add(static_cast<std::uint64_t>(took.count())); }
   // From any thread.
   base::LatencySums sums() const { return counts_.sums(); }

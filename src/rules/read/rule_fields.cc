@@ -212,6 +212,11 @@ constexpr Field<Rule> kRuleFields[] = {
        if (!is_for_others(at, rule)) at.take(rule.count_denied, read_bool(at.node()));
      },
      [](const Rule& rule) { return write_true(rule.count_denied); }, check_count_denied},
+    {"audit_denials",
+     "every denial by this rule is stored in the database, where it survives a restart; see "
+     "[explaining denials](explaining-denials.md#denials-that-must-be-kept)",
+     "`false`", [](const FieldAt& at, Rule& rule) { at.take(rule.audit_denials, read_bool(at.node())); },
+     [](const Rule& rule) { return write_true(rule.audit_denials); }},
     {"hidden",
      "`true`: answers to requests that the rule applies to name no rule at all; `rule`: they leave out this rule only; "
      "see [what clients are told](#what-clients-are-told)",

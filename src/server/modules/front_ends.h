@@ -5,6 +5,7 @@
 
 #include "server/module.h"
 #include "server/modules/admin_tools_module.h"
+#include "server/modules/connections_module.h"
 #include "server/modules/decisions_module.h"
 #include "server/modules/identity_module.h"
 #include "server/modules/rules_module.h"
@@ -20,8 +21,15 @@ std::unique_ptr<Module> make_grpc_module(ServerContext& context, DecisionsModule
 std::unique_ptr<Module> make_resp_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
 // HAProxy's agent protocol.
 std::unique_ptr<Module> make_spop_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
+// For people: the web console, on the admin listener.
+std::unique_ptr<Module> make_console_module(ServerContext& context);
 // For operators: metrics, health, sessions, tokens, the audit trail.
 std::unique_ptr<Module> make_admin_module(ServerContext& context, AdminToolsModule& tools,
-                                          const DecisionsModule& decisions, const RulesModule& rules);
+                                          const DecisionsModule& decisions, const RulesModule& rules,
+                                          const ConnectionsModule& connections);
+// For operators: what the server has decided, about whom and why (traffic_module.h).
+std::unique_ptr<Module> make_traffic_routes_module(ServerContext& context, AdminToolsModule& tools,
+                                                   const RulesModule& rules, const TrafficModule& traffic,
+                                                   DecisionsModule& decisions);
 
 }  // namespace weir::server

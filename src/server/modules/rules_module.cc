@@ -2,10 +2,16 @@
 
 #include <string>
 
+#include "advise/rule_diff.h"
+
 namespace weir::server {
 namespace {
 
 constexpr Duration kRecordPeriod = std::chrono::seconds(1);
+
+std::string changes_between(const Rules& before, const Rules& after) {
+  return advise::diff_json(advise::diff_rules(before, after));
+}
 
 }  // namespace
 
@@ -43,8 +49,9 @@ Status RulesModule::start() {
   }
   context_.add_task(kWatchPeriod, [this] { rules_.poll(); });
   context_.add_task(kRecordPeriod, [this] { record_->flush(); });
-  tools_.add_routes(
-      [this](admin::Api& api) { admin::add_rules_routes(api, {.view = record_, .offload = offload_, .diff = {}}); });
+  tools_.add_routes([this](admin::Api& api) {
+    admin::add_rules_routes(api, {.view = record_, .offload = offload_, .diff = changes_between});
+  });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { add_health(details); });
   return success();

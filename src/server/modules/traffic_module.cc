@@ -55,12 +55,42 @@ Status TrafficModule::start() {
   sampler_->sample(context_.clock->wall());
   context_.add_task(kLookPeriod, [this] { look(); });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
+  const StoredEntries which = stored_entries_from_name(context_.config.journal_database);
+  if (journal_ != nullptr && which != StoredEntries::none) tools_.databases().when_ready([this] { open_store(); });
   return success();
+}
+
+// At the start, or on the background thread when the database is there.
+void TrafficModule::open_store() {
+  store_ = std::make_unique<JournalStore>(
+      *journal_, *tools_.databases().database(),
+      JournalStore::Options{.which = stored_entries_from_name(context_.config.journal_database),
+                            .keep = context_.config.journal_keep,
+                            .node = tools_.node(),
+                            .is_audited = [this](std::string_view rule) { return is_audited(rule); }});
+  stored_.store(store_.get(), std::memory_order_release);
+}
+
+// On one thread at a time: the background thread, and at the end the one that stops the server.
+bool TrafficModule::is_audited(std::string_view rule) {
+  if (const std::uint64_t version = rules_.book()->version(); version != audited_version_) {
+    audited_version_ = version;
+    audited_.clear();
+    for (const rules::CompiledRule& each : rules_.book()->current()->rules()) {
+      if (each.source.audit_denials) audited_.insert(each.source.id);
+    }
+  }
+  return audited_.contains(rule);
+}
+
+void TrafficModule::stop() {
+  if (JournalStore* const store = stored_.exchange(nullptr)) store->finish(context_.clock->wall());
 }
 
 void TrafficModule::look() {
   sampler_->sample(context_.clock->wall());
   if (hot_keys_ != nullptr) hot_keys_->merge(context_.clock->wall());
+  if (store_ != nullptr) store_->write(context_.clock->wall());
 }
 
 // What operators ask is not what callers wait for.
@@ -89,6 +119,16 @@ void TrafficModule::add_facts(observe::Facts& facts) const {
                           .help = "Memory of the journal of decisions.",
                           .kind = Kind::gauge,
                           .value = static_cast<double>(journal_->bytes())});
+  }
+  if (const JournalStore* const store = stored()) {
+    facts.more.push_back({.name = "weir_journal_stored_total",
+                          .help = "Entries of the journal that were written to the database.",
+                          .kind = Kind::counter,
+                          .value = static_cast<double>(store->written())});
+    facts.more.push_back({.name = "weir_journal_lost_total",
+                          .help = "Entries of the journal that could not be written to the database.",
+                          .kind = Kind::counter,
+                          .value = static_cast<double>(store->lost())});
   }
 }
 

@@ -109,8 +109,8 @@ bool Transaction::find_newcomers() {
     any = any || entries_[i].newcomer;
   }
   for (std::size_t i = 0; i < size_ && any; ++i) {
-    call_.outcomes[i] = entries_[i].newcomer ? ChargeOutcome{.status = Code::out_of_range, .admitted = false}
-                                             : ChargeOutcome{};
+    call_.outcomes[i] =
+        entries_[i].newcomer ? ChargeOutcome{.status = Code::out_of_range, .admitted = false} : ChargeOutcome{};
   }
   return any;
 }
@@ -143,12 +143,13 @@ bool Transaction::evaluate_all() {
     const Charge& charge = call_.charges[i];
     ChargeOutcome& outcome = call_.outcomes[i];
     outcome = evaluate(i, cost(i));
-    if (reserves() && outcome.admitted && cost(i) > 0 && too_crowded(i)) {
+    if (outcome.admitted && holds_here(i) && too_crowded(i)) {
+      outcome = evaluate(i, 0);
       outcome.admitted = false;
       outcome.crowded = true;
       outcome.retry_after = kCrowdedHint;
     }
-    entries_[i].charge = outcome.admitted && cost(i) > 0 && (!is_lease(i) || call_.hold != nullptr);
+    entries_[i].charge = outcome.admitted && (cost(i) > 0 || holds_here(i)) && (!is_lease(i) || call_.hold != nullptr);
     admitted = admitted && (outcome.admitted || !charge.binding);
   }
   return admitted;
@@ -280,7 +281,7 @@ void Transaction::charge_all() {
       const algorithms::BucketWords words = changing_words(i);
       if (entries_[i].slot->has_holds()) entries_[i].slot->holds().note(*charge.allowance, words, entries_[i].now_us);
       algorithms::charge(*charge.allowance, words, from_micros(entries_[i].now_us), cost(i));
-      if (reserves()) add_hold(i);
+      if (holds_here(i)) add_hold(i);
     }
     refresh_idle(i);
   }
@@ -359,9 +360,8 @@ void Transaction::report_in_callers_time() {
 
 void Transaction::refresh_idle(std::size_t i) {
   Entry& entry = entries_[i];
-  std::int64_t idle_us = is_lease(i)
-                             ? leases(i).idle_from_us()
-                             : micros(algorithms::idle_from(*call_.charges[i].allowance, entry.slot->words()));
+  std::int64_t idle_us = is_lease(i) ? leases(i).idle_from_us()
+                                     : micros(algorithms::idle_from(*call_.charges[i].allowance, entry.slot->words()));
   // A reservation is known until it lapses, also where it has nothing left to return.
   if (entry.slot->has_holds()) idle_us = std::max(idle_us, entry.slot->holds().last_us());
   entry.shard->set_idle_from(*entry.slot, idle_us);

@@ -1,5 +1,6 @@
 -- Several charges of one decision, all or none. Put together at build with keep.lua, every algorithm, which are in
--- `algorithms` by their number in weir::Algorithm, and several.lua; the build also adds how it answers.
+-- `algorithms` by their number in weir::Algorithm (their letters are in `letters`), and several.lua; the build also adds
+-- how it answers.
 --
 -- KEYS     the buckets
 -- ARGV     action: t take, p peek, r refund, x reset, s take as a share of a decision that spans slots, u undo such a
@@ -7,7 +8,7 @@
 --          denied attempt counts, 4 only if the bucket exists), cost, three numbers of the allowance; then, for u, for
 --          each bucket the moment at which it was charged
 -- Answer   for each bucket five numbers as in one.lua; for s eight, with what remaining and reset_after are without this
---          charge, and the moment at which it was charged by the bucket's own time
+--          charge, and the moment at which it was charged by the bucket's own time (of a reservation, 0 where nothing was)
 local answer, after, idle, time, admitted = {}, {}, {}, {}, true
 
 local function answer_with(i, ...)
@@ -39,23 +40,23 @@ end
 
 for i = 1, #KEYS do
   local place = width * (i - 1)
-  if after[i] and (action == 's' or not takes or not admitted) then
+  if after[i] and (width == 8 or not takes or not admitted) then
     local _, remaining, _, reset = run(i, 't', 0)
-    if action == 's' then
+    if width == 8 then
       answer[place + 6], answer[place + 7] = remaining, reset
     end
     if not takes or not admitted then
       answer[place + 2], answer[place + 4] = remaining, reset
     end
-  elseif action == 's' then
+  elseif width == 8 then
     answer[place + 6], answer[place + 7] = answer[place + 2], answer[place + 4]
   end
-  if action == 's' then
-    answer[place + 8] = time[i] or now
+  if width == 8 then
+    answer[place + 8] = time[i] or hold_numbers < 10 and now or 0
   end
   if after[i] and takes and admitted then
     keep(KEYS[i], after[i], idle[i], now)
-  elseif takes and answer[place + 1] ~= 1 and ARGV[6 * i - 2] % 4 >= 2 then
+  elseif takes and answer[place + 1] ~= 1 and answer[place + 1] ~= 4 and ARGV[6 * i - 2] % 4 >= 2 then
     local state, until_idle = run(i, 'd')
     keep(KEYS[i], state, until_idle, now)
     states[i] = state
