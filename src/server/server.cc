@@ -51,7 +51,7 @@ struct Server::Parts {
 void Server::Parts::add_modules() {
   DatabaseModule& database = add<DatabaseModule>();
   AdminToolsModule& tools = add<AdminToolsModule>(database);
-  RulesModule& rules = add<RulesModule>();
+  RulesModule& rules = add<RulesModule>(tools);
   IdentityModule& identity = add<IdentityModule>();
   add<OperatorsModule>(tools, rules, identity);
   add<ClockModule>();
@@ -65,7 +65,7 @@ void Server::Parts::add_modules() {
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
   add(make_console_module(context));
-  add(make_admin_module(context, tools, decisions, rules));
+  add(make_admin_module(context, tools, decisions, rules, *connections));
   add(make_traffic_routes_module(context, tools, rules, traffic, decisions));
 }
 
