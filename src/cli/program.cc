@@ -58,6 +58,7 @@ void assemble(CLI::App& program, Session& session) {
   Command redis(program, "redis", "Look into a Redis that Weir uses");
   redis.requires_verb();
   add_redis_inspect(redis.app(), session);
+  add_metrics(program, session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);

@@ -16,6 +16,7 @@
 #include "server/modules/memory_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
+#include "server/modules/simulate_module.h"
 #include "server/modules/traffic_module.h"
 #include "server/secret_warnings.h"
 #include "server/secrets.h"
@@ -63,6 +64,7 @@ void Server::Parts::add_modules() {
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
   add(make_console_module(context));
+  add<SimulateModule>(tools, rules, traffic);
   add(make_admin_module(context, tools, decisions, rules));
 }
 
