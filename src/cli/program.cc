@@ -91,6 +91,7 @@ void assemble(CLI::App& program, Session& session) {
   add_tail(program, session);
   add_status(program, session);
   add_top(program, session);
+  add_metrics(program, session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);

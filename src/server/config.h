@@ -100,6 +100,7 @@ struct Config {
   std::string journal_database;
   Duration journal_keep{0};
   std::string hot_keys;
+  std::vector<std::string> metrics_tenants;
   std::string region_name;  // empty: not logged
 
   std::vector<std::string> identity_apply;  // front ends

@@ -1,5 +1,7 @@
 #include "server/modules/rules_module.h"
 
+#include <array>
+#include <cstdio>
 #include <string>
 
 #include "advise/rule_diff.h"
@@ -65,6 +67,13 @@ void RulesModule::add_facts(observe::Facts& facts) const {
   facts.rules_current = book()->last_error().empty();
   facts.rules_loaded = book()->current()->rules().size();
   facts.rules_version = book()->current()->version();
+  std::array<char, 17> hash{};
+  std::snprintf(hash.data(), hash.size(), "%016llx", static_cast<unsigned long long>(book()->last_read()));
+  facts.more.push_back({.name = "weir_rules_info",
+                        .help = {},  // of the table
+                        .kind = observe::FactMetric::Kind::gauge,
+                        .value = 1,
+                        .labels = {{"version", std::to_string(facts.rules_version)}, {"hash", hash.data()}}});
   for (std::size_t i = 0; i < rules::kMatchIssueCount; ++i) {
     const auto issue = static_cast<rules::MatchIssue>(i);
     facts.rule_issues.push_back({rules::match_issue_name(issue), book()->issues().total(issue)});
