@@ -1,6 +1,6 @@
 """What the documentation shows is true: every `sh` block is run, every rules file validated, every link followed.
 
-The README, the tutorial, the recipes with leases, the pages about tenants and about incidents are run from top to bottom in an empty folder (page_runner.py). On other pages each `sh` block
+The README, the tutorial and the pages in IN_ORDER are run from top to bottom in an empty folder (page_runner.py). On other pages each `sh` block
 runs in a scratch folder of its own, with a server on the quickstart rules in place of 127.0.0.1:8080; blocks marked
 `console` are for the reader (they start servers or build).
 """
@@ -17,7 +17,7 @@ from test_cli import Server, weir
 
 ROOT = pathlib.Path(__file__).parents[2]
 IN_ORDER = [ROOT / "README.md", *(ROOT / "docs" / page for page in (
-    "tutorial.md", "lease-recipes.md", "explaining-denials.md", "tenants-and-keys.md", "incidents.md"))]
+    "tutorial.md", "lease-recipes.md", "admin.md", "explaining-denials.md", "tenants-and-keys.md", "incidents.md"))]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
