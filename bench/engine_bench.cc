@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bench/bare_table.h"
+#include "bench/quota_bench.h"
 #include "observe/hot_keys.h"
 #include "observe/journal.h"
 #include "stores/memory/memory_store.h"
@@ -336,6 +337,7 @@ int run(int rounds, const std::string& only) {
   auto overridden = make_limiter_with_overrides(1'000);
   auto blocking_one = make_limiter_with_blocks(2);
   auto blocking_many = make_limiter_with_blocks(100'000);
+  QuotaLimiter quota(bucket_rule("quota"));
   const auto prepared = one->prepare({{"tenant", "acme"}, {"api_key", "0000000000000000"}, {"action", "search"}});
   BareTable table(21);
   memory::MemoryStore store({.max_bytes = std::size_t{4} << 30});
@@ -359,6 +361,8 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_prepared(*prepared, kChecksPerRound, s); });
   add("engine.check.batch_16", "engine.bare_table.uniform_1m",
       [&](std::uint64_t s) { return check_batches(*one, kChecksPerRound, kKeys, s); });
+  add("engine.check.quota_leased", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*quota, kChecksPerRound, 1, s); });
   add("engine.check.rules_1", "", [&](std::uint64_t s) { return check_some(*one, kChecksPerRound, 1000, s); });
   add("engine.check.rules_3", "engine.check.rules_1",
       [&](std::uint64_t s) { return check_some(*three, kChecksPerRound, 1000, s); });

@@ -96,4 +96,8 @@ Result<Allowance> make_allowance(const AllowanceSpec& spec);
 // an algorithm do not apply. The failure's message is as above, with the fields `limit` and `lease`.
 Result<Allowance> make_concurrency(const AllowanceSpec& spec, Duration lease);
 
+// The allowance of a quota rule: `spec.limit` units of a calendar period. Fields of an algorithm do not apply. The
+// window means nothing. Failures as above.
+Result<Allowance> make_quota(const AllowanceSpec& spec);
+
 }  // namespace weir

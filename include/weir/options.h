@@ -22,6 +22,8 @@
 
 namespace weir {
 
+class QuotaGate;
+
 // Secret under which subjects are hashed. Nodes that share a store must share it.
 using HashKey = std::array<std::uint8_t, 16>;
 
@@ -73,7 +75,9 @@ struct LimiterOptions {
   std::shared_ptr<Clock> clock;                      // default: ProcessClock
   std::vector<std::shared_ptr<Observer>> observers;  // called in this order
   std::vector<std::shared_ptr<RequestObserver>> request_observers;
-  HashKey hash_key{};     // all zero: a random one
+  HashKey hash_key{};                                // all zero: a random one
+  // Where quota rules take their units from (quotas.h). None: rules with `algorithm: quota` are refused.
+  std::shared_ptr<QuotaGate> quotas;
   bool prefilter = true;  // with a store that answers later: refuse exhausted buckets without asking it
 };
 

@@ -164,6 +164,43 @@ enum class ExpiryPolicy : std::uint8_t {
   commit,   // what was reserved
 };
 
+// Calendar units that a quota is given for.
+enum class PeriodUnit : std::uint8_t { hour, day, week, month, year };
+
+// A number of units, or percent of the limit.
+struct Share {
+  std::int64_t amount = 0;
+  bool percent = false;
+
+  // Rounded down.
+  std::int64_t of(std::int64_t limit) const {
+    return percent ? limit / 100 * amount + limit % 100 * amount / 100 : amount;
+  }
+  bool operator==(const Share&) const = default;
+};
+
+// How a quota is kept.
+enum class Enforcement : std::uint8_t {
+  leased,  // each node spends a slice of what is left, in memory
+  strict,  // the ledger commits before the answer
+};
+
+inline constexpr std::string_view kTenantZone = "tenant";
+inline constexpr std::size_t kMaxNotify = 16;
+
+// The rest of a rule with `algorithm: quota`: units of a calendar period, kept in a ledger (quotas.h).
+struct Quota {
+  std::optional<PeriodUnit> period = {};   // required
+  std::string timezone = {};               // of the tz database; empty: UTC. kTenantZone: the tenant's own
+  std::optional<int> anchor_day = {};      // month: 1 to 31, week: 1 (Monday) to 7; where periods begin. None: 1
+  Share grace = {};                        // admitted beyond the limit
+  bool record_overage = false;             // beyond that: admitted, and recorded as overage
+  Enforcement enforcement = Enforcement::leased;
+  std::vector<Share> notify = {};          // when so much is used, once per period; at most kMaxNotify
+
+  bool operator==(const Quota&) const = default;
+};
+
 enum class Consistency : std::uint8_t { exact, leased, synced };
 
 inline constexpr std::int64_t kMaxSubjects = 1'000'000'000;
@@ -194,15 +231,18 @@ struct Rule {
   AllowanceSpec allowance;
   bool unlimited = false;
   // lease: `algorithm: concurrency`. Of the allowance, only the limit applies: units that may be held at a time.
+  // quota: `algorithm: quota`. Of the allowance, only the limit applies: units of a period.
   ChargeKind kind = ChargeKind::bucket;
   Duration lease{0};  // concurrency: how long a lease lives without renewal, kMinHoldTtl to kMaxHoldTtl
+  Quota quota;        // of a quota
   CostModel cost;
   BadCostPolicy on_bad_cost = BadCostPolicy::use_default;
   std::vector<Plan> plans;
   std::vector<Override> overrides;
   Mode mode = Mode::enforce;
   int rollout = 100;                               // percent of subjects, stable by subject
-  std::optional<OnStoreFailure> on_store_failure;  // none: allow, which `weir rules validate` warns about
+  // None: allow, which `weir rules validate` warns about. For a quota it is about the ledger, and none is deny.
+  std::optional<OnStoreFailure> on_store_failure;
   int local_share = 50;                            // percent, for FailurePolicy::local
   std::int64_t static_limit = 0;                   // for FailurePolicy::static_limit
   Consistency consistency = Consistency::exact;
@@ -225,6 +265,10 @@ struct Rule {
 
   bool operator==(const Rule&) const = default;
 };
+
+inline OnStoreFailure failure_policy_of(const Rule& rule) {
+  return rule.on_store_failure.value_or(rule.kind == ChargeKind::quota ? FailurePolicy::deny : FailurePolicy::allow);
+}
 
 struct Rules {
   std::vector<Rule> rules;

@@ -158,6 +158,20 @@ Result<Allowance> make_allowance(const AllowanceSpec& spec) {
   return allowance;
 }
 
+namespace {
+
+// The first field of an algorithm that is given.
+std::optional<std::string> given_field(const AllowanceSpec& spec) {
+  for (const auto& [field, given] :
+       {std::pair("burst", spec.burst.has_value()), std::pair("queue", spec.queue.has_value()),
+        std::pair("buckets", spec.buckets.has_value()), std::pair("window", spec.window != Duration::zero())}) {
+    if (given) return field;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Result<Allowance> make_concurrency(const AllowanceSpec& spec, Duration lease) {
   if (spec.limit < 0 || spec.limit > kMaxConcurrency) {
     return wrong("limit", std::to_string(spec.limit), range(0, kMaxConcurrency) + " for concurrency");
@@ -165,17 +179,27 @@ Result<Allowance> make_concurrency(const AllowanceSpec& spec, Duration lease) {
   if (lease < kMinHoldTtl || lease > kMaxHoldTtl) {
     return wrong("lease", text_of(lease), text_of(kMinHoldTtl) + " to " + text_of(kMaxHoldTtl));
   }
-  const auto is_given = [](const std::optional<std::int64_t>& value) { return value.has_value(); };
-  for (const auto& [field, given] :
-       {std::pair("burst", is_given(spec.burst)), std::pair("queue", is_given(spec.queue)),
-        std::pair("buckets", is_given(spec.buckets)), std::pair("window", spec.window != Duration::zero())}) {
-    if (given) return Failure{Code::invalid_argument, std::string(field) + ": does not apply to concurrency"};
+  if (const std::optional<std::string> field = given_field(spec)) {
+    return Failure{Code::invalid_argument, *field + ": does not apply to concurrency"};
   }
   Allowance allowance;
   allowance.algorithm = Algorithm::fixed_window;  // not used; its largest cost is the limit
   allowance.limit = spec.limit;
   allowance.burst = spec.limit;
   allowance.window = lease;
+  return allowance;
+}
+
+Result<Allowance> make_quota(const AllowanceSpec& spec) {
+  if (spec.limit < 0 || spec.limit > kMaxUnits) return wrong("limit", std::to_string(spec.limit), range(0, kMaxUnits));
+  if (const std::optional<std::string> field = given_field(spec)) {
+    return Failure{Code::invalid_argument, *field + ": does not apply to quota, which has a period"};
+  }
+  Allowance allowance;
+  allowance.algorithm = Algorithm::fixed_window;  // not used; its largest cost is the limit
+  allowance.limit = spec.limit;
+  allowance.burst = spec.limit;
+  allowance.window = std::chrono::hours(1);  // not used, and the same for all
   return allowance;
 }
 

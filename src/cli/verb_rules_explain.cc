@@ -31,6 +31,7 @@ std::string allowance_text(const RuleExplanation& rule) {
   if (rule.kind == ChargeKind::lease) {
     return std::to_string(allowance->limit) + " at a time, lease " + server::duration_text(allowance->window);
   }
+  if (rule.kind == ChargeKind::quota) return std::to_string(allowance->limit) + " in its period";
   std::string text = std::to_string(allowance->limit) + " per " + server::duration_text(allowance->window);
   if (allowance->burst != allowance->limit) text += ", burst " + std::to_string(allowance->burst);
   if (allowance->algorithm == Algorithm::leaky_bucket) text += ", queue " + std::to_string(allowance->queue);
@@ -71,6 +72,9 @@ std::string json_of(const RuleExplanation& rule) {
     append_member(json, "algorithm", "concurrency");
     json += ",\"limit\":" + std::to_string(rule.allowance->limit);
     json += ",\"lease_ms\":" + std::to_string(ceil_ms(rule.allowance->window));
+  } else if (rule.allowance && rule.kind == ChargeKind::quota) {
+    append_member(json, "algorithm", "quota");
+    json += ",\"limit\":" + std::to_string(rule.allowance->limit);
   } else if (rule.allowance) {
     append_member(json, "algorithm", algorithm_name(rule.allowance->algorithm));
     json += ",\"limit\":" + std::to_string(rule.allowance->limit);

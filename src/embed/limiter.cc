@@ -13,6 +13,22 @@ namespace {
 
 constexpr std::size_t kFallbackBytes = std::size_t{16} << 20;
 
+// Rules that nothing would count are refused, now and when they are loaded later.
+std::shared_ptr<rules::RuleBook> make_book(const LimiterOptions& options) {
+  auto book = std::make_shared<rules::RuleBook>();
+  if (options.quotas != nullptr) return book;
+  book->accept_only([](const Rules& rules) -> Status {
+    for (const Rule& rule : rules.rules) {
+      if (rule.kind != ChargeKind::quota || rule.mode == Mode::off) continue;
+      return Failure{
+          Code::failed_precondition,
+          "rule " + rule.id + ": algorithm: quota needs a ledger (LimiterOptions::quotas), as the server has"};
+    }
+    return success();
+  });
+  return book;
+}
+
 std::unique_ptr<Limiter> make_limiter(std::shared_ptr<rules::RuleBook> book, LimiterOptions options) {
   if (options.hash_key == HashKey{}) options.hash_key = keys::random_hash_key();
   if (options.clock == nullptr) options.clock = std::make_shared<ProcessClock>();
@@ -24,13 +40,13 @@ std::unique_ptr<Limiter> make_limiter(std::shared_ptr<rules::RuleBook> book, Lim
 }  // namespace
 
 Result<std::unique_ptr<Limiter>> Limiter::open(const std::filesystem::path& rules, LimiterOptions options) {
-  auto book = std::make_shared<rules::RuleBook>();
+  auto book = make_book(options);
   if (Status loaded = book->load(rules); !loaded.ok()) return loaded.failure();
   return make_limiter(std::move(book), std::move(options));
 }
 
 Result<std::unique_ptr<Limiter>> Limiter::create(const Rules& rules, LimiterOptions options) {
-  auto book = std::make_shared<rules::RuleBook>();
+  auto book = make_book(options);
   if (Status loaded = book->replace(rules); !loaded.ok()) return loaded.failure();
   return make_limiter(std::move(book), std::move(options));
 }

@@ -109,8 +109,8 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     outcomes_.append();
   }
   deciding_ = charges_.size();
-  if (rules.set->has_leases()) [[unlikely]]
-    mark_leases();
+  if (rules.set->has_leases() | rules.set->has_quotas()) [[unlikely]]
+    mark_kinds();
   if (rules.set->has_max_subjects()) [[unlikely]]
     bound_subjects(rules);
   if (rules.set->has_several_windows()) [[unlikely]]
@@ -169,7 +169,7 @@ Charge record_charge(const BucketKey& id, std::span<const Charge> charges) {
 void Check::reserve(std::int64_t amount, const BucketKey& id) {
   const auto follows = [](const rules::CompiledRule& rule) {
     const CostModel::Kind kind = rule.source.cost.kind;
-    return rule.source.kind == ChargeKind::bucket &&
+    return rule.source.kind != ChargeKind::lease &&
            (kind == CostModel::Kind::request || kind == CostModel::Kind::attribute);
   };
   for (rules::Match& match : matches_) {
@@ -206,8 +206,11 @@ bool Check::change_cost(std::int64_t units) {
   return true;
 }
 
-void Check::mark_leases() {
-  for (std::size_t i = 0; i < deciding_; ++i) charges_[i].kind = match_of(i).rule->source.kind;
+void Check::mark_kinds() {
+  for (std::size_t i = 0; i < deciding_; ++i) {
+    charges_[i].kind = match_of(i).rule->source.kind;
+    has_quotas_ = has_quotas_ || charges_[i].kind == ChargeKind::quota;
+  }
 }
 
 void Check::record_in_other_windows() {

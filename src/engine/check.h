@@ -70,6 +70,10 @@ class Check {
   void share_buckets();
   // True: a deciding charge that share_buckets() has changed.
   bool is_shared(std::size_t charge) const { return (shared_ >> charge & 1U) != 0; }
+  // Some charge is of kind quota: the store does not see it (stages/quota_gate.h).
+  bool has_quotas() const { return has_quotas_; }
+  // The rules that it was planned with. Null: an ad-hoc charge.
+  const rules::RuleSet* rules() const { return rules_; }
   bool has_shared() const { return shared_ != 0; }
   // The same plan for another cost of the request. False: a rule's cost is not simply the request's, and nothing has
   // changed. Precondition: planned for a request, and `units` are within bounds.
@@ -88,7 +92,7 @@ class Check {
   RequestContext context(const Decision& decision) const;
 
  private:
-  void mark_leases();
+  void mark_kinds();
   void show_to_operator(const OperatorView& view);
   void bound_subjects(const ActiveRules& rules);
   void record_in_other_windows();
@@ -105,6 +109,7 @@ class Check {
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;
   bool denies_unmatched_ = false;
+  bool has_quotas_ = false;
   const Request* request_ = nullptr;
   const rules::RuleSet* rules_ = nullptr;  // null: an ad-hoc charge
   const KeptRequest* kept_ = nullptr;

@@ -8,7 +8,10 @@ namespace weir {
 std::string denial_message(const Decision& decision) {
   std::string text;
   if (decision.allowed || decision.message.empty()) return text;
-  if (decision.reason != Reason::limit_exceeded && decision.reason != Reason::concurrency_exceeded) return text;
+  if (decision.reason != Reason::limit_exceeded && decision.reason != Reason::concurrency_exceeded &&
+      decision.reason != Reason::quota_exceeded) {
+    return text;
+  }
   const bool waits = decision.retry_after > Duration::zero();
   if (!waits && base::has_placeholder(decision.message, "wait")) return text;
   const RuleOutcome* const rule = decision.decisive();

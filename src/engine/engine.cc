@@ -62,6 +62,7 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
           std::any_of(request_observers_.begin(), request_observers_.end(),
                       [](const auto& each) { return each->scope() == RequestObserver::Scope::every_decision; })),
       fallback_(std::move(fallback)),
+      quota_gate_(std::move(options.quotas)),
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder(), given_or_made(std::move(shared.fallback_times))),
       local_limits_(*fallback_),
@@ -100,12 +101,27 @@ template <Engine::Shape kShape>
   if ((kShape == Shape::any && run.combined != nullptr) || run.checks.front().may_have_local_limits()) [[unlikely]] {
     if (refuse_by_local_limits(run)) return true;
   }
+  if (kShape == Shape::any && run.quotas != nullptr) [[unlikely]] {
+    const Gate gate = enter_gate(run);
+    if (gate != Gate::proceed) return gate == Gate::refused;
+  }
   return ask_store<kShape>(run) && conclude_as<kShape>(run);
 }
 
 bool Engine::decide(Run& run) { return walk<Shape::any>(run); }
 void Engine::decide_prepared(Run& run) { static_cast<void>(walk<Shape::prepared>(run)); }
-bool Engine::conclude(Run& run) { return conclude_as<Shape::any>(run); }
+bool Engine::conclude(Run& run) {
+  if (run.quotas != nullptr && run.quotas->waiting != QuotaPart::Waiting::no) [[unlikely]]
+    return continue_quotas(run);
+  return conclude_as<Shape::any>(run);
+}
+bool Engine::continue_quotas(Run& run) {
+  const QuotaPart::Waiting waited = std::exchange(run.quotas->waiting, QuotaPart::Waiting::no);
+  if (waited == QuotaPart::Waiting::after) return conclude_as<Shape::any>(run);
+  const Gate gate = pass_gate(run);
+  if (gate != Gate::proceed) return gate == Gate::refused;
+  return ask_store<Shape::any>(run) && conclude_as<Shape::any>(run);
+}
 
 void Engine::refuse_too_many(Run& run) {
   for (std::size_t i = 0; i < run.decisions.size(); ++i) {
@@ -122,7 +138,8 @@ bool Engine::refuse_by_prefilter(Run& run) {
   if (run.action != Action::take || run.decisions.empty()) return false;
   if (run.combined == nullptr && !run.past_prefilter) {
     if (const auto hit = prefilter_->find(run.charges, run.now, run.skew())) {
-      refuse_exhausted(run.checks.front(), hit->charge, hit->outcome, run.decisions.front());
+      const std::size_t place = run.quotas == nullptr ? hit->charge : run.quotas->store->place_of(hit->charge);
+      refuse_exhausted(run.checks.front(), place, hit->outcome, run.decisions.front());
       publish(run.checks.front(), run, run.decisions.front(), "prefilter", Action::take, run.reading().wall());
       return true;
     }
@@ -151,7 +168,7 @@ bool Engine::refuse_by_local_limits(Run& run) {
 // The only place where charges reach the store, and where "now or later" is decided.
 template <Engine::Shape kShape>
 [[gnu::always_inline]] inline bool Engine::ask_store(Run& run) {
-  if (kShape == Shape::any && !immediate_ && !run.charges.empty()) run.detach(shows_requests_);
+  if (kShape == Shape::any && !immediate_ && !run.charges.empty()) run.detach_once(shows_requests_);
   // While the memory of the buckets is being fetched.
   if constexpr (kShape == Shape::alone) {
     describe_rules(run.checks.front(), run.decisions.front());
@@ -183,7 +200,12 @@ template <Engine::Shape kShape>
     return true;
   }
   // Its id was used before: nothing was decided.
-  if (run.hold != nullptr && run.hold->state == HoldState::gone) return true;
+  if (run.hold != nullptr && run.hold->state == HoldState::gone) {
+    if (run.quotas != nullptr) finish_quotas(run, false);
+    return true;
+  }
+  if (run.quotas != nullptr && !take_strict(run)) [[unlikely]]
+    return false;
   if (run.combined != nullptr) [[unlikely]] {
     if (immediate_ && lacks_room(run)) {
       conclude_each_alone(run);
@@ -192,7 +214,8 @@ template <Engine::Shape kShape>
     run.combined->hand_out(run.checks);
   }
   if (prefilter_ != nullptr) learn(run);
-  const bool held_back = run.combined != nullptr && (run.action != Action::take ||
+  const bool by_quota = run.quotas != nullptr && run.quotas->refusing();
+  const bool held_back = run.combined != nullptr && (run.action != Action::take || by_quota ||
                                                      (run.status == Code::ok && is_denied(run.charges, run.outcomes)));
   for (std::size_t i = 0; i < run.checks.size(); ++i) {
     Check& check = run.checks[i];
@@ -207,6 +230,10 @@ template <Engine::Shape kShape>
     } else {
       conclude_ad_hoc(check, run, action, run.ad_hoc[i - run.decisions.size()]);
     }
+  }
+  if (run.quotas != nullptr) [[unlikely]] {
+    finish_quotas(run, !held_back && std::all_of(run.decisions.begin(), run.decisions.end(),
+                                                 [](const Decision& decision) { return decision.allowed; }));
   }
   return true;
 }
@@ -227,7 +254,13 @@ template <Engine::Shape kShape>
       run.charges = run.combined->charges();
       run.outcomes = run.combined->outcomes();
     } else {
+      if (run.quotas != nullptr) run.quotas->store->hand_out();
       run.checks.front().share_buckets();
+      if (run.quotas != nullptr) {
+        run.quotas->store->copy();
+        run.charges = run.quotas->store->charges();
+        run.outcomes = run.quotas->store->outcomes();
+      }
     }
     if (prefilter_ != nullptr && refuse_shared(run)) return Shared::refused;
     if (!store_->begin(run)) return Shared::later;
@@ -253,7 +286,15 @@ void Engine::conclude_each_alone(Run& run) {
     if (i < run.decisions.size()) alone.decisions = run.decisions.subspan(i, 1);
     if (i >= run.decisions.size()) alone.ad_hoc = run.ad_hoc.subspan(i - run.decisions.size(), 1);
     alone.local_takes = i < run.local_takes ? 1 : 0;
-    if (alone.charges.empty() || store_->begin(alone)) static_cast<void>(conclude(alone));
+    std::optional<StoreCharges> without_quotas;
+    if (run.checks[i].has_quotas()) {
+      without_quotas.emplace(run.checks[i]);
+      alone.charges = without_quotas->charges();
+      alone.outcomes = without_quotas->outcomes();
+    }
+    if (!alone.charges.empty() && !store_->begin(alone)) continue;
+    if (without_quotas) without_quotas->hand_out();
+    static_cast<void>(conclude(alone));
   }
 }
 
@@ -304,8 +345,10 @@ void Engine::learn(const Run& run) {
   const bool denied = is_denied(run.charges, run.outcomes);
   std::size_t next = 0;
   for (const Check& check : run.checks) {
-    for (std::size_t i = 0; i < check.charges().size(); ++i, ++next) {
+    for (std::size_t i = 0; i < check.charges().size(); ++i) {
+      if (check.charges()[i].kind == ChargeKind::quota) continue;
       const std::size_t place = run.combined != nullptr ? run.combined->places()[next] : next;
+      ++next;
       const bool admitted = run.outcomes[place].admitted;
       // Repaid at the rate of one allowance, the bucket may admit earlier under another than it has said.
       const bool written = admitted ? !denied : counts_denials(run.charges[place]);
@@ -345,7 +388,7 @@ inline void Engine::publish(const Check& check, const Run& run, Decision& decisi
 // At most N requests, all planned first, so that the memory of all their buckets is being fetched before the first is
 // touched.
 template <std::size_t N>
-[[gnu::always_inline]] inline void Engine::decide_at_once(Action action, std::span<const Request> requests,
+[[gnu::always_inline]] inline bool Engine::decide_at_once(Action action, std::span<const Request> requests,
                                                           std::span<Decision> decisions, const Reading& at,
                                                           const ActiveRules& rules) {
   Check checks[N];
@@ -354,26 +397,31 @@ template <std::size_t N>
     if (plan(requests[i], effective_action(action, requests[i]), at, rules, checks[i], decisions[i])) [[likely]]
       store_->prefetch(checks[i].charges());
     else if (N == 1)
-      return;
+      return true;
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (N > 1 && !checks[i].planned()) [[unlikely]]
       continue;
+    if (N == 1 && checks[i].has_quotas()) [[unlikely]]
+      return decide_quotas_at_once(checks[i], effective_action(action, requests[i]), decisions, at);
     InlineRun run;
     run.decisions = decisions.subspan(i, 1);
     run.carry(checks[i], effective_action(action, requests[i]), at);
     static_cast<void>(walk<Shape::alone>(run));
   }
+  return true;
 }
 
 // Apart from begin(), whose frame would else have room for a group.
-[[gnu::noinline]] void Engine::begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules) {
+[[gnu::noinline]] bool Engine::begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules) {
+  if (rules.set->has_quotas()) return false;
   constexpr std::size_t kGroup = 16;
   for (std::size_t first = 0; first < call.requests.size(); first += kGroup) {
     const std::size_t count = std::min(kGroup, call.requests.size() - first);
-    decide_at_once<kGroup>(call.action, call.requests.subspan(first, count), call.decisions.subspan(first, count), at,
-                           rules);
+    static_cast<void>(decide_at_once<kGroup>(call.action, call.requests.subspan(first, count),
+                                             call.decisions.subspan(first, count), at, rules));
   }
+  return true;
 }
 
 void Engine::charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome) {
@@ -396,11 +444,12 @@ bool Engine::begin_as_sent(CheckCall& call, const ActiveRules& rules) {
   if (!immediate_) return begin_later(call);
   const Reading at = clock_->read();
   if (call.requests.size() == 1) [[likely]] {
-    decide_at_once<1>(call.action, call.requests, call.decisions, at, rules);
-  } else {
-    begin_batch(call, at, rules);
+    if (decide_at_once<1>(call.action, call.requests, call.decisions, at, rules)) [[likely]]
+      return true;
+  } else if (begin_batch(call, at, rules)) {
+    return true;
   }
-  return true;
+  return begin_later(call);
 }
 
 bool Engine::begin_group(GroupCall& call) {
@@ -416,7 +465,8 @@ bool Engine::begin_group_as_sent(GroupCall& call, const ActiveRules& rules) {
   const std::span<bool> replaced(marks.data(), marks.size());
   if (call.replaces && call.requests.size() > 1) rules.set->find_replaced(call.requests, replaced);
   const bool together = call.all_or_none && count_takes(call, replaced) > 1;
-  if (!immediate_ || together) return begin_group_later(call, replaced, together);
+  const bool may_wait = !call.requests.empty() && rules_.current().set->has_quotas();
+  if (!immediate_ || together || may_wait) return begin_group_later(call, replaced, together);
 
   const Reading at = clock_->read();
   const bool plain = std::none_of(replaced.begin(), replaced.end(), [](bool mark) { return mark; });
@@ -427,7 +477,8 @@ bool Engine::begin_group_as_sent(GroupCall& call, const ActiveRules& rules) {
   } else {
     for (std::size_t i = 0; i < call.requests.size(); ++i) {
       if (replaced[i]) continue;
-      decide_at_once<1>(action_of(call, i), call.requests.subspan(i, 1), call.decisions.subspan(i, 1), at, rules);
+      static_cast<void>(
+          decide_at_once<1>(action_of(call, i), call.requests.subspan(i, 1), call.decisions.subspan(i, 1), at, rules));
     }
   }
   for (std::size_t i = 0; i < call.charges.size(); ++i) charge_at_once(call.charges[i], at, call.outcomes[i]);

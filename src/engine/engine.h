@@ -5,8 +5,10 @@
 //   plan            which rules apply, as charges                    check.h
 //   prefilter       denied without asking the store                  stages/prefilter.h
 //   local limit     denied by a cap of this node                     stages/local_limit.h
+//   quota gate      takes leased quotas, or waits for the ledger      stages/quota_gate.h
 //   store           charges all buckets or none, now or later        weir/store.h
 //   shared bucket   newcomers beyond max_subjects: the store again   check.h
+//   quota gate      takes strict quotas; if it denies, undoes the store's charges
 //   failure policy  answers for a store that did not                 stages/failure_policy.h
 //   verdict         outcomes become a Decision                       stages/verdict.h
 //   publish         observers see it, hidden rules are hidden
@@ -28,18 +30,24 @@
 #include "engine/stages/failure_policy.h"
 #include "engine/stages/local_limit.h"
 #include "engine/stages/prefilter.h"
+#include "engine/stages/quota_gate.h"
 #include "engine/stages/verdict.h"
 #include "rules/rule_book.h"
 #include "weir/ad_hoc.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
 #include "weir/reservations.h"
+#include "weir/usage.h"
 
 namespace weir::engine {
 
 class PendingCall;
 
-class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, public ReservationLimiter {
+class Engine final : public Limiter,
+                     public AdHocLimiter,
+                     public LeaseLimiter,
+                     public ReservationLimiter,
+                     public UsageRecorder {
  public:
   // options.store, options.clock and options.hash_key must be set; `fallback` counts while the store fails, and must
   // answer at once.
@@ -55,6 +63,8 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   LeaseLimiter* leases() override { return this; }
   // Null if the store cannot hold reservations.
   ReservationLimiter* reservations() override { return store_->holds_reservations() ? this : nullptr; }
+  // Usage that has happened (usage_run.cc).
+  void record(const UsageReport& report, std::function<void(const UsageAnswer&)> done) override;
   using Limiter::prepare;
   std::unique_ptr<PreparedCheck> prepare(std::span<const Attribute> attributes) override;
   Status replace(const Rules& rules) override;
@@ -78,6 +88,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   class GroupRun;
   class LeaseRun;
   class ReservationRun;
+  class UsageRun;
   class Prepared;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
@@ -114,6 +125,17 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   bool refuse_shared(Run& run);
   void decide_prepared(Run& run);
   void refuse_too_many(Run& run);
+  // The quota gate (quota_run.cc).
+  enum class Gate : std::uint8_t { proceed, refused, later };
+  Gate enter_gate(Run& run);
+  Gate pass_gate(Run& run);
+  void refuse_by_quota(Run& run, std::size_t quota);
+  bool continue_quotas(Run& run);
+  bool take_strict(Run& run);
+  bool others_admit(const Run& run) const;
+  void undo_store(Run& run);
+  void finish_quotas(Run& run, bool admitted);
+  bool decide_quotas_at_once(Check& check, Action action, std::span<Decision> decision, const Reading& at);
   bool refuse_by_prefilter(Run& run);
   bool refuse_by_local_limits(Run& run);
   void conclude_each_alone(Run& run);
@@ -127,9 +149,10 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   void show_request(const Check& check, const Run& run, const Decision& decision);
 
   // Stores that answer at once.
+  // False: some request has to wait for a ledger, and none was decided.
   template <std::size_t N>
-  void decide_at_once(Action action, std::span<const Request> requests, std::span<Decision> decisions,
-                      const Reading& at, const ActiveRules& rules);
+  [[nodiscard]] bool decide_at_once(Action action, std::span<const Request> requests, std::span<Decision> decisions,
+                                    const Reading& at, const ActiveRules& rules);
   bool begin_as_sent(CheckCall& call, const ActiveRules& rules);
   bool begin_group_as_sent(GroupCall& call, const ActiveRules& rules);
   // The same after the records of tenants have given some requests a plan (intake.cc).
@@ -140,7 +163,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
     const bool has_plans = rules.intake != nullptr && rules.intake->plans != nullptr;
     return has_plans ? room.complete(request, *rules.intake->plans) : request;
   }
-  void begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules);
+  [[nodiscard]] bool begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules);
   void charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome);
 
   // Stores that answer later, and groups that are charged together (later.cc).
@@ -162,6 +185,7 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   const std::vector<std::shared_ptr<RequestObserver>> request_observers_;
   const bool shows_requests_;  // one of these sees every decision
   const std::shared_ptr<Store> fallback_;
+  const std::shared_ptr<QuotaGate> quota_gate_;  // null: quotas are not answered
   RulesCache rules_;
   FailurePolicies policies_;
   LocalLimits local_limits_;

@@ -21,6 +21,7 @@ enum Field : std::uint32_t {
   kCharge = 7,
   kEstimated = 8,
   kRecordTag = 9,
+  kHoldsQuota = 10,
 };
 enum ChargeField : std::uint32_t {
   kKey = 1,
@@ -195,6 +196,9 @@ bool read_field(const base::WireReader& in, HoldHandle& handle) {
     case varint_field(kNamed):
       handle.named = in.number() != 0;
       return true;
+    case varint_field(kHoldsQuota):
+      handle.quota = in.number() != 0;
+      return true;
     case varint_field(kEstimated):
       handle.estimated = in.number() != 0;
       return true;
@@ -225,6 +229,7 @@ std::string encode_handle(const HoldHandle& handle) {
   if (handle.record_tag != 0) {
     out.put_bytes(kRecordTag, {reinterpret_cast<const char*>(&handle.record_tag), sizeof(handle.record_tag)});
   }
+  out.boolean(kHoldsQuota, handle.quota);
   for (const HeldCharge& charge : handle.charges) write_charge(out, charge);
   return bytes;
 }

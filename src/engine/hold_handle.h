@@ -36,6 +36,7 @@ struct HoldHandle {
   BucketKey id;
   bool named = false;
   bool estimated = false;   // nothing was asked for: a rule has estimated what to reserve
+  bool quota = false;       // of a reservation: the ledger holds a part of it, and decides whether it is open
   std::uint64_t token = 0;  // 0: given without the store
   Duration ttl{0};
   TimePoint expires;

@@ -14,6 +14,7 @@ namespace weir::engine {
 // One request or one ad-hoc charge. Owns itself until it is over.
 class Engine::LaterRun final : public LastingRun {
  public:
+  using LastingRun::adopt_quotas;
   LaterRun(Engine& engine, PendingCall& pending, std::size_t index, bool of_charge)
       : engine_(engine), pending_(pending), index_(index), of_charge_(of_charge) {
     pending_.expect();
@@ -121,6 +122,7 @@ void Engine::GroupRun::plan(const GroupCall& call, std::span<const bool> replace
   combined = &own_charges_;
   charges = own_charges_.charges();
   outcomes = own_charges_.outcomes();
+  adopt_quotas();
 }
 
 void Engine::start(PendingCall& pending, std::size_t index, const Request& request, Action action, const Reading& at,
@@ -129,6 +131,7 @@ void Engine::start(PendingCall& pending, std::size_t index, const Request& reque
   run->rules = rules;
   if (plan(request, effective_action(action, request), at, *rules, run->check, run->decisions.front())) {
     run->carry(run->check, effective_action(action, request), at);
+    run->adopt_quotas();
     run->ingress = request.ingress;
     if (!decide(*run)) return;
   }
@@ -161,6 +164,7 @@ bool Engine::begin_prepared_later(CheckCall& call, const Check& prepared, const 
   run->rules = rules;
   run->check = prepared;
   run->carry(run->check, call.action, at);
+  run->adopt_quotas();
   if (decide(*run)) run->finish();
   return pending->settle();
 }

@@ -15,7 +15,7 @@ bool is_lease(const Charge& charge) { return charge.kind == ChargeKind::lease; }
 }  // namespace
 
 bool Engine::begin_lease(LeaseCall& call) {
-  if (immediate_) {
+  if (immediate_ && !rules_.current().set->has_quotas()) {
     LeaseRun run(*this, call);
     return run.start();
   }
@@ -86,6 +86,7 @@ bool Engine::LeaseRun::acquire() {
                                           " concurrency rules apply; one lease can have a part in no more");
   }
   carry(check_, Action::take, reading());
+  adopt_quotas();
   ingress = question.request.ingress;
   decisions = {&call_->answer.decision, 1};
   step_.ttl = question.ttl == Duration::zero() ? shortest_lease() : question.ttl;
@@ -148,7 +149,7 @@ bool Engine::LeaseRun::ask() {
   charges = {own_charges_.data(), own_charges_.size()};
   outcomes = {own_outcomes_.data(), own_outcomes_.size()};
   if (!charges.empty()) {
-    if (!engine_.immediate_) detach(false);
+    if (!engine_.immediate_) detach_once(false);
     if (!engine_.store_->begin(*this)) return false;
   }
   finish();

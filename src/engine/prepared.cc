@@ -62,16 +62,21 @@ std::unique_ptr<PreparedCheck> Engine::prepare(std::span<const Attribute> attrib
 }
 
 const Decision& Engine::Prepared::check(Cost cost) {
-  if (!engine_.immediate_) {
-    decision_ = Decision();
-    BlockingCall<CheckCall> call;
-    call.decisions = {&decision_, 1};
-    if (!begin(call, cost)) call.wait(engine_);
-    return decision_;
-  }
+  if (!engine_.immediate_) return wait_for(cost);
   const Reading at = engine_.clock_->read();
-  if (make_ready(at, cost, decision_)) [[likely]]
-    decide(Action::take, at, decision_);
+  if (!make_ready(at, cost, decision_)) [[unlikely]]
+    return decision_;
+  if (check_.has_quotas()) [[unlikely]]
+    return wait_for(cost);
+  decide(Action::take, at, decision_);
+  return decision_;
+}
+
+const Decision& Engine::Prepared::wait_for(Cost cost) {
+  decision_ = Decision();
+  BlockingCall<CheckCall> call;
+  call.decisions = {&decision_, 1};
+  if (!begin(call, cost)) call.wait(engine_);
   return decision_;
 }
 
@@ -80,7 +85,7 @@ bool Engine::Prepared::begin(CheckCall& call, Cost cost) {
   assert(call.action == Action::take || call.action == Action::peek);
   const Reading at = engine_.clock_->read();
   if (!make_ready(at, cost, call.decisions.front())) return true;
-  if (!engine_.immediate_) return engine_.begin_prepared_later(call, check_, at, rules_);
+  if (!engine_.immediate_ || check_.has_quotas()) return engine_.begin_prepared_later(call, check_, at, rules_);
   decide(call.action, at, call.decisions.front());
   return true;
 }

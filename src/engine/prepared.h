@@ -36,6 +36,7 @@ class Engine::Prepared final : public PreparedCheck {
   }
   bool change_plan(const Reading& at, Cost cost, Decision& decision);
   bool plan_again(const Reading& at, Cost cost, Decision& decision);
+  const Decision& wait_for(Cost cost);
   void decide(Action action, const Reading& at, Decision& decision);
 
   // Constant after construction.

@@ -13,15 +13,6 @@ constexpr std::string_view kReportInstead =
 
 std::string ttl_text(Duration duration) { return std::to_string(duration.count() / 1'000) + " ms"; }
 
-std::string hex_of_id(const BucketKey& key) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint64_t half : {key.high, key.low}) {
-    for (unsigned shift = 64; shift > 0; shift -= 4) text += kDigits[half >> (shift - 4) & 15U];
-  }
-  return text;
-}
-
 bool is_unit_count(std::int64_t units) { return units >= 0 && units <= kMaxUnits; }
 
 // Of two denials: one that no wait can help, then the longest wait. Of two others: the least that is left.
@@ -39,8 +30,17 @@ Reason denial_reason(const RuleOutcome& denial) {
 
 }  // namespace
 
+std::string Engine::ReservationRun::hex_of(const BucketKey& key) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint64_t half : {key.high, key.low}) {
+    for (unsigned shift = 64; shift > 0; shift -= 4) text += kDigits[half >> (shift - 4) & 15U];
+  }
+  return text;
+}
+
 bool Engine::begin_reservation(ReservationCall& call) {
-  if (immediate_) {
+  if (immediate_ && !rules_.current().set->has_quotas()) {
     ReservationRun run(*this, call);
     return run.start();
   }
@@ -123,6 +123,8 @@ bool Engine::ReservationRun::reserve() {
   past_prefilter = question.partial || !question.id.empty();
   check_.reserve(step_.amount, step_.id);
   carry(check_, dry_run_ ? Action::peek : Action::take, reading());
+  adopt_quotas();
+  if (!reserve_quotas()) return true;
   ingress = question.request.ingress;
   decisions = {&call_->answer.decision, 1};
   if (!engine_.decide(*this)) return false;
@@ -205,7 +207,7 @@ bool Engine::ReservationRun::use_handle() {
   action = Action::settle;
   if (verb_ == Verb::extend) action = Action::renew;
   if (verb_ == Verb::get) action = Action::list;
-  return ask();
+  return handle_.quota ? settle_quotas() : ask();
 }
 
 bool Engine::ReservationRun::list() {
@@ -226,7 +228,7 @@ bool Engine::ReservationRun::ask() {
   charges = {own_charges_.data(), own_charges_.size()};
   outcomes = {own_outcomes_.data(), own_outcomes_.size()};
   if (!charges.empty()) {
-    if (!engine_.immediate_) detach(false);
+    if (!engine_.immediate_) detach_once(false);
     if (!engine_.store_->begin(*this)) return false;
   }
   finish();
@@ -249,6 +251,7 @@ void Engine::ReservationRun::complete() {
 
 void Engine::ReservationRun::finish() {
   if (verb_ == Verb::reserve) return finish_reserve();
+  if (quota_step_ != nullptr) return finish_with_quota();
   if (status != Code::ok) {
     refuse(HoldFault::unavailable, verb_ == Verb::extend
                                        ? "the store did not answer; whether the reservation was extended is not known"
@@ -266,7 +269,7 @@ void Engine::ReservationRun::finish() {
 
 void Engine::ReservationRun::tell_hold() {
   ReservationAnswer& answer = call_->answer;
-  answer.id = hex_of_id(step_.id);
+  answer.id = hex_of(step_.id);
   answer.state = step_.reserved;
   answer.granted = step_.granted;
   answer.actual = step_.actual;
@@ -425,7 +428,7 @@ void Engine::ReservationRun::finish_list() {
   ReservationAnswer& answer = call_->answer;
   std::map<std::pair<std::uint32_t, std::string>, std::size_t> places;
   for (const ListedHold& each : listed_) {
-    const std::string id = hex_of_id(each.id);
+    const std::string id = hex_of(each.id);
     const auto [place, added] = places.try_emplace({each.charge, id}, answer.list.size());
     if (!added) {
       answer.list[place->second].units += each.units;

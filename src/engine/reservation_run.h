@@ -17,7 +17,8 @@ namespace weir::engine {
 
 class Engine::ReservationRun final : public LastingRun {
  public:
-  ReservationRun(Engine& engine, ReservationCall& call) : engine_(engine), call_(&call) {}
+  ReservationRun(Engine& engine, ReservationCall& call);
+  ~ReservationRun();
 
   // True: the answer is there.
   bool start();
@@ -29,6 +30,16 @@ class Engine::ReservationRun final : public LastingRun {
 
  private:
   using Verb = ReservationQuestion::Verb;
+
+  class QuotaStep;
+
+  static std::string hex_of(const BucketKey& key);
+  // Of quotas (reservation_quota.cc).
+  bool reserve_quotas();
+  bool settle_quotas();
+  void quota_answered();
+  bool quota_is_as_asked() const;
+  void finish_with_quota();
 
   bool check_question();
   std::optional<std::int64_t> estimate();
@@ -65,6 +76,7 @@ class Engine::ReservationRun final : public LastingRun {
   InlineVector<Charge, 8> own_charges_;  // of a handle, or of a list
   InlineVector<ChargeOutcome, 8> own_outcomes_;
   std::vector<ListedHold> listed_;
+  std::unique_ptr<QuotaStep> quota_step_;  // null: the handle has no quota
 };
 
 }  // namespace weir::engine

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "engine/stages/quota_gate.h"
+
 namespace weir::engine {
 
 // Where two checks disagree about the bucket's numbers, the smaller limit holds for both.
 void CombinedCharges::add(const Check& check) {
   for (const Charge& charge : check.charges()) {
+    if (charge.kind == ChargeKind::quota) continue;
     const auto known =
         std::find_if(charges_.begin(), charges_.end(), [&](const Charge& other) { return other.key == charge.key; });
     places_.push_back(static_cast<std::size_t>(known - charges_.begin()));
@@ -36,8 +39,18 @@ std::span<ChargeOutcome> CombinedCharges::outcomes() {
 void CombinedCharges::hand_out(std::span<Check> checks) const {
   std::size_t place = 0;
   for (Check& check : checks) {
-    for (ChargeOutcome& outcome : check.outcomes()) outcome = outcomes_[places_[place++]];
+    for (std::size_t i = 0; i < check.charges().size(); ++i) {
+      if (check.charges()[i].kind != ChargeKind::quota) check.outcomes()[i] = outcomes_[places_[place++]];
+    }
   }
+}
+
+LastingRun::LastingRun() = default;
+LastingRun::~LastingRun() = default;
+
+void LastingRun::adopt_quotas() {
+  if (std::none_of(checks.begin(), checks.end(), [](const Check& check) { return check.has_quotas(); })) return;
+  own_quotas_ = std::make_unique<QuotaPart>(*this);
 }
 
 }  // namespace weir::engine

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstddef>
 #include <forward_list>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "weir/store.h"
 
 namespace weir::engine {
+
+class QuotaPart;
 
 // The charges of several checks as one store call, which may name no bucket twice: a bucket that several of them charge
 // is charged once, with the sum of the costs.
@@ -26,7 +29,7 @@ class CombinedCharges {
   std::span<ChargeOutcome> outcomes();
   // Copies each outcome to the checks that asked for it.
   void hand_out(std::span<Check> checks) const;
-  // Where the first charge of the check is in places().
+  // Charges of quotas are not among these and have no place.
   std::span<const std::size_t> places() const { return places_; }
 
  private:
@@ -43,10 +46,17 @@ struct Run : StoreCall {
   Prefilter::Stamp asked;
   std::size_t local_takes = 0;  // the first so many checks have taken from their local limits
   bool past_prefilter = false;  // an exhausted bucket need not mean a denial: the hold may be known, or take what fits
+  QuotaPart* quotas = nullptr;  // null: no check has a quota
+  bool detached = false;
 
-  // Called before a store is asked that may answer later: `decisions` and `ad_hoc` are to outlive the caller's stack.
-  // `keep`: observers will want to see a part of the requests.
+  // Called before a store or a ledger is asked that may answer later: `decisions` and `ad_hoc` are to outlive the
+  // caller's stack. `keep`: observers will want to see a part of the requests.
   virtual void detach(bool keep) = 0;
+  void detach_once(bool keep) {
+    if (detached) return;
+    detached = true;
+    detach(keep);
+  }
 
   // The charges are those of the only check.
   void carry(Check& check, Action asked_action, const Reading& at) {
@@ -76,7 +86,10 @@ class InlineRun final : public Run {
 // A run that may be over only after its caller has returned.
 struct LastingRun : Run {
  protected:
-  ~LastingRun() = default;
+  LastingRun();
+  ~LastingRun();
+  // After carry() or the plan of a group: what the checks have of quotas is kept here.
+  void adopt_quotas();
   void outlive_requests(bool keep) {
     for (Check& check : checks) {
       const bool kept = keep && check.request() != nullptr;
@@ -86,6 +99,7 @@ struct LastingRun : Run {
 
  private:
   std::forward_list<KeptRequest> kept_;
+  std::unique_ptr<QuotaPart> own_quotas_;
 };
 
 }  // namespace weir::engine

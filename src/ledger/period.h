@@ -21,11 +21,12 @@
 
 #include "base/time_zone.h"
 #include "weir/result.h"
+#include "weir/rule.h"
 #include "weir/time.h"
 
 namespace weir::ledger {
 
-enum class PeriodUnit : std::uint8_t { hour, day, week, month, year };
+using weir::PeriodUnit;
 
 // "hour", "day" and so on.
 std::string_view unit_name(PeriodUnit unit);

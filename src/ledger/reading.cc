@@ -28,6 +28,10 @@ const Statement kPending{
     "SELECT account, threshold, used, reached_at FROM ledger_notice WHERE delivered_at IS NULL"
     " ORDER BY reached_at, account, threshold LIMIT $1"};
 const Statement kAccountById{"SELECT " WEIR_LEDGER_ACCOUNT_COLUMNS " FROM ledger_account WHERE id = $1"};
+const Statement kSlices{
+    "SELECT s.account, s.node, s.epoch, s.held, s.expired, s.expires_at, a.rule, a.subject, a.period"
+    " FROM ledger_slice s JOIN ledger_account a ON a.id = s.account WHERE s.held > 0 OR s.expired > 0"
+    " ORDER BY s.node, s.epoch, s.account LIMIT $1"};
 const Statement kDelivered{
     "UPDATE ledger_notice SET delivered_at = $3 WHERE account = $1 AND threshold = $2 AND delivered_at IS NULL"
     " RETURNING 1"};
@@ -70,6 +74,18 @@ Result<std::optional<Reservation>> read_reservation(Session& session, const std:
   if (!reservation.ok()) return reservation.failure();
   for (const Row& row : rows.value()[1]) reservation.value().legs.push_back({number(row[0]), number(row[1])});
   return std::optional<Reservation>(std::move(reservation).value());
+}
+
+Result<std::vector<HeldByNode>> list_slices(Session& session, std::size_t most) {
+  const Result<Rows> rows = session.run(kSlices, static_cast<std::int64_t>(std::min(most, kMaxListed)));
+  if (!rows.ok()) return rows.failure();
+  std::vector<HeldByNode> slices;
+  for (const Row& row : rows.value()) {
+    slices.push_back(
+        {{number(row[0]), text(row[1]), number(row[2]), number(row[3]), number(row[4]), from_micros(number(row[5]))},
+         {text(row[6]), text(row[7]), text(row[8])}});
+  }
+  return slices;
 }
 
 Result<std::vector<PendingNotice>> pending_notices(Session& session, std::size_t most) {

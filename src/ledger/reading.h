@@ -29,6 +29,13 @@ Result<std::vector<Account>> list_accounts(database::Session& session, const Acc
 Result<std::vector<Grant>> read_grants(database::Session& session, const std::string& rule, const std::string& subject);
 Result<std::optional<Reservation>> read_reservation(database::Session& session, const std::string& id);
 
+// What nodes hold: slices with units that are held or have expired unreported, by node.
+struct HeldByNode {
+  Slice slice;
+  AccountKey account;
+};
+Result<std::vector<HeldByNode>> list_slices(database::Session& session, std::size_t most);
+
 // Thresholds that were reached and that no one has been told of yet, the oldest first.
 struct PendingNotice {
   Notice notice;

@@ -128,6 +128,11 @@ Status RuleBook::restore(std::uint64_t version, TimePoint now) {
   return activated;
 }
 
+void RuleBook::accept_only(std::function<Status(const Rules&)> check) {
+  const std::lock_guard lock(loading_);
+  accept_ = std::move(check);
+}
+
 Status RuleBook::activate_kept(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
                                TimePoint now) {
   Result<ForeignRules> parsed = parse_rules(base->texts, base->source, base->format, now);
@@ -138,7 +143,7 @@ Status RuleBook::activate_kept(std::shared_ptr<const RulesBase> base, std::share
 Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
                           ForeignRules read, TimePoint now) {
   if (changes == nullptr) changes = std::make_shared<const RuleChanges>();
-  Result<Made> made = make(std::move(read.rules), *base, *changes, overrides_, version() + 1);
+  Result<Made> made = make(std::move(read.rules), *base, *changes, overrides_, version() + 1, now);
   if (!made.ok()) return made.failure();
   std::vector<Block> blocks = std::move(made.value().blocks);
   mark_blocks(blocks);
@@ -159,18 +164,22 @@ Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr
 }
 
 Result<RuleBook::Made> RuleBook::make(Rules rules, const RulesBase& base, const RuleChanges& changes,
-                                      const std::vector<RuntimeOverride>& overrides, std::uint64_t version) {
+                                      const std::vector<RuntimeOverride>& overrides, std::uint64_t version,
+                                      TimePoint now) {
   Result<Rules> changed = apply_changes(std::move(rules), changes);
   if (!changed.ok()) return changed.failure();
   const bool checked = base.format == RulesFormat::weir && changes.empty();
   if (!checked) {
     if (Status status = check_rules(changed.value()); !status.ok()) return status.failure();
   }
+  if (accept_) {
+    if (Status accepted = accept_(changed.value()); !accepted.ok()) return accepted.failure();
+  }
   Result<std::vector<std::string>> misfits = add_overrides(changed.value(), overrides);
   if (!misfits.ok()) return misfits.failure();
   Made made{.blocks = std::move(changed.value().blocks), .misfits = std::move(misfits).value()};
-  Result<std::shared_ptr<const RuleSet>> compiled =
-      RuleSet::compile(std::move(changed).value(), names_, RulesAre::checked, {.version = version, .issues = issues_});
+  Result<std::shared_ptr<const RuleSet>> compiled = RuleSet::compile(
+      std::move(changed).value(), names_, RulesAre::checked, {.version = version, .issues = issues_, .loaded = now});
   if (!compiled.ok()) return compiled.failure();
   made.set = std::move(compiled).value();
   return made;

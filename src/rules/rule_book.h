@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -84,6 +85,9 @@ class RuleBook {
 
   // The rules and what goes before them.
   LoadedRules loaded() const;
+  // From now on only rules that `check` accepts are loaded: what a server cannot keep is refused there.
+  void accept_only(std::function<Status(const Rules&)> check);
+
   // Never null; no rules at first. It carries its version.
   std::shared_ptr<const RuleSet> current() const;
   // Grows by one with every success, also when only what operators have set has changed; a rule set then keeps the
@@ -136,7 +140,7 @@ class RuleBook {
     std::vector<std::string> misfits = {};
   };
   Result<Made> make(Rules rules, const RulesBase& base, const RuleChanges& changes,
-                    const std::vector<RuntimeOverride>& overrides, std::uint64_t version);
+                    const std::vector<RuntimeOverride>& overrides, std::uint64_t version, TimePoint now);
   // What goes before the rules, of blocks of the base and what operators have set. With loading_ held.
   Result<std::shared_ptr<const Intake>> make_intake(const std::vector<Block>& base_blocks) const;
   void prepare_users(const LoadedRules& loaded);
@@ -160,6 +164,7 @@ class RuleBook {
   std::vector<Block> runtime_blocks_;
   std::shared_ptr<const PlanTable> plans_;
   std::vector<Block> base_blocks_;  // of the active base
+  std::function<Status(const Rules&)> accept_;  // guarded by loading_
   std::atomic<std::uint64_t> version_{0};
 
   mutable std::mutex mutex_;                // never held while files are read

@@ -51,6 +51,12 @@ struct Config {
   std::filesystem::path data_dir;            // empty: none, because the environment names no folder
   std::string database;                      // may hold a password
   std::string node_name;                     // empty: the machine's
+  bool single_node = false;
+  Duration quota_slice_ttl{0};
+  Duration quota_timeout{0};
+  Duration quota_log_every{0};
+  std::string quota_webhook;  // may hold a password
+  std::filesystem::path quota_webhook_secret_file;
   std::string store;                         // may hold a password
   std::filesystem::path rules_path;          // empty: the built-in quickstart rules; kRulesInDatabase: as it says
   std::string rules_format;

@@ -53,6 +53,23 @@ constexpr ConfigField kFields[] = {
     {"node.name", FieldKind::text, &Config::node_name, "",
      "Name of this node in the audit trail and the admin API: letters, digits, '.', '_' and '-'. Empty: the machine's "
      "name."},
+    {"single_node", FieldKind::toggle, &Config::single_node, "false",
+     "true: no other node uses this server's Redis. Quotas on SQLite with a Redis store need it, because nodes that "
+     "share limits must share the ledger, too."},
+    {"quota.slice_ttl", FieldKind::duration, &Config::quota_slice_ttl, "30s",
+     "How long a slice of a leased quota lives in the ledger without renewal (docs/quotas.md). What a node that does "
+     "not come back had not reported counts against the limit.",
+     2 * kSecond, 60 * kMinute},
+    {"quota.timeout", FieldKind::duration, &Config::quota_timeout, "2s",
+     "How long a decision waits for the ledger; then the rule's on_store_failure decides.", 10 * kMillisecond,
+     60 * kSecond},
+    {"quota.log_every", FieldKind::duration, &Config::quota_log_every, "10ms",
+     "Time between groups of the usage log in data_dir. A node that is killed loses at most the usage of one group.",
+     kMillisecond, kSecond},
+    {"quota.webhook", FieldKind::text, &Config::quota_webhook, "",
+     "URL that is told when an account reaches a threshold (notify in a rule): http:// or https://. Empty: none."},
+    {"quota.webhook_secret_file", FieldKind::path, &Config::quota_webhook_secret_file, "",
+     "File with the secret that calls of the webhook are signed with (X-Weir-Signature). Empty: they are not signed."},
     {"store", FieldKind::store, &Config::store, "memory",
      "Where buckets live: memory, or redis://[user:password@]host:port[/db], rediss:// (TLS), "
      "redis-sentinel://host,host/master, redis-cluster://host,host."},

@@ -15,6 +15,7 @@
 #include "server/modules/identity_module.h"
 #include "server/modules/memory_module.h"
 #include "server/modules/operators_module.h"
+#include "server/modules/quota_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
 #include "server/modules/simulate_module.h"
@@ -58,8 +59,9 @@ void Server::Parts::add_modules() {
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
+  QuotaModule& quotas = add<QuotaModule>(database, rules);
   TrafficModule& traffic = add<TrafficModule>(tools, rules);
-  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic);
+  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic, quotas);
   connections = &add<ConnectionsModule>(identity);
   add(make_http_module(context, decisions, identity));
   add(make_grpc_module(context, decisions, identity));

@@ -70,7 +70,7 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
   for (std::size_t i = 0; i < failed.size(); ++i) {
     if (!failed[i]) continue;
     const Rule& rule = check.match_of(i).rule->source;
-    const OnStoreFailure failure = rule.on_store_failure.value_or(FailurePolicy::allow);
+    const OnStoreFailure failure = failure_policy_of(rule);
     const Duration quiet = FallbackTimes::quiet_after(failure.term);
     const Duration lasted = times_->failed(check.match_of(i).rule->name.ordinal, at.now, quiet);
     const FailurePolicy policy = failure.after(lasted);
@@ -117,6 +117,12 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
   }
 }
 
+void FailurePolicies::count_denial(const Check& check, std::size_t charge, TimePoint now) {
+  const rules::CompiledRule& rule = *check.match_of(charge).rule;
+  times_->failed(rule.name.ordinal, now, FallbackTimes::quiet_after(failure_policy_of(rule.source).term));
+  answered_[static_cast<std::size_t>(FailurePolicy::deny)].fetch_add(1, std::memory_order_relaxed);
+}
+
 void FailurePolicies::end_spells(const Check& check, TimePoint now) {
   for (std::size_t i = 0; i < check.deciding(); ++i) times_->answered(check.match_of(i).rule->name.ordinal, now);
 }
@@ -128,8 +134,9 @@ FailurePolicies::Failed FailurePolicies::stand_in(Check& check, const StoreCall&
   failed.resize(count);
   bool charged = status == Code::ok;  // a charge that does not bind and found no room held back none of the others
   for (std::size_t i = 0; i < count; ++i) {
-    failed[i] = status != Code::ok || check.outcomes()[i].status != Code::ok;
-    charged = charged && !(failed[i] && check.charges()[i].binding);
+    const bool quota = check.charges()[i].kind == ChargeKind::quota;  // whose ledger failed, not the store
+    failed[i] = (status != Code::ok && !quota) || check.outcomes()[i].status != Code::ok;
+    charged = charged && (quota || !(failed[i] && check.charges()[i].binding));
   }
   answer(check, {failed.data(), count}, action, call.reading());
   if (store != nullptr && !charged) charge_others(check, failed, action, call, *store);
@@ -148,6 +155,10 @@ void FailurePolicies::charge_others(Check& check, const Failed& failed, Action a
     held_index.push_back(static_cast<std::uint32_t>(i));
   };
   for (std::size_t i = 0; i < failed.size(); ++i) {
+    if (check.charges()[i].kind == ChargeKind::quota) {
+      admitted = admitted && (check.outcomes()[i].admitted || !check.charges()[i].binding);
+      continue;
+    }
     if (!failed[i]) hold(i);
     if (failed[i]) admitted = admitted && (check.outcomes()[i].admitted || !check.charges()[i].binding);
   }

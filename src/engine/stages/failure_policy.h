@@ -40,6 +40,9 @@ class FailurePolicies {
   // are charged after all, with the call's hold, provided that `store` is given: one that answers at once, or null.
   Failed stand_in(Check& check, const StoreCall& call, Action action, Store* store);
 
+  // Denied by this charge's rule, whose ledger did not answer, before the store was asked.
+  void count_denial(const Check& check, std::size_t charge, TimePoint now);
+
   // To be told of every answer of the store.
   void store_answered(const Check& check, TimePoint now) {
     if (times_->any()) [[unlikely]]

@@ -52,6 +52,7 @@ Reason reason_of(const RuleOutcome& denial) {
   if (denial.too_large && denial.kind == ChargeKind::bucket) return Reason::limit_exceeded;
   if (denial.store_failed && denial.retry_after == Duration::zero()) return Reason::store_unavailable;
   if (denial.kind == ChargeKind::lease) return Reason::concurrency_exceeded;
+  if (denial.kind == ChargeKind::quota) return Reason::quota_exceeded;
   if (denial.crowded) return Reason::too_many_reservations;
   return Reason::limit_exceeded;
 }
@@ -189,6 +190,19 @@ void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcom
   decision.cost = rule.cost;
   decision.retry_after = rule.retry_after;
   decision.message = check.match_of(charge).rule->message;
+}
+
+void refuse_unanswered(const Check& check, std::size_t charge, Decision& decision) {
+  RuleOutcome& rule = decision.rules.append();
+  describe(rule, check.match_of(charge));
+  ChargeOutcome denied;
+  denied.admitted = false;
+  add_charge(rule, check.subject_of(charge), denied, true);
+  decision.allowed = false;
+  decision.degraded = true;
+  decision.deciding = 0;
+  decision.reason = Reason::store_unavailable;
+  decision.cost = rule.cost;
 }
 
 void refuse_too_many_rules(const Check& check, Decision& decision) {

@@ -35,6 +35,9 @@ void hide_rules(const Check& check, std::string_view source, Decision& decision)
 // The answer when one charge is known to be denied and nothing else was asked.
 void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcome& outcome, Decision& decision);
 
+// The same where a ledger did not answer, and the rule denies then.
+void refuse_unanswered(const Check& check, std::size_t charge, Decision& decision);
+
 // The answer when more rules apply than one store call can charge: no rule may be left out, so the request is denied as
 // if the store had been asked and had failed.
 void refuse_too_many_rules(const Check& check, Decision& decision);

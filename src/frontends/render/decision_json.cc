@@ -225,6 +225,8 @@ std::string denial_sentence(const Decision& decision) {
       append_duration(text, rule->window);
     } else if (rule->kind == ChargeKind::lease) {
       text += " at a time";
+    } else if (rule->kind == ChargeKind::quota) {
+      text += " in its period";
     }
   }
   if (decision.reason == Reason::cost_too_large && rule != nullptr && rule->bad_cost) {

@@ -140,6 +140,9 @@ Status UsageBatch::check() const {
   for (const Record& record : records) {
     if (Status checked = check_amount(record.spent, 0); !checked.ok()) return checked;
     if (Status checked = check_amount(record.without, 0); !checked.ok()) return checked;
+    if (!record.terms) continue;
+    if (Status checked = check_terms(*record.terms); !checked.ok()) return checked;
+    if (record.terms->key != record.account) return Failure{Code::invalid_argument, "terms of another account"};
   }
   return success();
 }
@@ -147,7 +150,11 @@ Status UsageBatch::check() const {
 void UsageBatch::declare(Needs& needs) const {
   needs.batches.emplace(node, epoch, seq);
   for (const Record& record : records) {
-    needs.add(record.account);
+    if (record.terms) {
+      needs.add(*record.terms);
+    } else {
+      needs.add(record.account);
+    }
     needs.slices.emplace(record.account, node, epoch);
   }
 }
@@ -163,6 +170,7 @@ Answer UsageBatch::apply(Books& books, Posting& posting) {
     if (books.find(record.account) == nullptr) {
       return not_found("no account of " + record.account.rule + " in " + record.account.period + " for its subject");
     }
+    if (record.terms && !books.find(record.account)->closed(books.now())) posting.open(*record.terms);
     Record& sum = sums[record.account];
     sum.spent += record.spent;
     sum.without += record.without;

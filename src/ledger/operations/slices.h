@@ -68,8 +68,9 @@ class UsageBatch final : public Operation {
  public:
   struct Record {
     AccountKey account;
-    std::int64_t spent = 0;    // of slices
-    std::int64_t without = 0;  // admitted without one, while the ledger was away
+    std::int64_t spent = 0;           // of slices
+    std::int64_t without = 0;         // admitted without one, while the ledger was away
+    std::optional<Terms> terms = {};  // of an account that may not exist yet
   };
   std::string node;
   std::int64_t epoch = 0;

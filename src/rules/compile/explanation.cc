@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rules/compile/fault_list.h"
+#include "rules/compile/quota_checks.h"
 #include "rules/compile/rollout.h"
 #include "rules/compile/rule_set_matcher.h"
 
@@ -25,6 +26,20 @@ AllowanceSource source_of_choice(const Rule& rule, const AllowanceChoice::Chosen
   if (chosen.source == Source::rule) return AllowanceSource::rule;
   if (chosen.source == Source::plan) return AllowanceSource::plan;
   return rule.overrides[chosen.index].emergency ? AllowanceSource::emergency : AllowanceSource::override;
+}
+
+// "a calendar month in Europe/Berlin from day 15, leased"
+std::string quota_note(const Quota& quota) {
+  const PeriodUnit unit = quota.period.value_or(PeriodUnit::month);
+  std::string note = "a calendar " + std::string(period_name(unit)) + " in ";
+  if (quota.timezone.empty()) {
+    note += "UTC";
+  } else {
+    note += quota.timezone == kTenantZone ? "the tenant's zone" : quota.timezone;
+  }
+  if (quota.anchor_day && unit == PeriodUnit::week) note += " from " + std::string(weekday_name(*quota.anchor_day));
+  if (quota.anchor_day && unit == PeriodUnit::month) note += " from day " + std::to_string(*quota.anchor_day);
+  return note + (quota.enforcement == Enforcement::strict ? ", strict" : ", leased");
 }
 
 }  // namespace
@@ -88,6 +103,7 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
   if (choice.match.allowance != nullptr) explanation.allowance = *choice.match.allowance;
   explanation.kind = rule.source.kind;
   explanation.cost = choice.match.cost;
+  if (rule.source.kind == ChargeKind::quota) explanation.notes.push_back(quota_note(rule.source.quota));
   if (issues.has(MatchIssue::unknown_plan)) explanation.notes.push_back("the rule has no such plan");
   if (issues.has(MatchIssue::bad_cost)) {
     explanation.notes.push_back(

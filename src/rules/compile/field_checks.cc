@@ -9,6 +9,7 @@
 #include "rules/compile/conditions.h"
 #include "rules/compile/fault_list.h"
 #include "rules/compile/per_entry.h"
+#include "rules/compile/quota_checks.h"
 #include "weir/request.h"
 
 namespace weir::rules {
@@ -184,6 +185,9 @@ void check_count_denied(const Rule& rule, RuleFaults& faults) {
   if (rule.count_denied && rule.kind == ChargeKind::lease) {
     faults.add({"count_denied"}, "does not apply to concurrency: a denied request holds nothing");
   }
+  if (rule.count_denied && rule.kind == ChargeKind::quota) {
+    faults.add({"count_denied"}, "does not apply to quota: what was denied is not billed");
+  }
 }
 
 void check_cost(const Rule& rule, RuleFaults& faults) {
@@ -257,6 +261,9 @@ void check_message(const Rule& rule, RuleFaults& faults) {
   if (const std::optional<std::string> fault = base::template_fault(rule.message, kPlaceholders)) {
     return faults.add({"message"}, *fault);
   }
+  if (rule.kind == ChargeKind::quota && base::has_placeholder(rule.message, "window")) {
+    faults.add({"message"}, "tells the window of a quota, which has none, expected only {limit} and {wait}");
+  }
   for (const std::string_view name : {"limit", "window"}) {
     if (rule.hidden == Hidden::rule && base::has_placeholder(rule.message, name)) {
       faults.add({"message"}, "tells the " + std::string(name) + " of a rule with hidden: rule, expected only {wait}");
@@ -277,6 +284,7 @@ void check_on_store_failure(const Rule& rule, RuleFaults& faults) {
   if (failure.then == failure.policy) {
     faults.add({"on_store_failure", "then"}, "is the first policy itself, expected another");
   }
+  if (rule.kind == ChargeKind::quota) return check_quota_policy(rule, faults);
   if (rule.kind != ChargeKind::lease) return;
   for (const FailurePolicy policy : {FailurePolicy::local, FailurePolicy::static_limit}) {
     if (!may_answer(rule, policy)) continue;
@@ -303,8 +311,8 @@ void check_consistency(const Rule& rule, RuleFaults& faults) {
 
 void check_overdraft(const Rule& rule, RuleFaults& faults) {
   if (!rule.overdraft) return;
-  if (rule.kind != ChargeKind::bucket)
-    faults.add({"overdraft"}, "does not apply to concurrency: nothing is owed there");
+  if (rule.kind == ChargeKind::lease) faults.add({"overdraft"}, "does not apply to concurrency: nothing is owed there");
+  if (rule.kind == ChargeKind::quota) faults.add({"overdraft"}, "does not apply to quota: use overage");
   faults.check_number({"overdraft"}, *rule.overdraft, 0, kMaxUnits);
 }
 
@@ -313,7 +321,9 @@ void check_estimate(const Rule& rule, RuleFaults& faults) {
   const Estimate& estimate = *rule.estimate;
   const CostModel::Kind cost = rule.cost.kind;
   if (rule.kind != ChargeKind::bucket) {
-    return faults.add({"estimate"}, "does not apply to concurrency: a reservation holds one slot");
+    return faults.add({"estimate"}, rule.kind == ChargeKind::lease
+                                        ? "does not apply to concurrency: a reservation holds one slot"
+                                        : "does not apply to quota: give it to the rule of a rate, or an amount");
   }
   if (cost == CostModel::Kind::fixed || cost == CostModel::Kind::table) {
     return faults.add({"estimate"}, "is given, expected a cost from the request or an attribute beside it");
@@ -325,7 +335,7 @@ void check_estimate(const Rule& rule, RuleFaults& faults) {
 }
 
 void check_on_expiry(const Rule& rule, RuleFaults& faults) {
-  if (rule.on_expiry == ExpiryPolicy::commit && rule.kind != ChargeKind::bucket) {
+  if (rule.on_expiry == ExpiryPolicy::commit && rule.kind == ChargeKind::lease) {
     faults.add({"on_expiry"}, "is commit, expected release for concurrency: a lapsed lease frees its slot");
   }
 }

@@ -85,7 +85,11 @@ AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change) {
 
 Result<Allowance> changed_allowance(const Rule& rule, const AllowanceChange& change) {
   const AllowanceSpec spec = changed_spec(rule, change);
-  Result<Allowance> made = rule.kind == ChargeKind::lease ? make_concurrency(spec, rule.lease) : make_allowance(spec);
+  const auto make = [&] {
+    if (rule.kind == ChargeKind::lease) return make_concurrency(spec, rule.lease);
+    return rule.kind == ChargeKind::quota ? make_quota(spec) : make_allowance(spec);
+  };
+  Result<Allowance> made = make();
   if (!made.ok()) return made;
   Allowance allowance = made.value();
   if (rule.overdraft) allowance.overdraft = *rule.overdraft;

@@ -61,6 +61,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       set->has_leases_ = true;
       set->lease_rules_.push_back(static_cast<std::uint32_t>(set->rules_.size()));
     }
+    set->has_quotas_ = set->has_quotas_ || (rule.kind == ChargeKind::quota && active);
     set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && active);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));

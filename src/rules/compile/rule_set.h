@@ -63,6 +63,7 @@ enum class RulesAre : std::uint8_t { unchecked, checked };
 struct RuleSetOrigin {
   std::uint64_t version = 0;
   std::shared_ptr<MatchIssueCounters> issues = nullptr;
+  TimePoint loaded{};
 };
 
 class RuleSet {
@@ -108,6 +109,10 @@ class RuleSet {
   bool has_leases() const { return has_leases_; }
   // Some rule has max_subjects.
   bool has_max_subjects() const { return has_max_subjects_; }
+  // Some rule is a quota.
+  bool has_quotas() const { return has_quotas_; }
+  // When these rules were loaded, as told; quotas whose limit differs follow the rules that were loaded last.
+  TimePoint loaded() const { return origin_.loaded; }
   // The limit of the concurrency rule with this id, if it is the same for every request: it has neither plans nor
   // overrides.
   std::optional<std::int64_t> lease_limit(std::string_view id) const;
@@ -128,6 +133,7 @@ class RuleSet {
   bool has_several_windows_ = false;
   bool has_leases_ = false;
   bool has_max_subjects_ = false;
+  bool has_quotas_ = false;
   std::vector<std::uint32_t> lease_rules_;  // indexes of rules that give leases
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
 };

@@ -54,7 +54,8 @@ class RuleChecks {
 
   void check_message_is_shown() {
     if (rule_.hidden == Hidden::answer) {
-      return add({"message"}, "is not shown: hidden: true leaves nothing in an answer that tells one rule from another");
+      return add({"message"},
+                 "is not shown: hidden: true leaves nothing in an answer that tells one rule from another");
     }
     bool limited = false;
     bool zero = false;
@@ -138,7 +139,7 @@ std::optional<RuleWarning> default_policy_warning(const Rules& rules) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < rules.rules.size(); ++i) {
     const Rule& rule = rules.rules[i];
-    if (rule.on_store_failure || rule.mode == Mode::off) continue;
+    if (rule.on_store_failure || rule.mode == Mode::off || rule.kind == ChargeKind::quota) continue;
     if (!warning) warning = RuleWarning{i, {"on_store_failure"}, ""};
     if (++count > 1 && count <= kMostNamed + 1) others += (others.empty() ? "" : ", ") + rule.id;
   }

@@ -11,8 +11,6 @@
 namespace weir::rules {
 namespace {
 
-constexpr std::string_view kLaterAlgorithms[] = {"quota"};
-
 // Keys of a cost table that are not values of the attribute.
 constexpr std::string_view kCostKeys[] = {"by", "default", "values"};
 
@@ -20,9 +18,10 @@ bool is_word(const base::YamlNode& node, std::string_view word) { return node.is
 
 std::vector<std::string_view> algorithm_names() {
   std::vector<std::string_view> names;
-  names.reserve(kAlgorithmCount + 1);
+  names.reserve(kAlgorithmCount + 2);
   for (int i = 0; i < kAlgorithmCount; ++i) names.push_back(algorithm_name(static_cast<Algorithm>(i)));
   names.push_back(charge_kind_name(ChargeKind::lease));
+  names.push_back(charge_kind_name(ChargeKind::quota));
   return names;
 }
 
@@ -231,8 +230,8 @@ void read_algorithm(const FieldAt& at, Rule& rule) {
     rule.allowance.algorithm = *named;
   } else if (is_word(node, charge_kind_name(ChargeKind::lease))) {
     rule.kind = ChargeKind::lease;
-  } else if (node.is_scalar() && contains_name(kLaterAlgorithms, node.text())) {
-    at.fault(node.text() + " is " + std::string(kLaterVersion));
+  } else if (is_word(node, charge_kind_name(ChargeKind::quota))) {
+    rule.kind = ChargeKind::quota;
   } else {
     fault_wrong_choice(at, algorithm_names());
   }

@@ -2,7 +2,9 @@
 
 #include "rules/compile/block_set.h"
 #include "rules/compile/field_checks.h"
+#include "rules/compile/quota_checks.h"
 #include "rules/read/field_values.h"
+#include "rules/read/quota_fields.h"
 #include "rules/read/yaml_values.h"
 
 namespace weir::rules {
@@ -26,6 +28,11 @@ constexpr Choice<HashTag> kHashTags[] = {
 // Fields that only some algorithms have. `defaults` apply to all rules of a file, also to those of other algorithms.
 bool has_field(const Rule& rule, std::string_view field) {
   if (field == "lease") return rule.kind == ChargeKind::lease;
+  for (const std::string_view of_quota :
+       {"period", "timezone", "anchor_day", "grace", "overage", "enforcement", "notify"}) {
+    if (field == of_quota) return rule.kind == ChargeKind::quota;
+  }
+  if (field == "on_expiry" && rule.kind == ChargeKind::quota) return true;
   if (rule.kind != ChargeKind::bucket) return false;
   if (field == "window" || field == "count_denied" || field == "overdraft" || field == "on_expiry" ||
       field == "estimate") {
@@ -142,10 +149,11 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return rule.replaces.empty() ? Written() : write_names(rule.replaces); }, check_replaces},
     {"algorithm",
      "see [algorithms](#algorithms-and-what-each-really-guarantees); `concurrency` limits how much is held at a time, "
-     "see [leases](leases.md)",
+     "see [leases](leases.md); `quota` counts a calendar period in the ledger, see [quotas](quotas.md)",
      "`token-bucket`", read_algorithm, write_algorithm},
     {"limit",
-     "units per window, up to 10^12; concurrency: units held at a time, up to 10,000; `0` denies every request "
+     "units per window, up to 10^12; concurrency: units held at a time, up to 10,000; quota: units per period; `0` "
+     "denies every request "
      "([switching off](#switching-something-off)); `unlimited` "
      "counts nothing",
      "required", [](const FieldAt& at, Rule& rule) { read_limit(at, rule.allowance.limit, rule.unlimited); },
@@ -167,6 +175,57 @@ constexpr Field<Rule> kRuleFields[] = {
        return rule.lease == Duration::zero() ? std::nullopt : Written(YamlText::duration(rule.lease));
      },
      check_lease},
+    {"period", "quota: the calendar period, `hour`, `day`, `week`, `month` or `year`", "required for quota",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_period(at, rule);
+     },
+     write_period, check_period},
+    {"timezone",
+     "quota: where the calendar is read, such as `Europe/Berlin`; `tenant`: in the zone of the tenant's record", "UTC",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) at.take(rule.quota.timezone, read_text(at.node()));
+     },
+     [](const Rule& rule) {
+       return rule.quota.timezone.empty() ? std::nullopt : Written(YamlText::text(rule.quota.timezone));
+     },
+     check_timezone},
+    {"anchor_day",
+     "quota: with `month` the day on which periods begin, 1–31, the last day where a month has fewer; with `week` "
+     "`mon` "
+     "to `sun`",
+     "the 1st; Monday",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_anchor_day(at, rule);
+     },
+     write_anchor_day, check_anchor_day},
+    {"grace", "quota: units admitted beyond the limit, or percent of it", "0",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_share(at, 0, rule.quota.grace);
+     },
+     [](const Rule& rule) {
+       return rule.quota.grace == Share{} ? std::nullopt : Written(write_share(rule.quota.grace));
+     },
+     check_grace},
+    {"overage", "quota: beyond limit and grace, `refuse`; or `record`: admitted without bound, and recorded as overage",
+     "`refuse`",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_overage(at, rule);
+     },
+     write_overage, check_overage},
+    {"enforcement",
+     "quota: `leased`, each node spends slices in memory; `strict`, the ledger commits before the answer; see "
+     "[what each promises](quotas.md#leased-and-strict)",
+     "`leased`",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_enforcement(at, rule);
+     },
+     write_enforcement, check_enforcement},
+    {"notify", "quota: amounts or percent of the limit; when so much is used, a notice is sent, once per period",
+     "none",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_notify(at, rule);
+     },
+     write_notify, check_notify},
     {"burst", "token-bucket, gcra: capacity", "`limit`",
      [](const FieldAt& at, Rule& rule) { read_number_of_algorithm(at, rule, 1, kMaxUnits, rule.allowance.burst); },
      [](const Rule& rule) { return write_number(rule.allowance.burst); }},
@@ -230,8 +289,10 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return rule.message.empty() ? Written() : YamlText::text(rule.message); }, check_message},
     {"on_store_failure",
      "`allow`, `deny`, `local`, `degrade` or `static`, or a map with a time; see "
-     "[below](#when-the-store-does-not-answer); concurrency: not `local` and `static`",
-     "`allow`, with a warning", [](const FieldAt& at, Rule& rule) { read_store_failure(at, rule.on_store_failure); },
+     "[below](#when-the-store-does-not-answer); concurrency and quota: not `local` and `static`; strict quota: only "
+     "`deny`",
+     "`allow`, with a warning; quota: `deny`",
+     [](const FieldAt& at, Rule& rule) { read_store_failure(at, rule.on_store_failure); },
      [](const Rule& rule) { return rule.on_store_failure ? write_store_failure(*rule.on_store_failure) : Written(); },
      check_on_store_failure},
     {"local_share", "percent of the allowance for `local`", "50",

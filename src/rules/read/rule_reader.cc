@@ -10,7 +10,7 @@ namespace weir::rules {
 namespace {
 
 // The fields that make_allowance looks at, whose errors depend on the algorithm.
-constexpr std::string_view kAllowanceFields[] = {"limit", "window", "burst", "queue", "buckets", "lease"};
+constexpr std::string_view kAllowanceFields[] = {"limit", "window", "burst", "queue", "buckets", "lease", "period"};
 
 std::span<const std::string_view> rule_field_names() {
   static const std::vector<std::string_view> kNames = field_names(rule_fields());

@@ -183,7 +183,9 @@ const BadFile kBadFiles[] = {
      "f.yaml:2:35: rules[0].window: is 9999999d, expected 1ms to 3660d"},
     {"version: 1\nrules:\n- %\n  brust: 2",
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, descriptor, "
-     "replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
+     "replaces, algorithm, limit, window, lease, period, timezone, anchor_day, grace, overage, enforcement, notify, "
+     "burst, "
+     "queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
      "rollout, "
      "count_denied, hidden, message, on_store_failure, local_share, static_limit, local_limit, max_subjects, "
      "overdraft, "
@@ -191,8 +193,39 @@ const BadFile kBadFiles[] = {
      "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
-    {"version: 1\nrules:\n- %\n  algorithm: quota",
-     "f.yaml:6:14: rules[0].algorithm: quota is not supported by this version of weir yet"},
+    {"version: 1\nrules:\n- %\n  algorithm: quota\n  period: month",
+     "f.yaml:5:11: rules[0].window: does not apply to quota, which has a period"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota}]",
+     "f.yaml:2:9: rules[0].period: is missing, expected hour, day, week, month or year"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: decade}]",
+     "f.yaml:2:53: rules[0].period: is \"decade\", expected hour, day, week, month or year"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: month, timezone: Europe/Berlln}]",
+     "f.yaml:2:70: rules[0].timezone: no time zone \"Europe/Berlln\"; did you mean Europe/Berlin?"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: month, anchor_day: 32}]",
+     "f.yaml:2:72: rules[0].anchor_day: is 32, expected 1 to 31"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: month, anchor_day: 1.5}]",
+     "f.yaml:2:72: rules[0].anchor_day: is \"1.5\", expected a whole number, 1 to 31"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: week, anchor_day: 3}]",
+     "f.yaml:2:71: rules[0].anchor_day: is \"3\", expected mon, tue, wed, thu, fri, sat or sun"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: day, anchor_day: 3}]",
+     "f.yaml:2:70: rules[0].anchor_day: is given with period: day, expected only with month or week"},
+    {"version: 1\nrules: [{id: a, limit: 0.5, algorithm: quota, period: day}]",
+     "f.yaml:2:24: rules[0].limit: is \"0.5\", expected a whole number, 0 to 1000000000000, or unlimited"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: day, grace: -1}]",
+     "f.yaml:2:65: rules[0].grace: is -1, expected 0 to 1000000000000"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: day, grace: 101%}]",
+     "f.yaml:2:65: rules[0].grace: is \"101%\", expected 0% to 100%"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: day, notify: [80%, 80%]}]",
+     "f.yaml:2:72: rules[0].notify[1]: is given twice"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: day, enforcement: strict, on_store_failure: "
+     "allow}]",
+     "f.yaml:2:97: rules[0].on_store_failure: is not deny, expected deny with enforcement: strict: it never admits "
+     "what "
+     "is not recorded"},
+    {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota, period: day, on_store_failure: local}]",
+     "f.yaml:2:76: rules[0].on_store_failure: is local, expected allow, deny or degrade for quota"},
+    {"version: 1\nrules:\n- %\n  period: day",
+     "f.yaml:6:11: rules[0].period: is given, expected algorithm: quota beside it"},
     {"version: 1\nrules:\n- %\n  algorithm: concurrency\n  lease: 30s",
      "f.yaml:5:11: rules[0].window: does not apply to concurrency"},
     {"version: 1\nrules: [{id: a, limit: 3, algorithm: concurrency}]",
@@ -213,7 +246,7 @@ const BadFile kBadFiles[] = {
      "f.yaml:6:10: rules[0].lease: is given, expected algorithm: concurrency beside it"},
     {"version: 1\nrules:\n- %\n  algorithm: token-buket",
      "f.yaml:6:14: rules[0].algorithm: is \"token-buket\", expected fixed-window, bucketed-window, sliding-log, "
-     "sliding-counter, token-bucket, gcra, leaky-bucket or concurrency (did you mean token-bucket?)"},
+     "sliding-counter, token-bucket, gcra, leaky-bucket, concurrency or quota (did you mean token-bucket?)"},
     {"version: 1\nrules:\n- %\n  consistency: leased",
      "f.yaml:6:16: rules[0].consistency: leased and synced are not supported by this version of weir yet, expected "
      "exact"},
@@ -350,7 +383,9 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "f.yaml:4:20: rules[0].limit: is -1, expected 0 to 1000000000000, or unlimited\n"
             "f.yaml:5:44: rules[1].rollout: is 200, expected 0 to 100\n"
             "f.yaml:6:35: rules[2].burts: unknown field (did you mean burst?), expected one of id, match, per, "
-            "descriptor, replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, "
+            "descriptor, replaces, algorithm, limit, window, lease, period, timezone, anchor_day, grace, overage, "
+            "enforcement, "
+            "notify, burst, queue, buckets, cost, on_bad_cost, plans, "
             "overrides, mode, rollout, count_denied, hidden, message, on_store_failure, local_share, static_limit, "
             "local_limit, "
             "max_subjects, overdraft, estimate, on_expiry, consistency or hash_tag\n"

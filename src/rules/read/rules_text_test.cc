@@ -198,6 +198,34 @@ class RandomRules {
     rule.on_store_failure = any<FailurePolicy>({FailurePolicy::allow, FailurePolicy::deny, FailurePolicy::degrade});
   }
 
+  Share share() {
+    const bool percent = chance(2);
+    return {.amount = percent ? number(100) : number(1'000'000), .percent = percent};
+  }
+
+  void make_quota_rule(Rule& rule) {
+    make_concurrency_rule(rule);
+    rule.kind = ChargeKind::quota;
+    rule.lease = Duration::zero();
+    rule.local_limit.reset();
+    rule.max_subjects.reset();
+    rule.quota.period =
+        any<PeriodUnit>({PeriodUnit::hour, PeriodUnit::day, PeriodUnit::week, PeriodUnit::month, PeriodUnit::year});
+    if (rule.quota.period == PeriodUnit::week) rule.quota.anchor_day = static_cast<int>(number(7));
+    if (rule.quota.period == PeriodUnit::month && chance(2)) rule.quota.anchor_day = static_cast<int>(number(31));
+    rule.quota.timezone = any<std::string>({"", "tenant", "Europe/Berlin"});
+    if (chance(2)) rule.quota.grace = share();
+    rule.quota.record_overage = chance(3);
+    rule.quota.enforcement = chance(2) ? Enforcement::strict : Enforcement::leased;
+    std::set<std::int64_t> amounts;
+    for (std::size_t i = pick(4); i > 0; --i) {
+      const Share each = share();
+      if (amounts.insert(each.amount).second) rule.quota.notify.push_back(each);
+    }
+    if (rule.quota.enforcement == Enforcement::strict) rule.on_store_failure = FailurePolicy::deny;
+    if (chance(3)) rule.on_expiry = ExpiryPolicy::commit;
+  }
+
   Rule rule(std::size_t index) {
     Rule made;
     made.id = "r" + std::to_string(index) + any<std::string>({"", "-x", ".Y_z"});
@@ -248,7 +276,9 @@ class RandomRules {
                                1 + static_cast<int>(pick(100))};
     }
     if (chance(5)) make_concurrency_rule(made);
-    if (chance(2)) made.local_limit = LocalLimit{number(100), std::chrono::seconds(number(9)), {}};
+    if (chance(5)) make_quota_rule(made);
+    if (made.kind != ChargeKind::quota && chance(2))
+      made.local_limit = LocalLimit{number(100), std::chrono::seconds(number(9)), {}};
     if (made.local_limit && chance(2)) made.local_limit->burst = number(100);
     return made;
   }

@@ -31,6 +31,7 @@ Status DecisionsModule::open() {
       options.store = memory_.store();
     }
     options.clock = context_.clock;
+    options.quotas = quotas_.gate(i);
     options.observers = {counters_.back()};
     options.request_observers = {make_decision_log()};
     requests_.push_back(std::make_shared<observe::RequestCounters>(rules_.labels(), context_.config.metrics_tenants));
@@ -95,6 +96,7 @@ void DecisionsModule::add_rotating(const LimiterOptions& deciding) {
   options.observers.clear();
   options.request_observers.clear();
   options.hash_key = context_.keys.current;
+  options.quotas = std::make_shared<UncountedQuotas>();
   incoming_.push_back(std::make_unique<engine::Engine>(rules_.book(), std::move(options), memory_.fallback(), shared_));
   rotating_.push_back(std::make_unique<engine::RotatingLimiter>(*engines_.back(), *incoming_.back()));
 }

@@ -15,6 +15,7 @@
 #include "server/fallback_watch.h"
 #include "server/module.h"
 #include "server/modules/memory_module.h"
+#include "server/modules/quota_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
 #include "server/modules/traffic_module.h"
@@ -26,12 +27,13 @@ namespace weir::server {
 class DecisionsModule final : public Module {
  public:
   DecisionsModule(ServerContext& context, const RulesModule& rules, const MemoryModule& memory,
-                  const RedisModule& redis, TrafficModule& traffic)
+                  const RedisModule& redis, TrafficModule& traffic, const QuotaModule& quotas)
       : context_(context),
         rules_(rules),
         memory_(memory),
         redis_(redis),
         traffic_(traffic),
+        quotas_(quotas),
         estimates_(*shared_.estimates, estimates_path(context.config),
                    keys::KeyEncoder(context.keys.current).fingerprint(), context.log),
         fallbacks_(*shared_.fallback_times, rules.book(), context.log),
@@ -47,6 +49,8 @@ class DecisionsModule final : public Module {
 
   // What a loop's front ends ask.
   Limiter& limiter(std::size_t loop);
+  // While the hash key is rotated, only buckets under the key that decides are charged.
+  UsageRecorder& usage(std::size_t loop) { return *engines_[loop]; }
   std::vector<const observe::DecisionCounters*> counters() const;
 
  private:
@@ -62,6 +66,7 @@ class DecisionsModule final : public Module {
   const MemoryModule& memory_;
   const RedisModule& redis_;
   TrafficModule& traffic_;
+  const QuotaModule& quotas_;
   observe::DecisionLogOptions log_options_;
   std::unique_ptr<observe::Log> decision_lines_;  // the sample
   std::unique_ptr<observe::Log> degraded_lines_;

@@ -7,6 +7,7 @@
 #include "frontends/http/api.h"
 #include "frontends/http/http_protocol.h"
 #include "frontends/http/status_counts.h"
+#include "frontends/http/usage_handler.h"
 #include "server/envoy_settings.h"
 #include "server/listener_settings.h"
 #include "server/modules/front_ends.h"
@@ -82,6 +83,9 @@ class HttpModule final : public Module {
       options.gateway_guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins, From::own_field);
     }
     http::add_api_routes(router, decisions_.limiter(loop), options);
+    http::add_usage_routes(
+        router, decisions_.usage(loop),
+        {.body_bytes = options.batch_body_bytes, .once = options.once, .caller_of = options.caller_of});
     envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config, context_.clock),
                          options.check_body_bytes, times, options.identity);
   }

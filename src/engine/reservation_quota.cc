@@ -1,0 +1,117 @@
+// The quotas of a reservation: held in the ledger before the store is asked, and settled there first. What the ledger
+// says decides whether the reservation is open; the store follows.
+#include <algorithm>
+
+#include "engine/reservation_run.h"
+
+namespace weir::engine {
+
+// One question to the ledger about the reservation of a handle.
+class Engine::ReservationRun::QuotaStep final : public QuotaCall {
+ public:
+  explicit QuotaStep(ReservationRun& run) : run_(run) {}
+  void complete() override { run_.quota_answered(); }
+
+  bool answered = false;
+
+ private:
+  ReservationRun& run_;
+};
+
+Engine::ReservationRun::ReservationRun(Engine& engine, ReservationCall& call) : engine_(engine), call_(&call) {}
+Engine::ReservationRun::~ReservationRun() = default;
+
+// False: refused, because the ledger holds one amount in all accounts of a reservation.
+bool Engine::ReservationRun::reserve_quotas() {
+  if (quotas == nullptr) return true;
+  for (const QuotaCharge& each : quotas->all()) {
+    if (each.follows) continue;
+    return !refuse(HoldFault::invalid, "attributes: the quota " + std::string(each.rule) +
+                                           " has a cost of its own and cannot be reserved; check it instead");
+  }
+  if (step_.amount == 0 && !dry_run_) {
+    return !refuse(HoldFault::invalid, "amount: is 0, expected at least 1 where a quota applies");
+  }
+  quotas->reserving = QuotaPart::Reserving{hex_of(step_.id), step_.amount, step_.partial, step_.ttl};
+  handle_.quota = true;
+  return true;
+}
+
+// The ledger first. True: answered.
+bool Engine::ReservationRun::settle_quotas() {
+  if (engine_.quota_gate_ == nullptr) {
+    return refuse(HoldFault::unavailable, "the reservation holds quota, and this server has no ledger");
+  }
+  quota_step_ = std::make_unique<QuotaStep>(*this);
+  QuotaStep& step = *quota_step_;
+  using LedgerVerb = QuotaCall::Verb;
+  step.verb = LedgerVerb::lookup;
+  if (verb_ == Verb::commit) step.verb = LedgerVerb::commit;
+  if (verb_ == Verb::release) step.verb = LedgerVerb::release;
+  if (verb_ == Verb::extend) step.verb = LedgerVerb::extend;
+  step.at = reading();
+  step.id = hex_of(handle_.id);
+  step.amount = step_.amount;
+  step.actual = step_.actual;
+  step.ttl = step_.ttl;
+  detach_once(false);
+  engine_.quota_gate_->begin(step);
+  return false;
+}
+
+// The store follows, whatever it remembers.
+void Engine::ReservationRun::quota_answered() {
+  QuotaStep& step = *quota_step_;
+  step.answered = true;
+  const bool failed = step.status != Code::ok || !step.known || !quota_is_as_asked();
+  if (failed || verb_ == Verb::get) return complete();
+  if (ask()) {
+    const std::unique_ptr<ReservationRun> self(this);
+    call_->complete();
+  }
+}
+
+bool Engine::ReservationRun::quota_is_as_asked() const {
+  const QuotaStep& step = *quota_step_;
+  if (verb_ == Verb::commit) return step.state == ReservationState::committed;
+  if (verb_ == Verb::release) return step.state == ReservationState::released;
+  return step.state == ReservationState::open;
+}
+
+void Engine::ReservationRun::finish_with_quota() {
+  const QuotaStep& step = *quota_step_;
+  ReservationAnswer& answer = call_->answer;
+  if (step.status != Code::ok) {
+    refuse(HoldFault::unavailable, "the ledger did not answer; try again: settling twice does no harm");
+    return;
+  }
+  if (status == Code::ok && !charges.empty() && verb_ != Verb::get && quota_is_as_asked()) {
+    tell_hold();
+    describe_outcomes();
+  }
+  answer.id = hex_of(step_.id);
+  answer.state = step.known ? step.state : ReservationState::expired;
+  answer.granted = step.granted;
+  answer.actual = step.actual;
+  answer.expires = step.expires;
+  answer.replayed = step.replayed;
+  answer.returned = std::max(answer.returned, step.returned);
+  answer.debt = std::max(answer.debt, step.overage);
+  answer.uncharged = std::max(answer.uncharged, step.uncharged);
+  if (verb_ == Verb::get || quota_is_as_asked()) {
+    if (verb_ == Verb::get && !step.known) {
+      refuse(HoldFault::gone, "the reservation is not known");
+    }
+    return;
+  }
+  if (answer.state == ReservationState::expired) {
+    refuse(HoldFault::gone, verb_ == Verb::extend
+                                ? "the reservation has expired; make another one"
+                                : "the reservation has expired; report what the work has cost as usage");
+    return;
+  }
+  refuse(HoldFault::closed, "the reservation was " + std::string(reservation_state_name(answer.state)) +
+                                " by another call; nothing has changed");
+}
+
+}  // namespace weir::engine

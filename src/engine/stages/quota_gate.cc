@@ -1,0 +1,166 @@
+#include "engine/stages/quota_gate.h"
+
+#include <algorithm>
+
+#include "rules/compile/per_entry.h"
+
+namespace weir::engine {
+namespace {
+
+using Quick = QuotaGate::Quick;
+
+void append_escaped(std::string& out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f || c == '%' || c == ',' || c == '=') {
+      out += '%';
+      out += kHex[byte >> 4U];
+      out += kHex[byte & 15U];
+    } else {
+      out += c;
+    }
+  }
+}
+
+bool append_values(std::string& out, std::string_view name, const Request& request) {
+  bool any = false;
+  for (const Attribute& attribute : request.attributes) {
+    if (attribute.name != name) continue;
+    if (!out.empty()) out += ',';
+    append_escaped(out, name);
+    out += '=';
+    append_escaped(out, attribute.value);
+    any = true;
+  }
+  return any;
+}
+
+ChargeOutcome bad_cost_outcome() {
+  ChargeOutcome outcome;
+  outcome.admitted = false;
+  outcome.too_large = true;
+  return outcome;
+}
+
+}  // namespace
+
+std::string quota_subject(const Rule& rule, const Request& request) {
+  std::string text;
+  for (const std::string& entry : rule.per) {
+    for (const std::string& name : rules::alternatives_of(entry)) {
+      if (append_values(text, name, request)) break;
+    }
+  }
+  return text;
+}
+
+void StoreCharges::copy() {
+  charges_.clear();
+  outcomes_.clear();
+  places_.clear();
+  for (std::size_t i = 0; i < check_.charges().size(); ++i) {
+    if (check_.charges()[i].kind == ChargeKind::quota) continue;
+    charges_.push_back(check_.charges()[i]);
+    outcomes_.append();
+    places_.push_back(static_cast<std::uint32_t>(i));
+  }
+}
+
+void StoreCharges::hand_out() {
+  for (std::size_t i = 0; i < places_.size(); ++i) check_.outcomes()[places_[i]] = outcomes_[i];
+}
+
+QuotaPart::QuotaPart(Run& run) : run_(run) {
+  at = run.reading();
+  for (const Enforcement mode : {Enforcement::leased, Enforcement::strict}) {
+    for (std::uint32_t c = 0; c < run.checks.size(); ++c) {
+      const Check& check = run.checks[c];
+      if (!check.has_quotas()) continue;
+      for (std::uint32_t i = 0; i < check.deciding(); ++i) {
+        if (check.charges()[i].kind != ChargeKind::quota) continue;
+        if (check.match_of(i).rule->source.quota.enforcement == mode) add(c, i);
+      }
+    }
+    if (mode == Enforcement::leased) leased_ = all_.size();
+  }
+  if (run.combined == nullptr) {
+    store.emplace(run.checks.front());
+    run.charges = store->charges();
+    run.outcomes = store->outcomes();
+  }
+  run.quotas = this;
+}
+
+void QuotaPart::add(std::uint32_t check, std::uint32_t charge) {
+  const Charge& from = run_.checks[check].charges()[charge];
+  const rules::Match& match = run_.checks[check].match_of(charge);
+  QuotaCharge& quota = all_.emplace_back();
+  quota.rule = from.rule;
+  quota.quota = &match.rule->source.quota;
+  quota.key = from.key;
+  quota.limit = from.allowance->limit;
+  quota.cost = from.cost;
+  quota.since = run_.checks[check].rules()->loaded();
+  quota.binding = from.binding;
+  quota.follows = from.follows;
+  quota.commit_on_expiry = match.rule->source.on_expiry == ExpiryPolicy::commit;
+  if (match.bad_cost) quota.outcome = bad_cost_outcome();
+  places_.push_back({check, charge});
+}
+
+Quick QuotaPart::take_quickly(QuotaGate& gate) {
+  for (std::size_t i = 0; i < leased_; ++i) {
+    QuotaCharge& quota = all_[i];
+    const bool known_bad = quota.outcome.too_large;  // its cost could not be read
+    const Quick answer = known_bad ? Quick::denied : gate.try_take(quota, at);
+    if (answer == Quick::done || (answer == Quick::denied && !quota.binding)) continue;
+    for (QuotaCharge& earlier : leased().first(i)) {
+      if (earlier.taken != nullptr) gate.put_back(earlier);
+    }
+    return answer;
+  }
+  return Quick::done;
+}
+
+Quick QuotaPart::peek_quickly(QuotaGate& gate) {
+  if (has_strict()) return Quick::wait;
+  for (QuotaCharge& quota : leased()) {
+    if (quota.outcome.too_large) continue;
+    if (gate.try_peek(quota, at) == Quick::wait) return Quick::wait;
+  }
+  return Quick::done;
+}
+
+void QuotaPart::describe() {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const Check& check = run_.checks[places_[i].check];
+    if (check.request() == nullptr || !all_[i].subject.empty()) continue;
+    all_[i].subject = quota_subject(check.match_of(places_[i].charge).rule->source, *check.request());
+    for (const Attribute& attribute : check.request()->attributes) {
+      if (attribute.name == "tenant") all_[i].tenant = attribute.value;
+    }
+  }
+}
+
+void QuotaPart::hand_out() {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    run_.checks[places_[i].check].outcomes()[places_[i].charge] = all_[i].outcome;
+  }
+}
+
+std::optional<std::size_t> QuotaPart::refusing() const {
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const QuotaCharge& quota = all_[i];
+    if (!quota.binding) continue;
+    if (quota.outcome.status == Code::ok) {
+      if (!quota.outcome.admitted) return i;
+      continue;
+    }
+    const Rule& rule = run_.checks[places_[i].check].match_of(places_[i].charge).rule->source;
+    if (failure_policy_of(rule).policy == FailurePolicy::deny) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,87 @@
+#include "ledger/gate/ledger_gate.h"
+
+#include <random>
+
+#include "base/ascii.h"
+
+namespace weir::ledger {
+namespace {
+
+std::string random_prefix() {
+  std::random_device random;
+  std::string text(16, '0');
+  base::write_hex(text.data(), (std::uint64_t{random()} << 32U) | random());
+  return text + "/";
+}
+
+}  // namespace
+
+LedgerGate::LedgerGate(Ledger& ledger, Clock& clock, GateOptions options)
+    : ledger_(ledger),
+      clock_(clock),
+      options_(std::move(options)),
+      terms_(options_.tenants, clock.wall()),
+      prefix_(random_prefix()) {}
+
+LedgerGate::~LedgerGate() { stop(); }
+
+Status LedgerGate::start() {
+  Result<UsageLog> log = UsageLog::open(options_.folder, options_.node);
+  if (!log.ok()) return log.failure();
+  log_.emplace(std::move(log).value());
+  thread_ = std::thread([this] { work(); });
+  return success();
+}
+
+void LedgerGate::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+LedgerGate::Counts LedgerGate::counts() const {
+  Counts counts;
+  {
+    const std::lock_guard lock(mutex_);
+    counts = counts_;
+  }
+  counts.epoch = epoch_.load();
+  counts.usable = usable_.load();
+  counts.slices = slices_.load();
+  counts.waiting = waiting_.load();
+  return counts;
+}
+
+void LedgerGate::say(std::string_view event, const std::string& message) {
+  if (options_.report) options_.report(event, message);
+}
+
+void LedgerGate::note(std::string trouble) {
+  bool changed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    changed = counts_.trouble != trouble;
+    counts_.trouble = trouble;
+  }
+  if (changed && !trouble.empty()) say("quota_trouble", trouble);
+}
+
+std::vector<LedgerGate::Holding> LedgerGate::holdings() {
+  std::vector<Holding> found;
+  for (SliceTable::Shard& shard : table_.all()) {
+    const std::lock_guard lock(shard.mutex);
+    const auto add = [&](const HeldSlice& slice) {
+      if (slice.left > 0 || slice.in_use()) {
+        found.push_back({slice.terms.key, slice.left, slice.pending, slice.spent + slice.without});
+      }
+    };
+    for (const auto& [key, slice] : shard.current) add(*slice);
+    for (const auto& slice : shard.retired) add(*slice);
+  }
+  return found;
+}
+
+}  // namespace weir::ledger

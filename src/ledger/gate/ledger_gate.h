@@ -1,0 +1,170 @@
+// LedgerGate: quotas (weir/quotas.h) on the ledger. Leased ones are spent from slices in memory, strict ones are taken
+// in the ledger, reservations hold units there.
+//
+//   LedgerGate gate(ledger, clock, options);
+//   gate.start();           // its thread opens an epoch, sends what an earlier process left in the usage log, and
+//                           // from then on logs usage, sends it, renews slices and returns those that are idle
+//   …
+//   gate.stop();            // sends what there is, and gives back what is held
+//
+// Thread-safe. Callers never wait: what needs the ledger is completed on a thread of the ledger.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ledger/gate/held_slice.h"
+#include "ledger/gate/terms_maker.h"
+#include "ledger/gate/usage_log.h"
+#include "ledger/ledger.h"
+#include "weir/quotas.h"
+
+namespace weir::ledger {
+
+struct GateOptions {
+  std::string node;              // stays the same when the process is started again
+  std::filesystem::path folder;  // of the usage log
+  Duration slice_ttl = std::chrono::seconds(30);
+  Duration margin = std::chrono::seconds(2);              // a slice is not spent in its last moments
+  Duration group_period = std::chrono::milliseconds(10);  // between groups of the usage log
+  Duration send_period = std::chrono::milliseconds(250);  // between usage batches
+  Duration idle_after = std::chrono::milliseconds(500);   // then a slice is given back
+  Duration patience = std::chrono::seconds(2);            // how long a decision waits for the ledger
+  std::size_t max_slices = 100'000;
+  std::size_t max_waiting = 20'000;                   // decisions that wait for slices
+  std::size_t max_log_bytes = std::size_t{64} << 20;  // of usage that the ledger does not have
+  const TenantDirectory* tenants = nullptr;           // borrowed
+  // Told what operators should know: an event's name and what happened. May be called from any thread.
+  std::function<void(std::string_view event, const std::string& message)> report;
+};
+
+class LedgerGate final : public QuotaGate {
+ public:
+  struct Counts {
+    std::int64_t epoch = 0;  // 0: none was opened yet
+    bool usable = false;     // leased quotas can be taken
+    std::string trouble;     // why not, or what keeps usage from being logged or sent
+    std::uint64_t slices = 0;
+    std::int64_t held = 0;  // units in memory
+    std::uint64_t waiting = 0;
+    std::uint64_t refills = 0;
+    std::uint64_t returned = 0;  // units given back
+    std::uint64_t groups = 0;    // of the usage log
+    std::uint64_t batches = 0;   // that the ledger has
+    std::uint64_t unsent = 0;    // segments
+    std::int64_t replayed = 0;   // units of earlier processes
+    std::int64_t expired = 0;    // units of earlier epochs that no one reported
+    std::uint64_t lapses = 0;    // times that the ledger was away for longer than slices live
+    std::uint64_t log_failures = 0;
+  };
+
+  // Borrowed: the ledger, the clock. Failure of the usage log's folder is reported by start().
+  LedgerGate(Ledger& ledger, Clock& clock, GateOptions options);
+  ~LedgerGate() override;
+
+  Status start();
+  void stop();
+  Counts counts() const;
+  TermsMaker& terms() { return terms_; }
+
+  Quick try_take(QuotaCharge& charge, const Reading& at) override;
+  Quick try_peek(QuotaCharge& charge, const Reading& at) override;
+  void confirm(QuotaCharge& charge) override;
+  void put_back(QuotaCharge& charge) override;
+  void reverse(const std::string& id) override;
+  void release(const std::string& reservation) override;
+  void admitted_without(const QuotaCharge& charge) override;
+  void begin(QuotaCall& call) override;
+
+  // What the node has admitted and not yet sent, and holds, by account: for reconciliation.
+  struct Holding {
+    AccountKey account;
+    std::int64_t left = 0;
+    std::int64_t pending = 0;
+    std::int64_t unlogged = 0;
+  };
+  std::vector<Holding> holdings();
+
+ private:
+  friend class LeasedCall;
+  struct Ask;
+
+  // Leased (leased.cc). `locked` functions need the shard's mutex.
+  void advance(LeasedCall& call);
+  HeldSlice* find_locked(SliceTable::Shard& shard, QuotaCharge& charge, const Reading& at, Status& status,
+                         std::vector<std::pair<Terms, std::int64_t>>& returns);
+  void take_locked(HeldSlice& slice, QuotaCharge& charge, const Reading& at);
+  static bool refuses_locked(const HeldSlice& slice, const QuotaCharge& charge, TimePoint now);
+  std::optional<Ask> ask_locked(HeldSlice& slice, TimePoint now);
+  void submit(Ask ask);
+  void on_slice(HeldSlice& slice, TimePoint asked_at, const Result<Answer>& answer);
+  void give_back(const Terms& terms, std::int64_t epoch, std::int64_t amount, HeldSlice* slice);
+  static void fill(ChargeOutcome& outcome, const HeldSlice& slice, std::int64_t cost, TimePoint wall, bool admitted);
+
+  // Strict, reservations and the rest (direct.cc).
+  void take_strict(QuotaCall& call);
+  void look(QuotaCall& call);
+  void change(QuotaCall& call);
+  void reserve(QuotaCall& call);
+  void settle(QuotaCall& call);
+
+  // Upkeep (upkeep.cc), on the gate's thread.
+  void work();
+  bool open_epoch();
+  bool is_settled();
+  bool replay();
+  void log_group();
+  void send_segments();
+  void finish_segment(const UsageSegment& segment, bool taken);
+  void renew();
+  void tidy(TimePoint now);
+  void end_epoch(const std::string& why);
+  void say(std::string_view event, const std::string& message);
+  void note(std::string trouble);
+
+  Ledger& ledger_;
+  Clock& clock_;
+  const GateOptions options_;
+  TermsMaker terms_;
+  SliceTable table_;
+  std::atomic<std::int64_t> epoch_{0};
+  std::atomic<bool> usable_{false};
+  std::atomic<std::size_t> slices_{0};
+  std::atomic<std::size_t> waiting_{0};
+  std::atomic<std::uint64_t> operations_{0};
+  const std::string prefix_;  // of operation ids: differs from that of every other process
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopped_ = false;  // guarded by mutex_, as are all below
+  Counts counts_;
+
+  // Only on the gate's thread.
+  std::optional<UsageLog> log_;
+  std::deque<UsageSegment> segments_;
+  enum class Sent : std::uint8_t { no, done, refused };
+  std::atomic<Sent> sent_{Sent::no};  // what became of the first segment
+  std::atomic<bool> sending_{false};
+  std::atomic<bool> renewing_{false};
+  std::atomic<int> underway_{0};  // operations about slices that the ledger has not answered
+  TimePoint renew_at_{};
+  TimePoint send_at_{};
+  TimePoint tidy_at_{};
+  TimePoint try_at_{};
+  bool has_epoch_ = false;   // and has not let its slices lapse
+  bool log_failed_ = false;  // the last group could not be written
+  UsageRecords unlogged_;    // taken from slices, and not in the log because that failed
+
+  std::thread thread_;
+};
+
+}  // namespace weir::ledger

@@ -1,0 +1,38 @@
+// Webhook: posts signed JSON to a URL, and says whether the receiver took it. Blocking; not for event loops.
+//
+// Only the status line of the answer is read. Not thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cli/http_client.h"
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir::server {
+
+class Webhook {
+ public:
+  // `url` is http:// or https://, with host, port and path. Failure: invalid_argument.
+  static Result<std::unique_ptr<Webhook>> make(const std::string& url, std::string secret, Duration timeout);
+
+  // Signed with the time. Failures: unavailable (no answer), failed_precondition (another status than 2xx).
+  Status post(std::string_view body, TimePoint now) const;
+
+  // "sha256=" and the HMAC-SHA256 of "<timestamp>.<body>", in hexadecimal digits.
+  static std::string signature(const std::string& secret, std::string_view timestamp, std::string_view body);
+
+ private:
+  Webhook() = default;
+  Result<int> connect() const;
+
+  cli::ServerAddress address_;
+  std::string path_;
+  std::string secret_;
+  Duration timeout_{0};
+  std::shared_ptr<const cli::ClientTls> tls_;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,72 @@
+"""A PostgreSQL server of a test's own, that can be killed and started again."""
+
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+PROGRAMS = pathlib.Path("/usr/lib/postgresql/15/bin")
+DEADLINE_S = 30
+
+
+def _demote():
+    if os.getuid() == 0:
+        user = pwd.getpwnam("nobody")
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+
+
+class Postgres:
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-pg-"))
+        if os.getuid() == 0:
+            user = pwd.getpwnam("nobody")
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process = None
+        subprocess.run(
+            [PROGRAMS / "initdb", "--auth=trust", "--username=weir", "--encoding=UTF8", "--locale=C", f"--pgdata={self.folder}/data"],
+            check=True, capture_output=True, cwd=self.folder, preexec_fn=_demote, timeout=60,
+        )
+        self.start()
+
+    @property
+    def url(self):
+        return f"postgres://weir@127.0.0.1:{self.port}/postgres"
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [PROGRAMS / "postgres", "-D", self.folder / "data", "-k", self.folder, "-p", str(self.port), "-c", "listen_addresses=127.0.0.1",
+             "-c", "max_connections=60", "-c", "shared_buffers=32MB", "-c", "log_min_messages=error"],
+            cwd=self.folder, preexec_fn=_demote, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )
+        deadline = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline:
+            ready = subprocess.run([PROGRAMS / "pg_isready", "-h", "127.0.0.1", "-p", str(self.port)], capture_output=True)
+            if ready.returncode == 0:
+                return
+            assert self.process.poll() is None, "postgres ended"
+            time.sleep(0.05)
+        raise AssertionError("postgres did not start")
+
+    def kill(self):
+        """kill -9 of the whole server."""
+        if self.process is None:
+            return
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.process = None
+
+    def close(self):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)

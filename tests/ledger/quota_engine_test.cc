@@ -1,0 +1,227 @@
+// Quota rules in a limiter, on a ledger: one decision with the other rules, all or none.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "ledger/gate/ledger_gate.h"
+#include "tests/ledger/ledger_fixture.h"
+#include "tests/support/temporary_folder.h"
+#include "weir/limiter.h"
+#include "weir/prepared_check.h"
+#include "weir/reservations.h"
+#include "weir/usage.h"
+
+namespace weir::ledger::tests {
+namespace {
+
+class QuotaEngine : public LedgerFixture {
+ protected:
+  void SetUp() override {
+    LedgerFixture::SetUp();
+    GateOptions options;
+    options.node = "n1";
+    options.folder = folder_.path() / "usage";
+    options.patience = 30s;
+    gate_ = std::make_shared<LedgerGate>(*ledger_, clock_, options);
+    ASSERT_TRUE(gate_->start().ok());
+    await([this] { return gate_->counts().usable; });
+  }
+  void TearDown() override {
+    limiter_.reset();
+    gate_.reset();
+    LedgerFixture::TearDown();
+  }
+  template <typename Condition>
+  void await(Condition condition) {
+    for (int i = 0; i < 5'000 && !condition(); ++i) {
+      clock_.advance(1ms);
+      std::this_thread::sleep_for(1ms);
+    }
+    EXPECT_TRUE(condition());
+  }
+
+  static Rule quota(const std::string& id, std::int64_t limit, Enforcement mode,
+                    std::vector<std::string> per = {"tenant"}) {
+    Rule rule;
+    rule.id = id;
+    rule.per = std::move(per);
+    rule.kind = ChargeKind::quota;
+    rule.allowance.limit = limit;
+    rule.quota.period = PeriodUnit::month;
+    rule.quota.enforcement = mode;
+    return rule;
+  }
+  static Rule rate(std::int64_t limit) {
+    Rule rule;
+    rule.id = "rate";
+    rule.per = {"tenant"};
+    rule.allowance = {.algorithm = Algorithm::fixed_window, .limit = limit, .window = std::chrono::hours(24 * 365)};
+    return rule;
+  }
+  void use(std::vector<Rule> rules) {
+    Rules all;
+    all.rules = std::move(rules);
+    LimiterOptions options;
+    options.clock = std::shared_ptr<Clock>(&clock_, [](Clock*) {});
+    options.quotas = gate_;
+    auto made = Limiter::create(all, options);
+    ASSERT_TRUE(made.ok()) << made.failure().message;
+    limiter_ = std::move(made).value();
+  }
+  Decision check(std::int64_t cost = 1, std::string_view user = "u") {
+    const std::array<Attribute, 2> attributes = {Attribute{"tenant", "acme"}, Attribute{"user", user}};
+    return limiter_->check(Request(attributes, Cost{cost}));
+  }
+  Account of(const std::string& rule, const std::string& subject = "tenant=acme") {
+    return account(AccountKey{rule, subject, "2026-03"});
+  }
+
+  rules::TemporaryFolder folder_;
+  std::shared_ptr<LedgerGate> gate_;
+  std::unique_ptr<Limiter> limiter_;
+};
+
+TEST_P(QuotaEngine, AdmitsExactlyTheLimitAndSaysWhyAndUntilWhenItDenies) {
+  for (const Enforcement mode : {Enforcement::leased, Enforcement::strict}) {
+    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
+    use({quota(id, 20, mode), rate(1000)});
+    int admitted = 0;
+    for (int i = 0; i < 30; ++i) admitted += check().allowed ? 1 : 0;
+    EXPECT_EQ(admitted, 20);
+    const Decision denied = check();
+    EXPECT_EQ(denied.reason, Reason::quota_exceeded);
+    ASSERT_NE(denied.decisive(), nullptr);
+    EXPECT_EQ(denied.decisive()->rule, id);
+    EXPECT_EQ(denied.decisive()->remaining, 0);
+    EXPECT_EQ(denied.retry_after, kEnd - denied.at);
+    EXPECT_EQ(check(21).reason, Reason::cost_too_large);
+    await([&] { return of(id).used == 20; });
+    EXPECT_EQ(balance(of(id)), "0 0 20 0");
+  }
+}
+
+TEST_P(QuotaEngine, LeavesTheStoreAloneIfTheQuotaDeniesAndTheQuotaIfTheStoreDoes) {
+  for (const Enforcement mode : {Enforcement::leased, Enforcement::strict}) {
+    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
+    use({quota(id, 3, mode), rate(1000)});
+    for (int i = 0; i < 10; ++i) check();
+    std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+    Request look(attributes);
+    look.peek = true;
+    EXPECT_EQ(limiter_->check(look).rules[1].remaining, 997) << id;
+    use({quota(id + "-2", 10, mode), rate(4)});
+    int admitted = 0;
+    for (int i = 0; i < 10; ++i) admitted += check().allowed ? 1 : 0;
+    EXPECT_EQ(admitted, 4);
+    await([&] { return of(id + "-2").used == 4 && of(id + "-2").held == 0; });
+    EXPECT_EQ(balance(of(id + "-2")), "6 0 4 0") << id;
+  }
+}
+
+TEST_P(QuotaEngine, ChargesAHierarchyWhollyOrNotAtAll) {
+  use({quota("tenant", 10, Enforcement::leased), quota("user", 4, Enforcement::strict, {"tenant", "user"})});
+  int admitted = 0;
+  for (int i = 0; i < 6; ++i) admitted += check(1, "a").allowed ? 1 : 0;
+  EXPECT_EQ(admitted, 4);
+  for (int i = 0; i < 6; ++i) admitted += check(1, "b").allowed ? 1 : 0;
+  EXPECT_EQ(admitted, 8);
+  for (int i = 0; i < 6; ++i) admitted += check(1, "c").allowed ? 1 : 0;
+  EXPECT_EQ(admitted, 10);
+  await([&] { return of("tenant").used == 10; });
+  EXPECT_EQ(of("user", "tenant=acme,user=a").used, 4);
+  EXPECT_EQ(of("user", "tenant=acme,user=c").used, 2);
+}
+
+TEST_P(QuotaEngine, DecidesBatchesOfQuotasAndPreparedChecks) {
+  use({quota("q", 10, Enforcement::leased), rate(1000)});
+  const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+  std::vector<Request> requests(8, Request(attributes));
+  std::vector<Decision> decisions(8);
+  limiter_->check_batch(requests, decisions);
+  EXPECT_EQ(std::count_if(decisions.begin(), decisions.end(), [](const Decision& each) { return each.allowed; }), 8);
+  const auto prepared = limiter_->prepare({{"tenant", "acme"}});
+  EXPECT_TRUE(prepared->check(Cost{1}).allowed);
+  EXPECT_TRUE(prepared->check(Cost{1}).allowed);
+  EXPECT_FALSE(prepared->check(Cost{1}).allowed);
+}
+
+TEST_P(QuotaEngine, IsNotExceededByManyThreads) {
+  for (const Enforcement mode : {Enforcement::leased, Enforcement::strict}) {
+    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
+    use({quota(id, 500, mode), rate(100'000)});
+    std::atomic<int> admitted{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 200; ++i) admitted += check().allowed ? 1 : 0;
+      });
+    }
+    for (std::thread& each : threads) each.join();
+    EXPECT_EQ(admitted, 500) << id;
+    await([&] { return of(id).used == 500; });
+  }
+}
+
+TEST_P(QuotaEngine, HoldsQuotaForReservationsAndSettlesIt) {
+  use({quota("q", 100, Enforcement::leased), rate(1000)});
+  const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+  ReservationLimiter& budget = *limiter_->reservations();
+  const ReservationAnswer made = budget.reserve({.request = Request(attributes), .amount = 40});
+  ASSERT_TRUE(made.decision.allowed) << made.message;
+  EXPECT_EQ(balance(of("q")), "60 40 0 0");
+  const ReservationAnswer denied = budget.reserve({.request = Request(attributes), .amount = 61});
+  EXPECT_EQ(denied.decision.reason, Reason::quota_exceeded);
+  const ReservationAnswer more = budget.extend(made.handle, std::chrono::seconds(90), 10);
+  EXPECT_EQ(more.fault, HoldFault::none) << more.message;
+  EXPECT_EQ(balance(of("q")), "50 50 0 0");
+  const ReservationAnswer settled = budget.commit(made.handle, 25);
+  EXPECT_EQ(settled.fault, HoldFault::none) << settled.message;
+  EXPECT_EQ(settled.state, weir::ReservationState::committed);
+  EXPECT_EQ(settled.returned, 25);
+  EXPECT_EQ(balance(of("q")), "75 0 25 0");
+  EXPECT_TRUE(budget.commit(made.handle, 25).replayed);
+  EXPECT_EQ(budget.release(made.handle).fault, HoldFault::closed);
+  const ReservationAnswer part = budget.reserve({.request = Request(attributes), .amount = 500, .partial = true});
+  EXPECT_EQ(part.granted, 75);
+  EXPECT_EQ(budget.release(part.handle).fault, HoldFault::none);
+  EXPECT_EQ(balance(of("q")), "75 0 25 0");
+}
+
+TEST_P(QuotaEngine, RefundsAtMostWhatWasUsedAndNeverResets) {
+  use({quota("q", 10, Enforcement::strict)});
+  for (int i = 0; i < 4; ++i) check();
+  const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+  limiter_->refund(Request(attributes, Cost{3}));
+  EXPECT_EQ(of("q").used, 1);
+  limiter_->refund(Request(attributes, Cost{3}));
+  EXPECT_EQ(balance(of("q")), "10 0 0 0");
+  check();
+  limiter_->reset(Request(attributes));
+  EXPECT_EQ(of("q").used, 1);
+}
+
+TEST_P(QuotaEngine, RecordsUsageThatHasHappenedOnce) {
+  use({quota("q", 10, Enforcement::leased), rate(5)});
+  auto* const recorder = dynamic_cast<UsageRecorder*>(limiter_.get());
+  ASSERT_NE(recorder, nullptr);
+  const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+  const auto record = [&](std::string_view id) {
+    std::promise<UsageAnswer> told;
+    recorder->record({.request = Request(attributes), .amount = 12, .id = id},
+                     [&](const UsageAnswer& answer) { told.set_value(answer); });
+    return told.get_future().get();
+  };
+  const UsageAnswer first = record("job-1");
+  EXPECT_EQ(first.status, Code::ok) << first.message;
+  EXPECT_EQ(first.overage, 2);
+  EXPECT_FALSE(first.replayed);
+  EXPECT_TRUE(record("job-1").replayed);
+  EXPECT_EQ(of("q").used, 12);
+  EXPECT_FALSE(check().allowed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, QuotaEngine, kBothDatabases, dialect_name);
+
+}  // namespace
+}  // namespace weir::ledger::tests
