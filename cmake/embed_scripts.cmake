@@ -1,7 +1,7 @@
 # Puts the Lua scripts of src/stores/redis/scripts together and writes them as C++ text:
 #   cmake -DSCRIPTS=<folder> -DOUTPUT=<file.cc> -P embed_scripts.cmake
 # A script for one charge is keep + its algorithm + one; the script for several is keep + every algorithm + several +
-# many; the script for calls about leases also has leases and, before many, holds.
+# penalties + many; the script for calls about leases also has leases and, before many, holds.
 # Algorithms that count in debts, and sliding_counter, also get arithmetic.lua. gcra is token_bucket.lua under
 # another name and letter.
 
@@ -18,7 +18,7 @@ endfunction()
 
 set(files ${algorithms})
 list(REMOVE_ITEM files gcra)
-foreach(name keep arithmetic debt one several many leases holds ${files})
+foreach(name keep arithmetic debt one several penalties many leases holds ${files})
   read_lua(${name} lua_${name})
 endforeach()
 set(needs_sliding_counter "${lua_arithmetic}")
@@ -39,8 +39,8 @@ foreach(name ${algorithms})
   string(APPEND cases "    R\"lua(${lua_keep}${needs_${name}}${lua_${name}}local algorithm = ${name}\n${lua_one})lua\",\n\n")
 endforeach()
 set(table "local algorithms = { ${table}}\n")
-set(many "${all}${table}${lua_several}${lua_many}return answer\n")
-set(holds "${all}${lua_leases}${table}${lua_several}${lua_holds}${lua_many}")
+set(many "${all}${table}${lua_several}${lua_penalties}${lua_many}return answer\n")
+set(holds "${all}${lua_leases}${table}${lua_several}${lua_penalties}${lua_holds}${lua_many}")
 string(APPEND holds "return with_hold(answer, holds and admitted and kTaken or 0, token, now + ttl)\n")
 
 file(WRITE ${OUTPUT}.new "// Written by cmake/embed_scripts.cmake from src/stores/redis/scripts.

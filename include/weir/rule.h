@@ -19,6 +19,7 @@
 
 #include "weir/allowance.h"
 #include "weir/decision.h"
+#include "weir/penalty.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -150,6 +151,12 @@ enum class ExpiryPolicy : std::uint8_t {
   commit,   // what was reserved
 };
 
+// What a rule asks of a client that exceeds it.
+enum class OnExceed : std::uint8_t {
+  deny,
+  challenge,  // that it proves to be welcome (a captcha, a second factor); a reported success clears the bucket
+};
+
 enum class Consistency : std::uint8_t { exact, leased, synced };
 
 inline constexpr std::int64_t kMaxSubjects = 1'000'000'000;
@@ -199,21 +206,53 @@ struct Rule {
   // names the rule. Not shown with Hidden::answer.
   std::string message;
   std::optional<LocalLimit> local_limit;
-  // Subjects that may have a bucket of their own at a time, 1 to kMaxSubjects; newcomers beyond share one. None: no bound.
+  // Subjects that may have a bucket of their own at a time, 1 to kMaxSubjects; newcomers beyond share one. None: no
+  // bound.
   std::optional<std::int64_t> max_subjects;
   // Units that may be charged beyond a bucket's capacity for work that has been done: a commit of more than was
   // reserved, and cost that is known only afterwards. Default: one capacity.
   std::optional<std::int64_t> overdraft;
   std::optional<Estimate> estimate;
   ExpiryPolicy on_expiry = ExpiryPolicy::release;
+  OnExceed on_exceed = OnExceed::deny;
+  std::optional<Penalty> penalty;
+  // Counts different values of this attribute, each once, instead of cost; empty: not. Fixed-window and sliding-log,
+  // limit up to kMaxDistinct.
+  std::string distinct;
+  // Other numbers that are judged on the same traffic, in a bucket of their own, without affecting any answer.
+  std::optional<AllowanceChange> candidate;
 
   bool operator==(const Rule&) const = default;
+};
+
+// A priority for load shedding: requests that `match` and are in no earlier class.
+struct SheddingClass {
+  std::string name;
+  std::vector<Condition> match;     // all must be true; empty: every request
+  std::optional<int> shed_at = {};  // percent of the load at which it is refused; none: never
+
+  bool operator==(const SheddingClass&) const = default;
+};
+inline constexpr std::size_t kMaxSheddingClasses = 16;
+
+// When this node refuses requests because it has too much to do (docs/shedding.md).
+struct Shedding {
+  std::int64_t rate = 0;  // requests per `rate_window` that it can do; 0: not bounded
+  Duration rate_window = std::chrono::seconds(1);
+  std::int64_t in_flight = 0;          // requests that it can have open at a time; 0: not bounded
+  std::vector<SheddingClass> classes;  // requests of none are never refused
+  std::string fair_by = "tenant";      // the attribute whose values are to get equal shares of a class
+  // Requests that may name their class in the attribute `priority`. None: it is not looked at.
+  std::optional<std::vector<Condition>> trust_priority = {};
+
+  bool operator==(const Shedding&) const = default;
 };
 
 struct Rules {
   std::vector<Rule> rules;
   bool global_shadow = false;  // every enforced rule acts as if its mode were shadow
   NoRulePolicy on_no_rule = NoRulePolicy::allow;
+  std::optional<Shedding> shedding = {};
 
   bool operator==(const Rules&) const = default;
 };

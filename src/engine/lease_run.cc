@@ -78,7 +78,7 @@ bool Engine::LeaseRun::acquire() {
                                           std::to_string(kMaxHoldId));
   }
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  if (!engine_.plan(Action::take, question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
   if (std::count_if(check_.charges().begin(), check_.charges().end(), is_lease) > std::ptrdiff_t{kMaxHeldCharges}) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " concurrency rules apply; one lease can have a part in no more");
@@ -130,7 +130,8 @@ bool Engine::LeaseRun::use_handle() {
 
 bool Engine::LeaseRun::list() {
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(call_->question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  if (!engine_.plan(Action::list, call_->question.request, reading(), *rules_, check_, call_->answer.decision))
+    return true;
   for (const Charge& charge : check_.charges()) {
     if (is_lease(charge)) own_charges_.push_back(charge);
   }
@@ -171,6 +172,7 @@ void Engine::LeaseRun::finish() {
     refuse(HoldFault::unavailable, "the store did not answer; try again: renewing and releasing twice does no harm");
     return;
   }
+  if (verb_ != Verb::list) engine_.note_open(step_, now + (step_.expires - step_.at));
   if (verb_ == Verb::renew) finish_renew();
   if (verb_ == Verb::list) finish_list();
 }
@@ -193,6 +195,7 @@ void Engine::LeaseRun::finish_acquire() {
     const Charge& charge = check_.charges()[i];
     if (is_lease(charge) && charge.cost > 0 && check_.outcomes()[i].admitted) handle_.charges.push_back(held(i));
   }
+  engine_.note_open(step_, now + (step_.expires - step_.at));
   answer.handle = engine_.hold_ids_.seal(handle_);
   answer.created = step_.state != HoldState::live;
   tell_expiry();
@@ -273,8 +276,8 @@ void Engine::LeaseRun::finish_list() {
     handle.token = each.token;
     handle.expires = each.expires;
     handle.ttl = charges[each.charge].allowance->window;
-    auto part = std::lower_bound(by_id.begin(), by_id.end(), &each,
-                                 [&](auto* a, auto* b) { return id_of(a) < id_of(b); });
+    auto part =
+        std::lower_bound(by_id.begin(), by_id.end(), &each, [&](auto* a, auto* b) { return id_of(a) < id_of(b); });
     for (; part != by_id.end() && (*part)->id == each.id && handle.charges.size() < kMaxHeldCharges; ++part) {
       handle.charges.push_back(held((*part)->charge));
       handle.charges[handle.charges.size() - 1].cost = (*part)->units;

@@ -99,7 +99,9 @@ bool Engine::ReservationRun::check_question() {
 bool Engine::ReservationRun::reserve() {
   const ReservationQuestion& question = call_->question;
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  if (!engine_.plan(question.dry_run ? Action::peek : Action::take, question.request, reading(), *rules_, check_,
+                    call_->answer.decision))
+    return true;
   if (check_.charges().size() > kMaxHeldCharges) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " rules apply; one reservation can have a part in no more");
@@ -151,8 +153,8 @@ std::optional<std::int64_t> Engine::ReservationRun::estimate() {
         engine_.estimates_->quantile(subject, rule.estimate->quantile).value_or(rule.estimate->initial);
     most = std::max(most.value_or(1), own);
     const std::int64_t limit = check_.charges()[i].allowance->largest_cost();
-    cap = std::min(cap, std::max<std::int64_t>(1, limit / 100 * rule.estimate->most +
-                                                      limit % 100 * rule.estimate->most / 100));
+    cap = std::min(
+        cap, std::max<std::int64_t>(1, limit / 100 * rule.estimate->most + limit % 100 * rule.estimate->most / 100));
   }
   if (most) most = std::min(*most, cap);
   return most;
@@ -203,7 +205,8 @@ bool Engine::ReservationRun::use_handle() {
 
 bool Engine::ReservationRun::list() {
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(call_->question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  if (!engine_.plan(Action::list, call_->question.request, reading(), *rules_, check_, call_->answer.decision))
+    return true;
   for (const Charge& charge : check_.charges().first(check_.deciding())) {
     if (charge.kind == ChargeKind::bucket) own_charges_.push_back(charge);
   }
@@ -249,6 +252,7 @@ void Engine::ReservationRun::finish() {
   // What it had may be more than another node's prefilter knows.
   if (engine_.prefilter_ != nullptr && action == Action::settle) engine_.prefilter_->forget(charges);
   if (verb_ == Verb::list) return finish_list();
+  if (verb_ != Verb::get) engine_.note_open(step_, step_.expires);
   tell_hold();
   describe_outcomes();
   if (verb_ == Verb::extend) return finish_extend();
@@ -273,8 +277,8 @@ void Engine::ReservationRun::tell_hold() {
 void Engine::ReservationRun::finish_reserve() {
   ReservationAnswer& answer = call_->answer;
   if (step_.state == HoldState::gone) {
-    refuse(HoldFault::gone, "id: its reservation is " + std::string(reservation_state_name(step_.reserved)) +
-                                "; use another id");
+    refuse(HoldFault::gone,
+           "id: its reservation is " + std::string(reservation_state_name(step_.reserved)) + "; use another id");
     return;
   }
   if (!answer.decision.allowed) return;
@@ -286,6 +290,7 @@ void Engine::ReservationRun::finish_reserve() {
     step_.token = 0;
   }
   if (dry_run_) step_.expires = now + step_.ttl;
+  if (stored) engine_.note_open(step_, step_.expires);
   tell_hold();
   if (!stored) answer.fencing_token.reset();
   answer.created = step_.state != HoldState::live && !dry_run_;
@@ -320,8 +325,7 @@ void Engine::ReservationRun::make_handle() {
 
 void Engine::ReservationRun::finish_settle() {
   ReservationAnswer& answer = call_->answer;
-  const ReservationState wanted =
-      verb_ == Verb::commit ? ReservationState::committed : ReservationState::released;
+  const ReservationState wanted = verb_ == Verb::commit ? ReservationState::committed : ReservationState::released;
   if (step_.state == HoldState::ended) {
     engine_.uncharged_units_.fetch_add(static_cast<std::uint64_t>(step_.uncharged), std::memory_order_relaxed);
     if (wanted == ReservationState::committed) learn();

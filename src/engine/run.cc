@@ -6,12 +6,16 @@ namespace weir::engine {
 
 // Where two checks disagree about the bucket's numbers, the smaller limit holds for both.
 void CombinedCharges::add(const Check& check) {
+  const std::size_t first = places_.size();
   for (const Charge& charge : check.charges()) {
     const auto known =
         std::find_if(charges_.begin(), charges_.end(), [&](const Charge& other) { return other.key == charge.key; });
     places_.push_back(static_cast<std::size_t>(known - charges_.begin()));
     if (known == charges_.end()) {
       charges_.push_back(charge);
+      if (charge.kind == ChargeKind::penalty || charge.candidate) {
+        charges_.back().of = static_cast<std::uint8_t>(std::min(places_[first + charge.of], kMaxCharges));
+      }
       continue;
     }
     known->cost = std::min(known->cost + charge.cost, kMaxUnits);

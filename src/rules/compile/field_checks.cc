@@ -40,6 +40,21 @@ void add_too_many(RuleFaults& faults, FieldPath field, std::size_t count, std::s
              "has " + std::to_string(count) + " " + std::string(what) + ", expected at most " + std::to_string(most));
 }
 
+void check_override(const Rule& rule, std::size_t i, RuleFaults& faults) {
+  const Override& override = rule.overrides[i];
+  const FieldPath field = {"overrides", FieldStep(i)};
+  check_conditions(inside(field, "when"), override.when, faults);
+  check_change(rule, field, override.change, faults);
+  if (override.reason.size() > kMaxReason || !is_text(override.reason)) {
+    faults.add(inside(field, "reason"), "is not a text of at most " + std::to_string(kMaxReason) + " bytes");
+  }
+  if (override.until && (*override.until < kFirstTime || *override.until >= kTimesEnd)) {
+    faults.add(inside(field, "until"), "is not in the years 1 to 9999");
+  }
+}
+
+}  // namespace
+
 void check_conditions(const FieldPath& field, const std::vector<Condition>& conditions, RuleFaults& faults) {
   if (conditions.size() > kMaxConditions) {
     return add_too_many(faults, field, conditions.size(), "conditions", kMaxConditions);
@@ -64,21 +79,6 @@ void check_change(const Rule& rule, const FieldPath& field, const AllowanceChang
     faults.check_allowance(field, changed_allowance(rule, change));
   }
 }
-
-void check_override(const Rule& rule, std::size_t i, RuleFaults& faults) {
-  const Override& override = rule.overrides[i];
-  const FieldPath field = {"overrides", FieldStep(i)};
-  check_conditions(inside(field, "when"), override.when, faults);
-  check_change(rule, field, override.change, faults);
-  if (override.reason.size() > kMaxReason || !is_text(override.reason)) {
-    faults.add(inside(field, "reason"), "is not a text of at most " + std::to_string(kMaxReason) + " bytes");
-  }
-  if (override.until && (*override.until < kFirstTime || *override.until >= kTimesEnd)) {
-    faults.add(inside(field, "until"), "is not in the years 1 to 9999");
-  }
-}
-
-}  // namespace
 
 void RuleFaults::check_number(FieldPath field, std::int64_t value, std::int64_t least, std::int64_t most) {
   if (value >= least && value <= most) return;
@@ -299,7 +299,8 @@ void check_consistency(const Rule& rule, RuleFaults& faults) {
 
 void check_overdraft(const Rule& rule, RuleFaults& faults) {
   if (!rule.overdraft) return;
-  if (rule.kind != ChargeKind::bucket) faults.add({"overdraft"}, "does not apply to concurrency: nothing is owed there");
+  if (rule.kind != ChargeKind::bucket)
+    faults.add({"overdraft"}, "does not apply to concurrency: nothing is owed there");
   faults.check_number({"overdraft"}, *rule.overdraft, 0, kMaxUnits);
 }
 

@@ -9,6 +9,7 @@
 #include "rules/compile/fault_list.h"
 #include "rules/compile/name_table.h"
 #include "rules/compile/per_entry.h"
+#include "rules/compile/shedding_classes.h"
 #include "rules/read/rule_fields.h"
 #include "weir/request.h"
 
@@ -26,6 +27,7 @@ class Totals {
       for_each_name(entry, [this](std::string_view name) { names.emplace(name); });
     }
     if (!rule.cost.attribute.empty()) names.insert(rule.cost.attribute);
+    if (!rule.distinct.empty()) names.insert(rule.distinct);
   }
 
   std::size_t overrides = 0;
@@ -84,8 +86,7 @@ AllowanceSpec changed_spec(const Rule& rule, const AllowanceChange& change) {
 
 Result<Allowance> changed_allowance(const Rule& rule, const AllowanceChange& change) {
   const AllowanceSpec spec = changed_spec(rule, change);
-  Result<Allowance> made =
-      rule.kind == ChargeKind::lease ? make_concurrency(spec, rule.lease) : make_allowance(spec);
+  Result<Allowance> made = rule.kind == ChargeKind::lease ? make_concurrency(spec, rule.lease) : make_allowance(spec);
   if (!made.ok()) return made;
   Allowance allowance = made.value();
   if (rule.overdraft) allowance.overdraft = *rule.overdraft;
@@ -167,6 +168,11 @@ Status check_rules(const Rules& rules) {
     for (const RuleFault& fault : check_rule(rule)) {
       const std::string field = to_string(fault.field);
       faults.add("rule " + rule.id + ": " + (field.empty() ? "" : field + ": ") + fault.what);
+    }
+  }
+  if (rules.shedding) {
+    for (const RuleFault& fault : check_shedding(*rules.shedding)) {
+      faults.add("shedding." + to_string(fault.field) + ": " + fault.what);
     }
   }
   for (std::string& fault : check_totals(rules)) faults.add(std::move(fault));

@@ -7,12 +7,24 @@ bool is_number(const ReplyItem& item, std::int64_t most) {
   return item.kind == ReplyKind::integer && item.number >= 0 && item.number <= most;
 }
 
-enum Verdict : std::int64_t { kDenied = 0, kAdmitted = 1, kTooLarge = 2, kNewcomer = 3 };
+enum Verdict : std::int64_t {
+  kDenied = 0,
+  kAdmitted = 1,
+  kTooLarge = 2,
+  kNewcomer = 3,
+  kPenalized = 5,
+  kChallenge = 6,
+};
+
+bool is_verdict(const ReplyItem& item, bool only_existing) {
+  if (!is_number(item, kChallenge)) return false;
+  return item.number <= kTooLarge || item.number >= kPenalized || (item.number == kNewcomer && only_existing);
+}
 
 }  // namespace
 
 bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome, bool only_existing) {
-  if (!is_number(numbers[0], only_existing ? kNewcomer : kTooLarge) || !is_number(numbers[1], allowance.largest_cost())) return false;
+  if (!is_verdict(numbers[0], only_existing) || !is_number(numbers[1], allowance.largest_cost())) return false;
   for (const ReplyItem& wait : numbers.subspan(2)) {
     if (!is_number(wait, kMostMicros)) return false;
   }
@@ -20,6 +32,8 @@ bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outc
   if (numbers[0].number == kNewcomer) outcome.status = Code::out_of_range;
   outcome.admitted = numbers[0].number == kAdmitted;
   outcome.too_large = numbers[0].number == kTooLarge;
+  outcome.penalized = numbers[0].number >= kPenalized;
+  outcome.challenge = numbers[0].number == kChallenge;
   outcome.remaining = numbers[1].number;
   outcome.retry_after = Duration{numbers[2].number};
   outcome.reset_after = Duration{numbers[3].number};

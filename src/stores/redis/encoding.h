@@ -29,6 +29,8 @@ enum class ScriptAction : char {
   renew = 'n',
   settle = 'e',
   list = 'l',
+  failure = 'f',
+  success = 'y',
 };
 
 struct ScriptCall {

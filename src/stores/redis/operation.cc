@@ -68,8 +68,8 @@ ScriptCall Part::script_call() const {
                   .which = {which.data(), which.size()},
                   .full = operation_.full_};
   if (operation_.call_->hold != nullptr && leases_) call.hold = &operation_.step_;
-  const bool of_leases = call.action == ScriptAction::renew || call.action == ScriptAction::settle ||
-                         call.action == ScriptAction::list;
+  const bool of_leases =
+      call.action == ScriptAction::renew || call.action == ScriptAction::settle || call.action == ScriptAction::list;
   if (of_leases && !leases_) call.action = ScriptAction::peek;
   return call;
 }
@@ -92,8 +92,10 @@ void Part::on_reply(Reply reply, SteadyTime now) {
     return take_error(reply[0], now);
   }
   const Charge* const bad = take_answer(reply);
-  ended_at_server(bad != nullptr ? CallOutcome::failed : denies() ? CallOutcome::denied : CallOutcome::admitted, true,
-                  now);
+  ended_at_server(bad != nullptr ? CallOutcome::failed
+                  : denies()     ? CallOutcome::denied
+                                 : CallOutcome::admitted,
+                  true, now);
   if (bad != nullptr) {
     operation_.host_.bad_bucket(*bad, "the script's answer is not one that it can give", now);
     return fail(FailureKind::bucket, now);
@@ -389,6 +391,10 @@ ScriptAction Operation::action() const {
       return ScriptAction::settle;
     case Action::list:
       return ScriptAction::list;
+    case Action::report_failure:
+      return ScriptAction::failure;
+    case Action::report_success:
+      return ScriptAction::success;
   }
   return ScriptAction::peek;
 }
