@@ -1,12 +1,11 @@
 // The reference in docs/rules.md is what the tables of fields say.
 #include "rules/read/rule_fields.h"
 
-#include "rules/read/penalty_fields.h"
-#include "rules/read/shedding_fields.h"
-
 #include <gtest/gtest.h>
 
 #include "base/bounded_file.h"
+#include "rules/read/penalty_fields.h"
+#include "rules/read/shedding_fields.h"
 
 namespace weir::rules {
 namespace {
