@@ -3,7 +3,7 @@ BUILD := build
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help deps build run test test-bare test-gateways compare-peers install bench bench-peers soak fuzz mutate tidy format clean
+.PHONY: help deps build console run test test-bare test-gateways compare-peers install bench bench-peers soak fuzz mutate tidy format clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -15,6 +15,10 @@ $(BUILD)/build.ninja: | deps
 	@scripts/configure.sh release
 
 build: deps $(BUILD)/build.ninja ## build the program: build/bin/weir
+	@cmake --build $(BUILD) --parallel $(JOBS) --target weir_program
+
+console: deps $(BUILD)/build.ninja ## build the program again with the web console, after npm could not be used
+	@rm -rf $(BUILD)/console $(BUILD)/src/console_files.cc
 	@cmake --build $(BUILD) --parallel $(JOBS) --target weir_program
 
 run: build ## build, then serve on the embedded store with the quickstart rules

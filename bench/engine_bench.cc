@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "bench/bare_table.h"
+#include "observe/hot_keys.h"
+#include "observe/journal.h"
 #include "stores/memory/memory_store.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
@@ -66,8 +68,7 @@ Rule bucket_rule(const std::string& id) {
   return rule;
 }
 
-std::unique_ptr<Limiter> make_limiter(const Rules& rules) {
-  LimiterOptions options;
+std::unique_ptr<Limiter> make_limiter(const Rules& rules, LimiterOptions options = {}) {
   options.memory.max_bytes = std::size_t{4} << 30;
   auto limiter = Limiter::create(rules, options);
   if (!limiter.ok()) {
@@ -88,6 +89,32 @@ std::unique_ptr<Limiter> make_limiter(int matching, int others) {
   return make_limiter(rules);
 }
 
+// What a server adds to see hot subjects and to explain denials.
+struct Watch {
+  observe::HotKeyCounter hot_keys{42};
+  observe::Journal journal{observe::JournalOptions{}, 1};
+
+  LimiterOptions options(bool with_hot_keys, bool with_journal) {
+    LimiterOptions made;
+    // Owned here.
+    if (with_hot_keys) made.observers.emplace_back(std::shared_ptr<void>(), &hot_keys);
+    if (with_journal) made.request_observers.push_back(journal.make_writer(0, 42));
+    return made;
+  }
+  // As once a second, so that few of many decisions are looked at.
+  void settle() {
+    constexpr std::uint32_t kEvery = 32;
+    hot_keys.take(std::make_unique<observe::HotKeyCounter::Table>(), kEvery);
+  }
+};
+
+// Every check after the first is denied.
+Rules denying_rules() {
+  Rule rule = bucket_rule("denying");
+  rule.allowance = {.algorithm = Algorithm::fixed_window, .limit = 1, .window = std::chrono::hours(24 * 365)};
+  return {.rules = {rule}};
+}
+
 std::unique_ptr<Limiter> make_lease_limiter() {
   Rules rules;
   Rule rule = bucket_rule("active");
@@ -95,6 +122,35 @@ std::unique_ptr<Limiter> make_lease_limiter() {
   rule.allowance = {.algorithm = {}, .limit = 10, .window = Duration{0}};
   rule.lease = std::chrono::seconds(30);
   rules.rules.push_back(rule);
+  return make_limiter(rules);
+}
+
+// One rule with overrides for tenants that do not ask, and one for the tenant that does.
+std::unique_ptr<Limiter> make_limiter_with_overrides(int count) {
+  Rule rule = bucket_rule("search-0");
+  for (int i = 0; i < count; ++i) {
+    Override override;
+    override.when = {{"tenant", {i == 0 ? "acme" : "tenant-" + std::to_string(i)}}};
+    override.change.limit = 2'000 + i;
+    rule.overrides.push_back(override);
+  }
+  Rules rules;
+  rules.rules.push_back(rule);
+  return make_limiter(rules);
+}
+
+// One rule behind blocks that do not fit: half of them are about the API key, half about the address.
+std::unique_ptr<Limiter> make_limiter_with_blocks(int count) {
+  Rules rules;
+  rules.rules.push_back(bucket_rule("search-0"));
+  for (int i = 0; i < count; ++i) {
+    weir::Block block;
+    const std::string address =
+        "10." + std::to_string(i / 65'536 % 256) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256);
+    if (i % 2 == 0) block.when = {{"api_key", {"blocked-" + std::to_string(i)}}};
+    if (i % 2 == 1) block.when = {{"ip", {address + (i % 4 == 1 ? "/32" : "/28")}}};
+    rules.blocks.push_back(block);
+  }
   return make_limiter(rules);
 }
 
@@ -269,6 +325,17 @@ int run(int rounds, const std::string& only) {
   auto ten = make_limiter(10, 0);
   auto three_of_many = make_limiter(3, 9'997);
   auto slots = make_lease_limiter();
+  Watch watch;
+  watch.settle();
+  const Rules one_rule{.rules = {bucket_rule("search-0")}};
+  auto with_hot_keys = make_limiter(one_rule, watch.options(true, false));
+  auto with_journal = make_limiter(one_rule, watch.options(false, true));
+  auto watched = make_limiter(one_rule, watch.options(true, true));
+  auto denying = make_limiter(denying_rules());
+  auto denying_watched = make_limiter(denying_rules(), watch.options(true, true));
+  auto overridden = make_limiter_with_overrides(1'000);
+  auto blocking_one = make_limiter_with_blocks(2);
+  auto blocking_many = make_limiter_with_blocks(100'000);
   const auto prepared = one->prepare({{"tenant", "acme"}, {"api_key", "0000000000000000"}, {"action", "search"}});
   BareTable table(21);
   memory::MemoryStore store({.max_bytes = std::size_t{4} << 30});
@@ -299,6 +366,22 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_some(*ten, kChecksPerRound, 1000, s); });
   add("engine.check.rules_3_of_10000", "engine.check.rules_3",
       [&](std::uint64_t s) { return check_some(*three_of_many, kChecksPerRound, 1000, s); });
+  add("engine.check.hot_keys", "engine.check.rules_1",
+      [&](std::uint64_t s) { return check_some(*with_hot_keys, kChecksPerRound, 1000, s); });
+  add("engine.check.journal", "engine.check.rules_1",
+      [&](std::uint64_t s) { return check_some(*with_journal, kChecksPerRound, 1000, s); });
+  add("engine.check.watched", "engine.check.rules_1",
+      [&](std::uint64_t s) { return check_some(*watched, kChecksPerRound, 1000, s); });
+  add("engine.check.denied", "engine.check.rules_1",
+      [&](std::uint64_t s) { return check_some(*denying, kChecksPerRound, 1000, s); });
+  add("engine.check.denied_watched", "engine.check.denied",
+      [&](std::uint64_t s) { return check_some(*denying_watched, kChecksPerRound, 1000, s); });
+  add("engine.check.overrides_1000", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*overridden, kChecksPerRound, 1, s); });
+  add("engine.check.blocks_2", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*blocking_one, kChecksPerRound, 1, s); });
+  add("engine.check.blocks_100000", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*blocking_many, kChecksPerRound, 1, s); });
   add("reservation.reserve_commit", "engine.check.hot",
       [&](std::uint64_t s) { return reserve_some(*one, kChecksPerRound / 8, 1, s); });
   add("lease.acquire_release", "engine.check.hot",

@@ -163,6 +163,7 @@ SUITES = {
     "grpc": lambda a: other_suite("grpc_suite", lambda m: m.bench_grpc(sys.modules["run"], a.rounds, a.seconds)),
     "resp": lambda a: other_suite("resp_suite", lambda m: m.bench_resp(a.rounds)),
     "rules": lambda a: other_suite("rules_suite", lambda m: m.bench_rules(a.rounds)),
+    "simulate": lambda a: other_suite("simulate_suite", lambda m: m.bench_simulate()),
     "redis": lambda a: other_suite("redis_suite", lambda m: m.bench_redis(a)),
 }
 

@@ -6,10 +6,10 @@ set -euo pipefail
 
 build="g++ cmake ninja-build ccache pkg-config make libboost1.81-dev libyaml-cpp-dev libsimdjson-dev libcli11-dev
   libre2-dev libssl-dev prometheus-cpp-dev libnghttp2-dev protobuf-compiler
-  libsqlite3-dev libpq-dev"
+  libsqlite3-dev libpq-dev zlib1g-dev libzstd-dev nodejs npm"
 test="libgtest-dev libgmock-dev librapidcheck-dev python3 python3-pytest curl openssl prometheus clang-format-14
   redis-server redis-tools python3-redis haproxy nginx-light caddy python3-yaml libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc python3-grpcio
-  python3-protobuf python3-h2 nghttp2-client iproute2 postgresql-15 clang-14 libclang-rt-14-dev"
+  python3-protobuf python3-h2 nghttp2-client iproute2 postgresql-15 clang-14 libclang-rt-14-dev chromium"
 bare="mmdebstrap curl"
 bench="wrk postgresql-15 redis-server redis-tools nghttp2-client libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc python3"
 fuzz="clang-14 libclang-rt-14-dev"
@@ -33,8 +33,19 @@ if [ $list = yes ]; then
   exit
 fi
 
+# A newer Node than Debian's, which brings npm along, will do.
+has_other() {
+  case "$1" in
+    nodejs) command -v node ;;
+    npm) command -v npm ;;
+    chromium) command -v chromium ;;
+    *) false ;;
+  esac >/dev/null
+}
+
 missing=""
 for package in $wanted; do
+  ! has_other "$package" || continue
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: scripts/test-bare.sh [--user]
 # Runs the README's first command in a minimal Debian 12 (scripts/bare-root.sh; --user: as a user with sudo): `make run`
-# must install what it needs and no package that only tests need, build, serve the quickstart rules, answer requests
-# from outside, and stop when asked to. Ends with a line that says whether it passed.
+# must install what it needs and no package that only tests need, build with the console, serve the quickstart rules,
+# answer requests from outside, and stop when asked to. Ends with a line that says whether it passed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -82,5 +82,6 @@ done
 exec 8>&-
 wait "$bare" || fail "make run did not end well, see above"
 bare=""
+grep -q '^console: http' "$log" || fail "make run built no console"
 [ "$answers" = " 200 200 200 200 200 429" ] || fail "the answers were$answers, not five times 200 and then 429"
 result="passed in $SECONDS s"

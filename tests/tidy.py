@@ -28,14 +28,16 @@ def read_arrows():
 ARROWS = read_arrows()
 EMPTY_NAMES = re.compile(r"\b\w*(Manager|Helper|Util|Utils|Misc|Common)\b")
 MAX_LINES = 500
+WRITTEN = (".cc", ".h", ".lua", ".py", ".ts", ".tsx", ".mjs", ".css")
 PROMISES = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 
 def sources():
-    for top in ("include", "src", "tests", "bench", "examples"):
-        for folder, _, files in os.walk(os.path.join(ROOT, top)):
+    for top in ("include", "src", "tests", "bench", "examples", "console"):
+        for folder, folders, files in os.walk(os.path.join(ROOT, top)):
+            folders[:] = [each for each in folders if each != "node_modules"]
             for name in sorted(files):
-                if name.endswith((".cc", ".h", ".lua", ".py")):
+                if name.endswith(WRITTEN) and name != "openapi.d.ts":  # which is generated
                     yield os.path.relpath(os.path.join(folder, name), ROOT)
 
 

@@ -42,13 +42,15 @@ class Observer {
 
 // What is known about the request behind a decision. Everything here lives only during the call.
 struct RequestContext {
-  // Of the request. If the store answered later, only what was kept until then: `tenant`, `action` and the attributes
-  // that the rules count by, within a bound on their size.
+  // Of the request. If the store answered later, only what was kept until then: `tenant`, `action`, `method`, `path`
+  // and the attributes that the rules count by, within a bound on their size.
   std::span<const Attribute> attributes;
-  bool complete = true;              // false: some of these attributes were too long to be kept, or none was kept
-  std::span<const std::string> per;  // what the decisive rule counts by, as in Rule::per
-  std::uint64_t rules_version = 0;   // which rules decided; grows with every load
+  bool complete = true;                   // false: some of these attributes were too long to be kept, or none was kept
+  std::span<const std::string> per;       // what the decisive rule counts by, as in Rule::per
+  std::uint64_t rules_version = 0;        // which rules decided; grows with every load
   std::optional<Duration> store_latency;  // of a store that answers later, if it was asked
+  std::string_view
+      block;  // of Reason::blocked: the id of the block that refused it (UseMark::id); empty: of a rules file
 };
 
 // Sees the same decisions as an Observer, after those, together with the request.
@@ -71,7 +73,7 @@ struct LimiterOptions {
   std::shared_ptr<Clock> clock;                      // default: ProcessClock
   std::vector<std::shared_ptr<Observer>> observers;  // called in this order
   std::vector<std::shared_ptr<RequestObserver>> request_observers;
-  HashKey hash_key{};                                // all zero: a random one
+  HashKey hash_key{};     // all zero: a random one
   bool prefilter = true;  // with a store that answers later: refuse exhausted buckets without asking it
 };
 

@@ -30,6 +30,11 @@ struct Cost {
   std::int64_t units = 1;
 };
 
+// A question by those who run the limiter, not by one of its clients: the answer shows hidden rules too.
+struct OperatorView {
+  std::span<const std::string_view> rules;  // only these rules are asked; empty: all that the request matches
+};
+
 struct Request {
   std::span<const Attribute> attributes;
   Cost cost;
@@ -40,6 +45,8 @@ struct Request {
   // How many of the attributes, at the end, the server has added to those that were sent. A rule with a descriptor,
   // which must fit the whole request, is found without them.
   std::size_t derived = 0;
+  // Null: a client's. Must stay alive like the attributes.
+  const OperatorView* by_operator = nullptr;
 
   Request() = default;
   explicit Request(std::span<const Attribute> attrs, Cost c = {}) : attributes(attrs), cost(c) {}

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "weir/decision.h"
 #include "weir/penalty.h"
 #include "weir/time.h"
+#include "weir/use_mark.h"
 
 namespace weir {
 
@@ -73,8 +75,20 @@ struct Override {
   bool emergency = false;
   std::optional<TimePoint> until;
   std::string reason;
+  std::optional<Mode> mode = {};           // for these requests in place of the rule's
+  std::shared_ptr<UseMark> use = nullptr;  // told when it applies; null: no one wants to know
 
   bool operator==(const Override&) const = default;
+};
+
+// Refuses requests before any rule is looked at, and charges them nothing.
+struct Block {
+  std::vector<Condition> when;  // all must be true; empty: every request
+  std::optional<TimePoint> until = {};
+  std::string reason = {};
+  std::shared_ptr<UseMark> use = nullptr;  // told when it refuses; null: no one wants to know
+
+  bool operator==(const Block&) const = default;
 };
 
 // How much a request costs under this rule.
@@ -201,6 +215,7 @@ struct Rule {
   Consistency consistency = Consistency::exact;
   std::optional<HashTag> hash_tag;
   bool count_denied = false;
+  bool audit_denials = false;  // every denial by this rule is stored in the database, where there is one
   Hidden hidden = Hidden::no;
   // What a client whose request it denies is told; {limit}, {window} and {wait} are filled in. Empty: a sentence that
   // names the rule. Not shown with Hidden::answer.
@@ -252,6 +267,7 @@ struct Rules {
   std::vector<Rule> rules;
   bool global_shadow = false;  // every enforced rule acts as if its mode were shadow
   NoRulePolicy on_no_rule = NoRulePolicy::allow;
+  std::vector<Block> blocks = {};
   std::optional<Shedding> shedding = {};
 
   bool operator==(const Rules&) const = default;

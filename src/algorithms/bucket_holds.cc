@@ -77,10 +77,10 @@ void BucketHolds::note(const Allowance& allowance, const BucketWords& bucket, st
   }
 }
 
-void BucketHolds::add(const BucketKey& id, std::int64_t units, std::int64_t expires_us, const Allowance& allowance,
-                      const BucketWords& bucket) {
-  assert(size() < room() && units > 0);
-  const TimePoint reserved = last_change(allowance.algorithm, bucket);
+void BucketHolds::add(const BucketKey& id, std::int64_t units, std::int64_t now_us, std::int64_t expires_us,
+                      const Allowance& allowance, const BucketWords& bucket) {
+  assert(size() < room() && units >= 0);
+  const TimePoint reserved = units > 0 ? last_change(allowance.algorithm, bucket) : from_micros(now_us);
   const std::size_t at = size();
   const std::span<std::int64_t> words = words_of(at);
   words[0] = static_cast<std::int64_t>(id.high);
@@ -102,8 +102,9 @@ void BucketHolds::extend(const BucketKey& id, std::int64_t expires_us) {
   words_[kLast] = std::max(words_[kLast], expires_us);
 }
 
-// Two walks. From the last entry to the first: what each returns, and that the lowest level since an earlier moment is
-// not above what is left of it. From the first to the last: later levels fall by all that was returned before them.
+// Two walks. An entry that has ended has a negative `lowest` between them. From the last entry to the first: what each
+// returns, and that the lowest level since an earlier moment is not above what is left of it. From the first to the
+// last: later levels fall by all that was returned before them.
 template <typename Returns>
 std::int64_t BucketHolds::end_some(const Allowance& allowance, const BucketWords& bucket, std::int64_t now_us,
                                    Returns returns) {
@@ -128,8 +129,7 @@ std::int64_t BucketHolds::end_some(const Allowance& allowance, const BucketWords
     }
     cap = std::min(cap, each.lowest - returned);
     total += returned;
-    words[kUnits] = 0;  // ended
-    words[kLowest] = returned;
+    words[kLowest] = -1 - returned;  // ended
   }
   if (level && total > 0) give_back(allowance, bucket, now, now, total);
   std::size_t kept = 0;
@@ -137,8 +137,8 @@ std::int64_t BucketHolds::end_some(const Allowance& allowance, const BucketWords
   words_[kNext] = kNoExpiry;
   for (std::size_t i = 0; i < count; ++i) {
     const std::span<std::int64_t> words = words_of(i);
-    if (words[kUnits] == 0) {
-      returned_before += bounded(words[kLowest], kHighestLevel);
+    if (words[kLowest] < 0) {
+      returned_before += bounded(-1 - words[kLowest], kHighestLevel);
       continue;
     }
     if (level) words[kLowest] = std::max<std::int64_t>(0, words[kLowest] - returned_before);
@@ -164,17 +164,18 @@ BucketHolds::Settled BucketHolds::settle(const BucketKey& id, std::int64_t kept,
   Settled settled;
   for (std::size_t i = 0, count = size(); i < count; ++i) {
     const HoldEntry each = entry(i);
-    if (each.id == id) settled.held += each.units;
+    if (each.id != id) continue;
+    settled.found = true;
+    settled.held += each.units;
   }
-  if (settled.held == 0) return settled;
+  if (!settled.found) return settled;
   std::int64_t left = std::max<std::int64_t>(0, settled.held - kept);
-  settled.returned =
-      end_some(allowance, bucket, now_us, [&](const HoldEntry& entry) -> std::optional<std::int64_t> {
-        if (entry.id != id) return std::nullopt;
-        const std::int64_t returns = std::min(left, entry.units);
-        left -= returns;
-        return returns;
-      });
+  settled.returned = end_some(allowance, bucket, now_us, [&](const HoldEntry& entry) -> std::optional<std::int64_t> {
+    if (entry.id != id) return std::nullopt;
+    const std::int64_t returns = std::min(left, entry.units);
+    left -= returns;
+    return returns;
+  });
   return settled;
 }
 

@@ -64,13 +64,14 @@ class BucketHolds {
   bool lapse(const Allowance& allowance, const BucketWords& bucket, std::int64_t now_us);
   // Before anything is charged to the bucket, and after anything else was given back: notes what it counts.
   void note(const Allowance& allowance, const BucketWords& bucket, std::int64_t now_us);
-  // Of what was charged just now. Precondition: size() < room().
-  void add(const BucketKey& id, std::int64_t units, std::int64_t expires_us, const Allowance& allowance,
-           const BucketWords& bucket);
+  // Of what was charged just now; of 0 units, which no one has charged, after note(). Precondition: size() < room().
+  void add(const BucketKey& id, std::int64_t units, std::int64_t now_us, std::int64_t expires_us,
+           const Allowance& allowance, const BucketWords& bucket);
   // All entries of the id live until then.
   void extend(const BucketKey& id, std::int64_t expires_us);
 
   struct Settled {
+    bool found = false;
     std::int64_t held = 0;
     std::int64_t returned = 0;
   };

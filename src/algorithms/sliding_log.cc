@@ -12,7 +12,8 @@ constexpr std::size_t kSum = 1;
 constexpr std::size_t kLast = 2;
 
 constexpr std::size_t kEntryWords = 2;
-constexpr std::size_t kFirstEntries = 10;  // what an empty tail grows to, unless the limit is less
+constexpr std::int64_t kMostOwed = 16'000'000;  // what one entry of the Redis store has room for
+constexpr std::size_t kFirstEntries = 10;       // what an empty tail grows to, unless the limit is less
 // Entries are moved to the front when at least this part of the tail is free there. If it is not, and the tail cannot
 // grow, entries are merged until it is.
 constexpr std::size_t kWorthMoving = 8;
@@ -280,7 +281,7 @@ std::int64_t SlidingLog::charge_beyond(const Allowance& allowance, const BucketW
   const Log log(bucket);
   const std::int64_t window = allowance.window.count();
   const Live live = live_at(log, moment.time, window);
-  const std::int64_t most = std::min(allowance.limit + allowance.overdraft, kMaxUnits);
+  const std::int64_t most = std::min(allowance.limit + allowance.overdraft, kMostOwed);
   const std::int64_t charged = log.capacity() == 0 ? 0 : bounded(most - live.sum, units);
   if (charged > 0) append(bucket, log, live, moment.time, charged, window);
   return charged;

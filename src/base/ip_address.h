@@ -50,6 +50,12 @@ class IpPrefix {
   static std::optional<IpPrefix> parse(std::string_view text, HostBits host_bits = HostBits::refused);
 
   bool contains(const IpAddress& address) const;
+  // True when every address of the other is one of these.
+  bool contains(const IpPrefix& other) const { return other.bits_ >= bits_ && contains(other.network_); }
+
+  const IpAddress& network() const { return network_; }
+  int bits() const { return bits_; }  // of the 128
+  bool is_v4() const { return v4_; }
 
  private:
   IpPrefix(const IpAddress& network, int bits);

@@ -128,6 +128,11 @@ Option Command::text(const std::string& flag, std::string& target, const std::st
   return Option(app_->add_option(flag, target, help)->capture_default_str());
 }
 
+Option Command::texts(const std::string& flag, std::vector<std::string>& target, const std::string& help) {
+  CLI::Option* option = app_->add_option(flag, target, help)->expected(1)->allow_extra_args(false);
+  return Option(option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
+}
+
 Option Command::choice(const std::string& flag, std::string& target, const std::vector<std::string>& choices,
                        const std::string& help) {
   CLI::Option* option = app_->add_option(flag, target, help)->check(CLI::IsMember(choices))->capture_default_str();

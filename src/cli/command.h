@@ -77,6 +77,8 @@ class Command {
   Option words(const std::string& name, std::vector<std::string>& target, const std::string& help);
   Option word(const std::string& name, std::string& target, const std::string& help);
   Option text(const std::string& flag, std::string& target, const std::string& help);
+  // A flag that may be given several times, each time with one value.
+  Option texts(const std::string& flag, std::vector<std::string>& target, const std::string& help);
   Option choice(const std::string& flag, std::string& target, const std::vector<std::string>& choices,
                 const std::string& help);
   Option integer(const std::string& flag, std::int64_t& target, std::int64_t least, std::int64_t most,

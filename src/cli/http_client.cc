@@ -226,14 +226,49 @@ Result<HttpAnswer> HttpClient::exchange(std::string_view request) {
   return HttpAnswer{head->status, input.substr(head_bytes, head->body_bytes)};
 }
 
-Result<HttpAnswer> HttpClient::request(std::string_view method, std::string_view target, std::string_view body) {
+Result<HttpAnswer> HttpClient::stream(std::string_view target, const std::function<bool(std::string_view)>& see) {
+  close();
+  if (Status status = connect(); !status.ok()) return status.failure();
+  if (Status sent = send(head_of("GET", target, 0) + "\r\n"); !sent.ok()) return sent.failure();
+  std::string input;
+  char buffer[16384];
+  while (input.find("\r\n\r\n") == std::string::npos) {
+    const Result<std::size_t> got = receive(buffer, sizeof buffer);
+    if (!got.ok()) return got.failure();
+    if (got.value() == 0 || input.size() > kMaxHeadBytes) return failed("the connection was closed");
+    input.append(buffer, got.value());
+  }
+  const std::size_t head_bytes = input.find("\r\n\r\n") + 4;
+  const bool streams = input.starts_with("HTTP/1.1 200 ");
+  if (!streams) {
+    close();
+    return request("GET", target);
+  }
+  input.erase(0, head_bytes);
+  bool goes_on = input.empty() || see(input);
+  while (goes_on) {
+    const Result<std::size_t> got = receive(buffer, sizeof buffer);
+    if (!got.ok()) return got.failure();
+    if (got.value() == 0) break;
+    goes_on = see({buffer, got.value()});
+  }
+  close();
+  return HttpAnswer{200, {}};
+}
+
+std::string HttpClient::head_of(std::string_view method, std::string_view target, std::size_t body_bytes) const {
   std::string request = std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: ";
   const bool is_v6 = server_.host.find(':') != std::string::npos;
   const std::string host = is_v6 ? "[" + server_.host + "]" : server_.host;
   request += server_.path.empty() ? host + ":" + server_.port : "localhost";
   if (!target_.token.empty()) request += "\r\nAuthorization: Bearer " + target_.token;
-  request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
-  request += body;
+  request += "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body_bytes) + "\r\n";
+  return request;
+}
+
+Result<HttpAnswer> HttpClient::request(std::string_view method, std::string_view target, std::string_view body,
+                                       std::string_view fields) {
+  const std::string request = head_of(method, target, body.size()).append(fields).append("\r\n").append(body);
   const bool kept = fd_ >= 0;
   if (!kept) {
     if (Status status = connect(); !status.ok()) return status.failure();

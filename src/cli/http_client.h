@@ -1,10 +1,11 @@
 // HttpClient: one blocking connection to a Weir server, kept open between requests.
 //
-// Speaks the HTTP/1.1 that our server answers with (Content-Length, no chunks), with or without TLS; refuses anything
-// else. Every wait and every buffer is bounded. Not thread-safe. Failures: unavailable (no answer), invalid_argument
-// (not an address), internal (the answer is not HTTP), and those of tls_stream.h.
+// Speaks the HTTP/1.1 that our server answers with (Content-Length or a stream, no chunks), with or without TLS;
+// refuses anything else. Every wait and every buffer is bounded. Not thread-safe. Failures: unavailable (no answer),
+// invalid_argument (not an address), internal (the answer is not HTTP), and those of tls_stream.h.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,8 +52,13 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   // A kept connection that the server has closed meanwhile is opened again, once.
-  Result<HttpAnswer> request(std::string_view method, std::string_view target, std::string_view body = {});
+  // `fields` are further header fields, each "Name: value\r\n".
+  Result<HttpAnswer> request(std::string_view method, std::string_view target, std::string_view body = {},
+                             std::string_view fields = {});
   Result<HttpAnswer> post(std::string_view target, std::string_view body) { return request("POST", target, body); }
+  // GETs an answer that ends with its connection, and shows what comes until `see` returns false. Another answer than
+  // 200 is returned as usual. The server's silence is bounded by the timeout.
+  Result<HttpAnswer> stream(std::string_view target, const std::function<bool(std::string_view)>& see);
 
  private:
   Status connect();
@@ -63,6 +69,7 @@ class HttpClient {
   Result<std::size_t> receive(char* buffer, std::size_t size);
   Status open(int family, const void* address, unsigned length, int protocol);
   Result<HttpAnswer> exchange(std::string_view request);
+  std::string head_of(std::string_view method, std::string_view target, std::size_t body_bytes) const;
   Failure failed(std::string_view what) const;
   void close();
 

@@ -25,6 +25,30 @@ constexpr const char* kFooter =
     "\n"
     "`weir VERB --help` describes each verb.";
 
+void add_operator_verbs(CLI::App& program, Session& session) {
+  Command override(program, "override", "Other numbers for some requests, until a time");
+  override.requires_verb();
+  add_override_set(override.app(), session);
+  add_override_list(override.app(), session);
+  add_override_remove(override.app(), session);
+  Command block(program, "block", "Refuse some requests, until a time");
+  block.requires_verb();
+  add_block_add(block.app(), session);
+  add_block_list(block.app(), session);
+  add_block_remove(block.app(), session);
+  Command tenant(program, "tenant", "Plans, time zones and settings of tenants");
+  tenant.requires_verb();
+  add_tenant_set(tenant.app(), session);
+  add_tenant_list(tenant.app(), session);
+  add_tenant_show(tenant.app(), session);
+  add_tenant_remove(tenant.app(), session);
+  Command key(program, "key", "API keys bound to a tenant");
+  key.requires_verb();
+  add_key_create(key.app(), session);
+  add_key_list(key.app(), session);
+  add_key_revoke(key.app(), session);
+}
+
 void assemble(CLI::App& program, Session& session) {
   add_serve(program, session);
   add_check(program, session);
@@ -47,12 +71,22 @@ void assemble(CLI::App& program, Session& session) {
   add_rules_validate(rules.app(), session);
   add_rules_explain(rules.app(), session);
   add_rules_import(rules.app(), session);
+  add_rules_simulate(rules.app(), session);
+  add_rules_diff(rules.app(), session);
+  add_rules_review(rules.app(), session);
+  add_rules_estimate(rules.app(), session);
+  add_rules_advise(rules.app(), session);
   Command token(program, "token", "Work with the tokens of the HTTP API");
   token.requires_verb();
   add_token_hash(token.app(), session);
+  add_operator_verbs(program, session);
   Command redis(program, "redis", "Look into a Redis that Weir uses");
   redis.requires_verb();
   add_redis_inspect(redis.app(), session);
+  add_why(program, session);
+  add_tail(program, session);
+  add_status(program, session);
+  add_top(program, session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);

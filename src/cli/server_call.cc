@@ -69,6 +69,11 @@ Option add_server_options(Command& verb, ServerOptions& options) {
                             "[http://127.0.0.1:8080]")
                       .value("URL")
                       .group("Server");
+  add_connection_options(verb, options);
+  return server;
+}
+
+void add_connection_options(Command& verb, ServerOptions& options) {
   verb.text("--ca", options.ca, "PEM file of the authorities to trust, in the place of the system's (WEIR_CA)")
       .value("PATH")
       .group("Server");
@@ -83,7 +88,6 @@ Option add_server_options(Command& verb, ServerOptions& options) {
   verb.number("--timeout", options.timeout_s, 0.01, 3600.0, "Seconds to wait for the server")
       .value("SECONDS")
       .group("Server");
-  return server;
 }
 
 Result<ServerTarget> server_target(const ServerOptions& options, const Terminal& terminal) {

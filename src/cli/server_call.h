@@ -24,6 +24,11 @@ struct ServerOptions {
 
 // Adds --server, --ca, --cert, --key, --token-file and --timeout, and returns the first.
 Option add_server_options(Command& verb, ServerOptions& options);
+// The same without --server.
+void add_connection_options(Command& verb, ServerOptions& options);
+
+// The same without --server.
+void add_connection_options(Command& verb, ServerOptions& options);
 
 // Completes the options with WEIR_SERVER, WEIR_CA, WEIR_CERT, WEIR_KEY, WEIR_TOKEN_FILE and WEIR_TOKEN, and reads the
 // files. Warns on standard error if a token would travel unencrypted beyond this machine.

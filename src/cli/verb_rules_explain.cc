@@ -5,6 +5,7 @@
 
 #include "base/json_text.h"
 #include "cli/attribute_args.h"
+#include "cli/decision_bound.h"
 #include "cli/exit_code.h"
 #include "cli/verbs.h"
 #include "rules/rule_book.h"
@@ -81,18 +82,24 @@ std::string json_of(const RuleExplanation& rule) {
   json += ",\"cost\":" + std::to_string(rule.cost);
   append_list(json, "counted_by", rule.counted_by);
   append_list(json, "notes", rule.notes);
+  const advise::Bound bound = bound_of(rule);
+  append_member(json, "admits", bound.text);
+  json += bound.exact ? ",\"exact\":true" : ",\"exact\":false";
   return json + "}";
 }
 
-void show_json(const rules::Explanation& explanation, std::ostream& out) {
+void show_json(const rules::Explanation& explanation, const DecisionBound& bound, std::ostream& out) {
   out << "{\"rules\":[";
   for (std::size_t i = 0; i < explanation.rules.size(); ++i) {
     out << (i == 0 ? "" : ",") << json_of(explanation.rules[i]);
   }
-  out << "]}\n";
+  std::string notes;
+  append_list(notes, "cluster_notes", bound.cluster_notes);
+  out << "],\"decision\":{\"atomic\":true,\"atomic_in_cluster\":" << (bound.cluster_notes.empty() ? "true" : "false")
+      << ",\"exact\":" << (bound.exact ? "true" : "false") << notes << "}}\n";
 }
 
-void show_table(const rules::Explanation& explanation, const Terminal& terminal) {
+void show_table(const rules::Explanation& explanation, const DecisionBound& bound, const Terminal& terminal) {
   constexpr std::size_t kWidest = 40;
   std::size_t width = 4;
   for (const RuleExplanation& rule : explanation.rules) width = std::max(width, std::min(rule.rule.size(), kWidest));
@@ -110,14 +117,18 @@ void show_table(const rules::Explanation& explanation, const Terminal& terminal)
       continue;
     }
     ++applying;
-    out << terminal.paint(Colour::green, "applies") << ": " << allowance_text(rule) << ", from "
-        << shown(rule.chosen) << ", cost " << rule.cost;
+    out << terminal.paint(Colour::green, "applies") << ": " << allowance_text(rule) << ", from " << shown(rule.chosen)
+        << ", cost " << rule.cost;
     if (!rule.counted_by.empty()) out << ", counted by " << shown(joined(rule.counted_by));
     if (rule.mode != Mode::enforce) out << ", " << terminal.paint(Colour::yellow, mode_name(rule.mode));
     for (const std::string& note : rule.notes) out << "; " << terminal.paint(Colour::yellow, shown(note));
-    out << '\n';
+    out << '\n'
+        << std::string(width + 2, ' ') << terminal.paint(Colour::faint, "admits " + bound_of(rule).text) << '\n';
   }
   out << applying << " of " << explanation.rules.size() << " rules apply\n";
+  if (applying == 0) return;
+  out << "decision: " << bound.text() << '\n';
+  for (const std::string& note : bound.cluster_notes) out << "  " << shown(note) << '\n';
 }
 
 int explain(const ExplainOptions& options, const Terminal& terminal) {
@@ -126,9 +137,11 @@ int explain(const ExplainOptions& options, const Terminal& terminal) {
     terminal.err << "weir rules explain: " << args.failure().message << '\n';
     return kExitBadInput;
   }
+  const Result<rules::ForeignRules> read =
+      rules::read_rules(options.path, rules::format_from_name(options.format).value());
   rules::RuleBook book;
-  if (const Status loaded = book.load(options.path, {}, rules::format_from_name(options.format).value());
-      !loaded.ok()) {
+  const Status loaded = read.ok() ? book.replace(read.value().rules) : Status(read.failure());
+  if (!loaded.ok()) {
     terminal.err << loaded.failure().message << '\n';
     return kExitBadInput;
   }
@@ -136,9 +149,9 @@ int explain(const ExplainOptions& options, const Terminal& terminal) {
   ProcessClock clock;
   const rules::Explanation explanation = book.current()->explain(Request(attributes, Cost{options.cost}), clock.wall());
   if (options.json) {
-    show_json(explanation, terminal.out);
+    show_json(explanation, decision_bound(explanation, read.value().rules), terminal.out);
   } else {
-    show_table(explanation, terminal);
+    show_table(explanation, decision_bound(explanation, read.value().rules), terminal);
   }
   return kExitAllowed;
 }

@@ -51,9 +51,10 @@ std::shared_ptr<const ActiveRules> RulesCache::current_shared() {
   return entry_of(id_).rules;
 }
 
-std::shared_ptr<const ActiveRules> RulesCache::make(std::shared_ptr<const rules::RuleSet> set) const {
+std::shared_ptr<const ActiveRules> RulesCache::make(rules::LoadedRules loaded) const {
   auto rules = std::make_shared<ActiveRules>();
-  rules->set = std::move(set);
+  rules->set = std::move(loaded.set);
+  rules->intake = std::move(loaded.intake);
   rules->seeds.reserve(rules->set->rules().size());
   for (const rules::CompiledRule& rule : rules->set->rules()) {
     rules->seeds.push_back(rule.source.kind == ChargeKind::lease
@@ -63,8 +64,8 @@ std::shared_ptr<const ActiveRules> RulesCache::make(std::shared_ptr<const rules:
   return rules;
 }
 
-void RulesCache::prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t version) {
-  std::shared_ptr<const ActiveRules> made = make(set);
+void RulesCache::prepare(const rules::LoadedRules& loaded, std::uint64_t version) {
+  std::shared_ptr<const ActiveRules> made = make(loaded);
   const std::lock_guard<std::mutex> lock(mutex_);
   built_.swap(made);
   built_version_ = version;
@@ -74,7 +75,7 @@ void RulesCache::prepare(const std::shared_ptr<const rules::RuleSet>& set, std::
 std::shared_ptr<const ActiveRules> RulesCache::refresh(std::uint64_t version) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (built_ == nullptr || built_version_ < version) {  // the rules that were loaded before this cache was made
-    built_ = make(book_->current());
+    built_ = make(book_->loaded());
     built_version_ = version;
   }
   return built_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "keys/key_encoder.h"
+#include "rules/compile/intake.h"
 #include "rules/compile/rule_set.h"
 #include "rules/rule_book.h"
 
@@ -20,7 +21,8 @@ namespace weir::engine {
 
 struct ActiveRules {
   std::shared_ptr<const rules::RuleSet> set;
-  std::vector<keys::SipHash> seeds;  // by the rule's place in the set
+  std::shared_ptr<const rules::Intake> intake;  // null: there is neither a block nor a tenant with a plan
+  std::vector<keys::SipHash> seeds;             // by the rule's place in the set
 
   const keys::SipHash& seed(const rules::CompiledRule& rule) const {
     return seeds[static_cast<std::size_t>(&rule - set->rules().data())];
@@ -43,8 +45,8 @@ class RulesCache final : private rules::RulesUser {
   rules::RuleBook& book() { return *book_; }
 
  private:
-  void prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t version) override;
-  std::shared_ptr<const ActiveRules> make(std::shared_ptr<const rules::RuleSet> set) const;
+  void prepare(const rules::LoadedRules& loaded, std::uint64_t version) override;
+  std::shared_ptr<const ActiveRules> make(rules::LoadedRules loaded) const;
   std::shared_ptr<const ActiveRules> refresh(std::uint64_t version);
 
   const std::shared_ptr<rules::RuleBook> book_;

@@ -91,6 +91,8 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
   request_ = &request;
   rules_ = rules.set.get();
   const rules::MatchIssues issues = rules.set->match(request, wall, names, matches_);
+  if (request.by_operator != nullptr) [[unlikely]]
+    show_to_operator(*request.by_operator);
   for (const rules::Match& match : matches_) {
     if (match.allowance == nullptr) continue;
     const rules::CompiledRule& rule = *match.rule;
@@ -100,7 +102,7 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     charge.allowance = match.allowance;
     charge.rule = rule.name.id;
     charge.cost = match.cost;
-    charge.binding = rule.mode == Mode::enforce;
+    charge.binding = match.mode == Mode::enforce;
     charge.count_denied = rule.source.count_denied;
     charge.number = rule.name.ordinal + 1;
     if (with_tags) charge.tag = tag_key(request, names, rule, key, encoder);
@@ -117,6 +119,17 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
   if (may_have_protection_) [[unlikely]]
     add_penalties();
   return issues;
+}
+
+void Check::show_to_operator(const OperatorView& view) {
+  may_have_hidden_rules_ = false;
+  if (view.rules.empty()) return;
+  std::size_t kept = 0;
+  for (const rules::Match& match : matches_) {
+    const bool wanted = std::find(view.rules.begin(), view.rules.end(), match.rule->name.id) != view.rules.end();
+    if (wanted) matches_[kept++] = match;
+  }
+  matches_.resize(kept);
 }
 
 void Check::bound_subjects(const ActiveRules& rules) {

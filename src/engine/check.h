@@ -94,6 +94,7 @@ class Check {
  private:
   void mark_leases();
   void add_penalties();
+  void show_to_operator(const OperatorView& view);
   void bound_subjects(const ActiveRules& rules);
   void record_in_other_windows();
   void count_longest_window(std::size_t deciding, std::size_t first_recording);

@@ -150,7 +150,7 @@ void Engine::refuse_too_many(Run& run) {
 // nothing about the others.
 bool Engine::refuse_by_prefilter(Run& run) {
   if (run.action != Action::take || run.decisions.empty()) return false;
-  if (run.combined == nullptr) {
+  if (run.combined == nullptr && !run.past_prefilter) {
     if (const auto hit = prefilter_->find(run.charges, run.now, run.skew())) {
       refuse_exhausted(run.checks.front(), hit->charge, hit->outcome, run.decisions.front());
       publish(run.checks.front(), run, run.decisions.front(), "prefilter", Action::take, run.reading().wall());
@@ -268,7 +268,7 @@ template <Engine::Shape kShape>
 bool Engine::refuse_shared(Run& run) {
   if (run.action != Action::take || run.decisions.empty()) return false;
   if (run.combined == nullptr) {
-    if (!prefilter_->find(run.charges, run.now, run.skew())) return false;
+    if (run.past_prefilter || !prefilter_->find(run.charges, run.now, run.skew())) return false;
     run.decisions.front().rules.clear();
   }
   return refuse_by_prefilter(run);
@@ -381,7 +381,7 @@ template <std::size_t N>
   Check checks[N];
   const std::size_t count = N == 1 ? 1 : requests.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (plan(effective_action(action, requests[i]), requests[i], at, rules, checks[i], decisions[i])) [[likely]]
+    if (plan(requests[i], effective_action(action, requests[i]), at, rules, checks[i], decisions[i])) [[likely]]
       store_->prefetch(checks[i].charges());
     else if (N == 1)
       return;
@@ -416,9 +416,15 @@ void Engine::charge_at_once(const AdHocCharge& charge, const Reading& at, Charge
 }
 
 bool Engine::begin(CheckCall& call) {
+  const ActiveRules& rules = rules_.current();
+  if (rules.intake != nullptr && rules.intake->plans != nullptr) [[unlikely]]
+    return begin_completed(call, rules);
+  return begin_as_sent(call, rules);
+}
+
+bool Engine::begin_as_sent(CheckCall& call, const ActiveRules& rules) {
   if (!immediate_) return begin_later(call);
   const Reading at = clock_->read();
-  const ActiveRules& rules = rules_.current();
   if (call.requests.size() == 1) [[likely]] {
     decide_at_once<1>(call.action, call.requests, call.decisions, at, rules);
   } else {
@@ -428,10 +434,17 @@ bool Engine::begin(CheckCall& call) {
 }
 
 bool Engine::begin_group(GroupCall& call) {
+  const ActiveRules& rules = rules_.current();
+  if (rules.intake != nullptr && rules.intake->plans != nullptr) [[unlikely]]
+    return begin_group_completed(call, rules);
+  return begin_group_as_sent(call, rules);
+}
+
+bool Engine::begin_group_as_sent(GroupCall& call, const ActiveRules& rules) {
   InlineVector<bool, kMaxAttributes> marks;
   marks.resize(call.requests.size());
   const std::span<bool> replaced(marks.data(), marks.size());
-  if (call.replaces && call.requests.size() > 1) rules_.current().set->find_replaced(call.requests, replaced);
+  if (call.replaces && call.requests.size() > 1) rules.set->find_replaced(call.requests, replaced);
   const bool together = call.all_or_none && count_takes(call, replaced) > 1;
   if (!immediate_ || together) return begin_group_later(call, replaced, together);
 
@@ -440,9 +453,8 @@ bool Engine::begin_group(GroupCall& call) {
   const auto differs = [&](Action action) { return action != call.actions.front(); };
   if (plain && std::none_of(call.actions.begin(), call.actions.end(), differs)) {
     if (!call.actions.empty()) call.action = call.actions.front();
-    if (!call.requests.empty()) static_cast<void>(begin(call));
+    if (!call.requests.empty()) static_cast<void>(begin_as_sent(call, rules));
   } else {
-    const ActiveRules& rules = rules_.current();
     for (std::size_t i = 0; i < call.requests.size(); ++i) {
       if (replaced[i]) continue;
       decide_at_once<1>(action_of(call, i), call.requests.subspan(i, 1), call.decisions.subspan(i, 1), at, rules);

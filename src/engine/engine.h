@@ -1,6 +1,7 @@
 // Engine: the Limiter. Every check, batch, refund, reset, ad-hoc charge and group of them is a Run through the stages
 // of Engine::decide(), in this order:
 //
+//   blocks          refuse some requests before anything else        stages/blocks.h
 //   shedding        denied because this node has too much to do      stages/shedding.h
 //   plan            which rules apply, as charges                    check.h
 //   prefilter       denied without asking the store                  stages/prefilter.h
@@ -24,6 +25,7 @@
 #include "engine/hold_ids.h"
 #include "engine/run.h"
 #include "engine/shared_state.h"
+#include "engine/stages/blocks.h"
 #include "engine/stages/failure_policy.h"
 #include "engine/stages/local_limit.h"
 #include "engine/stages/prefilter.h"
@@ -83,20 +85,24 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   class Prepared;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
-  // plan() is the first, after what refuses without looking at the rules; false: refused, and answered.
-  bool plan(Action action, const Request& request, const Reading& at, const ActiveRules& rules, Check& check,
+  // plan() is the first three; false: out of bounds, blocked or shed, and answered.
+  bool plan(const Request& request, Action action, const Reading& at, const ActiveRules& rules, Check& check,
             Decision& decision) {
     if (!Check::within_bounds(request)) [[unlikely]] {
       refuse_out_of_bounds(request, decision);
       decision.at = at.wall();
       return false;
     }
+    if (rules.intake != nullptr && refuse_by_block(request, action, at, rules, decision)) [[unlikely]]
+      return false;
     if (rules.set->shedding() != nullptr && action == Action::take) [[unlikely]] {
       if (shed(request, at, rules, decision)) return false;
     }
     check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
     return true;
   }
+  bool refuse_by_block(const Request& request, Action action, const Reading& at, const ActiveRules& rules,
+                       Decision& decision);
   // True: refused, answered and published.
   bool shed(const Request& request, const Reading& at, const ActiveRules& rules, Decision& decision);
   // Leases and reservations are work until they end. Only where rules bound that.
@@ -135,6 +141,16 @@ class Engine final : public Limiter, public AdHocLimiter, public LeaseLimiter, p
   template <std::size_t N>
   void decide_at_once(Action action, std::span<const Request> requests, std::span<Decision> decisions,
                       const Reading& at, const ActiveRules& rules);
+  bool begin_as_sent(CheckCall& call, const ActiveRules& rules);
+  bool begin_group_as_sent(GroupCall& call, const ActiveRules& rules);
+  // The same after the records of tenants have given some requests a plan (intake.cc).
+  bool begin_completed(CheckCall& call, const ActiveRules& rules);
+  bool begin_group_completed(GroupCall& call, const ActiveRules& rules);
+  // One request: itself, or one that lives in `room`.
+  static const Request& completed(const Request& request, const ActiveRules& rules, rules::CompletedRequest& room) {
+    const bool has_plans = rules.intake != nullptr && rules.intake->plans != nullptr;
+    return has_plans ? room.complete(request, *rules.intake->plans) : request;
+  }
   void begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules);
   void charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome);
 

@@ -11,7 +11,17 @@ namespace {
 using base::bytes_field;
 using base::varint_field;
 
-enum Field : std::uint32_t { kUse = 1, kId = 2, kToken = 3, kTtl = 4, kExpires = 5, kNamed = 6, kCharge = 7, kEstimated = 8 };
+enum Field : std::uint32_t {
+  kUse = 1,
+  kId = 2,
+  kToken = 3,
+  kTtl = 4,
+  kExpires = 5,
+  kNamed = 6,
+  kCharge = 7,
+  kEstimated = 8,
+  kRecordTag = 9,
+};
 enum ChargeField : std::uint32_t {
   kKey = 1,
   kTag = 2,
@@ -26,7 +36,7 @@ enum ChargeField : std::uint32_t {
   kQueue = 11,  // plus one: -1 is a queue without a place
   kBuckets = 12,
   kFollows = 13,
-  kOverdraft = 14,      // plus one: 0 is none
+  kOverdraft = 14,  // plus one: 0 is none
   kChargesLapsed = 15,
   kLearned = 16,  // these four: of a reservation
 };
@@ -188,6 +198,10 @@ bool read_field(const base::WireReader& in, HoldHandle& handle) {
     case varint_field(kEstimated):
       handle.estimated = in.number() != 0;
       return true;
+    case bytes_field(kRecordTag):
+      if (in.bytes().size() != sizeof(handle.record_tag)) return false;
+      std::memcpy(&handle.record_tag, in.bytes().data(), sizeof(handle.record_tag));
+      return true;
     case bytes_field(kCharge):
       return handle.charges.size() < kMaxHeldCharges && read_charge(in.bytes(), handle.charges.append());
     default:
@@ -208,6 +222,9 @@ std::string encode_handle(const HoldHandle& handle) {
   out.number(kExpires, static_cast<std::uint64_t>(micros(handle.expires)));
   out.boolean(kNamed, handle.named);
   out.boolean(kEstimated, handle.estimated);
+  if (handle.record_tag != 0) {
+    out.put_bytes(kRecordTag, {reinterpret_cast<const char*>(&handle.record_tag), sizeof(handle.record_tag)});
+  }
   for (const HeldCharge& charge : handle.charges) write_charge(out, charge);
   return bytes;
 }

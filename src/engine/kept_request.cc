@@ -5,7 +5,9 @@
 namespace weir::engine {
 namespace {
 
-bool is_always_kept(std::string_view name) { return name == "tenant" || name == "action"; }
+bool is_always_kept(std::string_view name) {
+  return name == "tenant" || name == "action" || name == "method" || name == "path";
+}
 
 // `names` is an entry of Rule::per: a name, or alternatives with '|' between them.
 bool lists(std::string_view names, std::string_view name) {
@@ -27,8 +29,10 @@ bool is_counted_by(std::string_view name, const rules::Matches& matches) {
 }  // namespace
 
 KeptRequest::KeptRequest(const Request& request, const rules::Matches& matches) {
-  text_.reserve(kMaxBytes);
-  // First the two that every line needs, so that no other attribute can take their room.
+  std::size_t bytes = 0;
+  for (const Attribute& each : request.attributes) bytes += each.name.size() + each.value.size();
+  text_.reserve(std::min(bytes, kMaxBytes));
+  // First those that every line needs, so that no other attribute can take their room.
   for (const Attribute& each : request.attributes) {
     if (is_always_kept(each.name)) add(each);
   }

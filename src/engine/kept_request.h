@@ -18,7 +18,7 @@ class KeptRequest {
   // Names and values together. Attributes that do not fit are left out as a whole.
   static constexpr std::size_t kMaxBytes = 4096;
 
-  // Keeps `tenant`, `action`, and the attributes that the matching rules count by.
+  // Keeps `tenant`, `action`, `method`, `path`, and the attributes that the matching rules count by.
   KeptRequest(const Request& request, const rules::Matches& matches);
   KeptRequest(const KeptRequest&) = delete;
   KeptRequest& operator=(const KeptRequest&) = delete;

@@ -103,7 +103,7 @@ void Engine::GroupRun::plan(const GroupCall& call, std::span<const bool> replace
   own_outcomes_.resize(charge_index_.size());
   allowances_.reserve(charge_index_.size());
   for (std::size_t i = 0; i < request_index_.size(); ++i) {
-    engine_.plan(Action::take, call.requests[request_index_[i]], at, *rules_, own_checks_[i], own_decisions_[i]);
+    engine_.plan(call.requests[request_index_[i]], Action::take, at, *rules_, own_checks_[i], own_decisions_[i]);
   }
   for (std::size_t i = 0; i < charge_index_.size(); ++i) {
     const AdHocCharge& charge = call.charges[charge_index_[i]];
@@ -127,9 +127,8 @@ void Engine::start(PendingCall& pending, std::size_t index, const Request& reque
                    const std::shared_ptr<const ActiveRules>& rules) {
   auto* const run = new LaterRun(*this, pending, index, false);
   run->rules = rules;
-  const Action asked = effective_action(action, request);
-  if (plan(asked, request, at, *rules, run->check, run->decisions.front())) {
-    run->carry(run->check, asked, at);
+  if (plan(request, effective_action(action, request), at, *rules, run->check, run->decisions.front())) {
+    run->carry(run->check, effective_action(action, request), at);
     run->ingress = request.ingress;
     if (!decide(*run)) return;
   }

@@ -78,7 +78,9 @@ bool Engine::LeaseRun::acquire() {
                                           std::to_string(kMaxHoldId));
   }
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(Action::take, question.request, reading(), *rules_, check_, call_->answer.decision)) return true;
+  rules::CompletedRequest room;
+  const Request& request = completed(question.request, *rules_, room);
+  if (!engine_.plan(request, Action::take, reading(), *rules_, check_, call_->answer.decision)) return true;
   if (std::count_if(check_.charges().begin(), check_.charges().end(), is_lease) > std::ptrdiff_t{kMaxHeldCharges}) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " concurrency rules apply; one lease can have a part in no more");
@@ -87,7 +89,7 @@ bool Engine::LeaseRun::acquire() {
   ingress = question.request.ingress;
   decisions = {&call_->answer.decision, 1};
   step_.ttl = question.ttl == Duration::zero() ? shortest_lease() : question.ttl;
-  step_.named = !question.id.empty();
+  step_.named = past_prefilter = !question.id.empty();
   step_.id = step_.named ? engine_.hold_ids_.named(HoldHandle::Use::lease, question.caller, question.id,
                                                    question.request.attributes)
                          : engine_.hold_ids_.random();
@@ -130,8 +132,9 @@ bool Engine::LeaseRun::use_handle() {
 
 bool Engine::LeaseRun::list() {
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(Action::list, call_->question.request, reading(), *rules_, check_, call_->answer.decision))
-    return true;
+  rules::CompletedRequest room;
+  const Request& request = completed(call_->question.request, *rules_, room);
+  if (!engine_.plan(request, Action::list, reading(), *rules_, check_, call_->answer.decision)) return true;
   for (const Charge& charge : check_.charges()) {
     if (is_lease(charge)) own_charges_.push_back(charge);
   }

@@ -133,12 +133,17 @@ bool Engine::Prepared::plan_again(const Reading& at, Cost cost, Decision& decisi
   rules_ = engine_.rules_.current_shared();
   period_ = rules_->set->period_of(at.wall());
   check_ = Check();
-  request_ = Request(attributes_, cost);
+  const Request sent(attributes_, cost);
+  request_ = completed(sent, *rules_, completed_);
   if (!Check::within_bounds(request_)) {
     renew_verdict(decision);
     refuse_out_of_bounds(request_, decision);
     decision.at = at.wall();
     return false;
+  }
+  if (rules_->intake != nullptr && find_block(*rules_, request_, Action::take, at.wall()) != nullptr) {
+    renew_verdict(decision);
+    return !engine_.refuse_by_block(request_, Action::take, at, *rules_, decision);
   }
   issues_ = check_.plan(request_, at.wall(), *rules_, engine_.rules_.encoder(), engine_.with_tags_);
   cost_ = cost.units;

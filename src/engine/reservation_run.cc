@@ -59,6 +59,7 @@ bool Engine::ReservationRun::start() {
   hold = &step_;
   step_.reservation = true;
   set_reading(engine_.clock_->read());
+  step_.at = now;
   if (!check_question()) return true;
   if (verb_ == Verb::reserve) return reserve();
   return verb_ == Verb::list ? list() : use_handle();
@@ -99,9 +100,10 @@ bool Engine::ReservationRun::check_question() {
 bool Engine::ReservationRun::reserve() {
   const ReservationQuestion& question = call_->question;
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(question.dry_run ? Action::peek : Action::take, question.request, reading(), *rules_, check_,
-                    call_->answer.decision))
-    return true;
+  rules::CompletedRequest room;
+  const Request& request = completed(question.request, *rules_, room);
+  const Action wanted = question.dry_run ? Action::peek : Action::take;
+  if (!engine_.plan(request, wanted, reading(), *rules_, check_, call_->answer.decision)) return true;
   if (check_.charges().size() > kMaxHeldCharges) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " rules apply; one reservation can have a part in no more");
@@ -118,6 +120,7 @@ bool Engine::ReservationRun::reserve() {
   step_.amount = *amount;
   step_.partial = question.partial;
   dry_run_ = question.dry_run;
+  past_prefilter = question.partial || !question.id.empty();
   check_.reserve(step_.amount, step_.id);
   carry(check_, dry_run_ ? Action::peek : Action::take, reading());
   ingress = question.request.ingress;
@@ -196,7 +199,9 @@ bool Engine::ReservationRun::use_handle() {
     charge.kind = each.kind;
     charge.follows = each.follows;
   }
-  own_charges_.push_back(record_charge(handle_.id, {own_charges_.data(), own_charges_.size()}));
+  Charge record = record_charge(handle_.id, {own_charges_.data(), own_charges_.size()});
+  if (handle_.record_tag != 0) record.tag.high = handle_.record_tag;
+  own_charges_.push_back(record);
   action = Action::settle;
   if (verb_ == Verb::extend) action = Action::renew;
   if (verb_ == Verb::get) action = Action::list;
@@ -205,8 +210,9 @@ bool Engine::ReservationRun::use_handle() {
 
 bool Engine::ReservationRun::list() {
   rules_ = engine_.rules_.current_shared();
-  if (!engine_.plan(Action::list, call_->question.request, reading(), *rules_, check_, call_->answer.decision))
-    return true;
+  rules::CompletedRequest room;
+  const Request& request = completed(call_->question.request, *rules_, room);
+  if (!engine_.plan(request, Action::list, reading(), *rules_, check_, call_->answer.decision)) return true;
   for (const Charge& charge : check_.charges().first(check_.deciding())) {
     if (charge.kind == ChargeKind::bucket) own_charges_.push_back(charge);
   }
@@ -235,8 +241,8 @@ void Engine::ReservationRun::detach(bool keep) {
 }
 
 void Engine::ReservationRun::complete() {
+  if (verb_ == Verb::reserve && !engine_.conclude(*this)) return;
   const std::unique_ptr<ReservationRun> self(this);
-  if (verb_ == Verb::reserve) engine_.conclude(*this);
   finish();
   call_->complete();
 }
@@ -252,7 +258,7 @@ void Engine::ReservationRun::finish() {
   // What it had may be more than another node's prefilter knows.
   if (engine_.prefilter_ != nullptr && action == Action::settle) engine_.prefilter_->forget(charges);
   if (verb_ == Verb::list) return finish_list();
-  if (verb_ != Verb::get) engine_.note_open(step_, step_.expires);
+  if (verb_ != Verb::get) engine_.note_open(step_, now + (step_.expires - step_.at));
   tell_hold();
   describe_outcomes();
   if (verb_ == Verb::extend) return finish_extend();
@@ -268,7 +274,8 @@ void Engine::ReservationRun::tell_hold() {
   answer.returned = step_.returned;
   answer.debt = step_.debt;
   answer.uncharged = step_.uncharged;
-  answer.expires = step_.expires - ahead;
+  // The store's clock may be another than this node's. By the time of asking, so that it lives at least that long.
+  answer.expires = reading().wall() + (step_.expires - step_.at);
   if (std::any_of(charges.begin(), charges.end(), [](const Charge& each) { return each.kind == ChargeKind::lease; })) {
     answer.fencing_token = step_.token;
   }
@@ -286,11 +293,11 @@ void Engine::ReservationRun::finish_reserve() {
   // Without the store, or without room in it, nothing is held: what is granted is a promise of the failure policy.
   if (!stored && !dry_run_) {
     step_.granted = step_.amount;
-    step_.expires = now + step_.ttl;
+    step_.expires = step_.at + step_.ttl;
     step_.token = 0;
   }
-  if (dry_run_) step_.expires = now + step_.ttl;
-  if (stored) engine_.note_open(step_, step_.expires);
+  if (dry_run_) step_.expires = step_.at + step_.ttl;
+  if (stored) engine_.note_open(step_, now + (step_.expires - step_.at));
   tell_hold();
   if (!stored) answer.fencing_token.reset();
   answer.created = step_.state != HoldState::live && !dry_run_;
@@ -307,6 +314,7 @@ void Engine::ReservationRun::make_handle() {
   const bool fits_all = step_.state == HoldState::live;  // of a known one, which charges it has is not known
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const Charge& from = charges[i];
+    if (from.kind == ChargeKind::record) handle_.record_tag = from.tag.high;
     if (from.kind == ChargeKind::record || (!fits_all && !outcomes[i].admitted)) continue;
     if (!from.follows && from.cost == 0) continue;
     HeldCharge& held = handle_.charges.append();
@@ -356,6 +364,12 @@ void Engine::ReservationRun::finish_extend() {
 void Engine::ReservationRun::finish_get() {
   if (step_.state == HoldState::none) {
     refuse(HoldFault::gone, "the reservation ended so long ago that nothing is known of it any more");
+  }
+  if (step_.reserved != ReservationState::expired) return;
+  // Its buckets give back what it held when they are next read.
+  for (const HeldCharge& held : handle_.charges) {
+    if (held.kind != ChargeKind::bucket || held.allowance.charges_lapsed) continue;
+    call_->answer.returned = std::max(call_->answer.returned, held.follows ? step_.granted : held.cost);
   }
 }
 
@@ -422,8 +436,8 @@ void Engine::ReservationRun::finish_list() {
     answer.list.push_back({.rule = std::string(charges[each.charge].rule),
                            .id = id,
                            .units = each.units,
-                           .reserved = each.reserved - ahead,
-                           .expires = each.expires - ahead});
+                           .reserved = reading().wall() + (each.reserved - step_.at),
+                           .expires = reading().wall() + (each.expires - step_.at)});
   }
   answer.list_cut = answer.list.size() > kMaxListed;
   answer.list.resize(std::min(answer.list.size(), kMaxListed));

@@ -53,10 +53,14 @@ class RotatedRequest {
     for (const auto* list : {&previous_attributes_, &current_attributes_}) {
       for (const Attribute& attribute : *list) size += attribute.name.size() + attribute.value.size();
     }
+    if (previous.by_operator != nullptr) {
+      for (const std::string_view rule : previous.by_operator->rules) size += rule.size();
+    }
     text_.reserve(size);  // so that it never moves
     for (auto* list : {&previous_attributes_, &current_attributes_}) {
       for (Attribute& attribute : *list) attribute = {keep(attribute.name), keep(attribute.value)};
     }
+    if (previous.by_operator != nullptr) keep_view(*previous.by_operator);
     refer();
   }
 
@@ -69,6 +73,11 @@ class RotatedRequest {
     text_ += text;
     return std::string_view(text_).substr(start);
   }
+  void keep_view(const OperatorView& view) {
+    for (const std::string_view rule : view.rules) viewed_.push_back(keep(rule));
+    view_ = {viewed_};
+    previous.by_operator = current.by_operator = &view_;
+  }
   void refer() {
     previous.attributes = previous_attributes_;
     current.attributes = current_attributes_;
@@ -77,6 +86,8 @@ class RotatedRequest {
   std::vector<Attribute> previous_attributes_;
   std::vector<Attribute> current_attributes_;
   std::string text_;
+  std::vector<std::string_view> viewed_;
+  OperatorView view_;
 };
 
 }  // namespace weir::engine

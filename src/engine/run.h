@@ -44,6 +44,7 @@ struct Run : StoreCall {
   CombinedCharges* combined = nullptr;  // null: one check, and its charges are the call's
   Prefilter::Stamp asked;
   std::size_t local_takes = 0;  // the first so many checks have taken from their local limits
+  bool past_prefilter = false;  // an exhausted bucket need not mean a denial: the hold may be known, or take what fits
 
   // Called before a store is asked that may answer later: `decisions` and `ad_hoc` are to outlive the caller's stack.
   // `keep`: observers will want to see a part of the requests.

@@ -146,7 +146,7 @@ Status Identity::prepare_sources() {
 }
 
 std::optional<Refusal> Identity::identify(const Inbound& inbound, TimePoint now, CallerAttributes& caller) const {
-  Seen seen{inbound};
+  Seen seen{inbound, now};
   see_peer(seen);
   seen.inbound.target = without_origin(inbound.target);
   if (!is_method(inbound.method) || !is_scheme(inbound.scheme)) {
@@ -158,7 +158,7 @@ std::optional<Refusal> Identity::identify(const Inbound& inbound, TimePoint now,
 
 std::optional<Refusal> Identity::identify_forwarded(const Inbound& inbound, TimePoint now,
                                                     CallerAttributes& caller) const {
-  Seen seen{inbound};
+  Seen seen{inbound, now};
   see_peer(seen);
   if (seen.trusted_peer) {
     const std::optional<ForwardedRequest> forwarded = read_forwarded(inbound.headers);
@@ -189,6 +189,12 @@ std::optional<Refusal> Identity::identify(Seen& seen, TimePoint now, CallerAttri
   if (auto refusal = see_token(seen, now)) return refusal;
   auto refusal = add_built_in(seen, caller);
   for (std::size_t i = 0; !refusal && i < sources_.size(); ++i) refusal = add_source(seen, sources_[i], caller);
+  if (!refusal && seen.key) {
+    bool set = true;
+    for_each_bound(*seen.key,
+                   [&](std::string_view name, std::string_view value) { set = set && caller.set(name, value); });
+    if (!set) refusal = malformed("attribute");
+  }
   if (refusal) {
     caller.clear();
     return refusal;
@@ -300,7 +306,7 @@ Field Identity::read(const Seen& seen, const Source& source) const {
   return {};
 }
 
-std::optional<Refusal> Identity::add_source(const Seen& seen, const Source& source, CallerAttributes& caller) const {
+std::optional<Refusal> Identity::add_source(Seen& seen, const Source& source, CallerAttributes& caller) const {
   const Field field = read(seen, source);
   if (field.state == Field::State::repeated) return repeated();
   if (field.state == Field::State::malformed) return malformed_field();
@@ -322,16 +328,27 @@ std::optional<Refusal> Identity::add_source(const Seen& seen, const Source& sour
     value = spelled = canonical_text(*credentials);
   }
   if (value.empty()) return std::nullopt;  // as good as not there
-  if (source.is_hashed) return add_hashed(source, value, caller);
+  if (source.is_hashed) return add_hashed(seen, source, value, caller);
   if (!caller.add(source.attribute, value)) return malformed("attribute");
   return std::nullopt;
 }
 
-std::optional<Refusal> Identity::add_hashed(const Source& source, std::string_view value,
+bool Identity::look_up_key(std::string_view value, TimePoint now, std::optional<KnownKey>& key,
+                           std::shared_ptr<const KnownKeys>& keep) const {
+  keep = options_.directory == nullptr ? nullptr : options_.directory->current();
+  key = keep == nullptr ? std::nullopt : keep->find(bare_key(value));
+  if (!key) return !options_.refuse_unknown_keys;
+  if (!key->is_active(now)) return false;
+  if (key->use != nullptr) key->use->use(now);
+  return true;
+}
+
+std::optional<Refusal> Identity::add_hashed(Seen& seen, const Source& source, std::string_view value,
                                             CallerAttributes& caller) const {
   if (value.size() > ApiKeys::kMaxKeyBytes) return malformed("key_too_long");
   const BucketKey hash = api_keys_.hash(value);
   if (source.attribute == kApiKey && api_keys_.is_revoked(value, hash)) return blocked();
+  if (source.attribute == kApiKey && !look_up_key(value, seen.now, seen.key, caller.keys_)) return blocked();
   bool added = caller.add(source.attribute, ApiKeys::text(hash));
   if (const auto previous = api_keys_.previous_hash(value)) {
     added = added && caller.add(source.previous, ApiKeys::text(*previous));

@@ -2,8 +2,10 @@
 //
 // Attributes made: `ip` (the client's network address: IPv4 /32 and IPv6 /64 unless set otherwise), one per address
 // tier (such as `ip_subnet`), `method`, `path`, `host`, `scheme` if it is known, `action` of the matched route,
-// `traffic` if marks are set, and the ones configured. While the hash key is being rotated, an attribute whose value is
-// hashed is followed by "name@previous": its value under the previous key.
+// `traffic` if marks are set, and the ones configured. A key that the directory knows adds `tenant`, `plan` and other
+// attributes that it is bound to, in place of what else would give them; one that was revoked or has expired is
+// refused. While the hash key is being rotated, an attribute whose value is hashed is followed by "name@previous": its
+// value under the previous key.
 //
 // Verified, and so fit to be believed: `ip` and tiers (as far as the trusted proxies are), `jwt:` (a signature),
 // `gateway:` (set by a trusted proxy, or said by the gateway beside the headers), `traffic`. Not verified: `header:`,
@@ -33,6 +35,7 @@
 #include "identity/forwarded_request.h"
 #include "identity/inbound.h"
 #include "identity/jwt.h"
+#include "identity/known_keys.h"
 #include "identity/request_fields.h"
 #include "identity/route_table.h"
 #include "identity/sent_names.h"
@@ -80,8 +83,10 @@ struct IdentityOptions {
   std::vector<std::string> accept_unverified;
   std::vector<std::string> hashed;  // attributes whose values are hashed as those of api_key always are
 
-  keys::KeyRing keys;                       // for hashing API keys
-  std::filesystem::path revoked_keys_file;  // for the attribute api_key
+  keys::KeyRing keys;                             // for hashing API keys
+  std::filesystem::path revoked_keys_file;        // for the attribute api_key
+  std::shared_ptr<const KeyDirectory> directory;  // whom keys belong to; null: no one knows
+  bool refuse_unknown_keys = false;               // those that the directory does not have
 
   std::optional<JwtOptions> jwt;
   std::string jwt_header = "authorization";  // "Bearer <token>"; in other headers the bare token too
@@ -163,6 +168,7 @@ class Identity {
   // What one request has shown so far.
   struct Seen {
     Inbound inbound;
+    TimePoint now{};
     std::optional<base::IpAddress> client = {};
     bool trusted_peer = false;
     std::string method = {};
@@ -171,6 +177,7 @@ class Identity {
     std::string scheme = {};
     const Route* route = nullptr;
     std::vector<std::optional<std::string>> claims = {};
+    std::optional<KnownKey> key = {};  // of the caller, if it is known
   };
 
   Identity(IdentityOptions options, ClientAddress addresses, ClientAddress internal, ApiKeys api_keys,
@@ -184,8 +191,12 @@ class Identity {
   void see_peer(Seen& seen) const;
   std::optional<Refusal> see_token(Seen& seen, TimePoint now) const;
   std::optional<Refusal> add_built_in(const Seen& seen, CallerAttributes& caller) const;
-  std::optional<Refusal> add_source(const Seen& seen, const Source& source, CallerAttributes& caller) const;
-  std::optional<Refusal> add_hashed(const Source& source, std::string_view value, CallerAttributes& caller) const;
+  std::optional<Refusal> add_source(Seen& seen, const Source& source, CallerAttributes& caller) const;
+  std::optional<Refusal> add_hashed(Seen& seen, const Source& source, std::string_view value,
+                                    CallerAttributes& caller) const;
+  // False: it is refused. What the key is bound to goes to `key`, and `keep` keeps it alive.
+  bool look_up_key(std::string_view value, TimePoint now, std::optional<KnownKey>& key,
+                   std::shared_ptr<const KnownKeys>& keep) const;
   Field read(const Seen& seen, const Source& source) const;
   std::string_view traffic_of(const Seen& seen) const;
 

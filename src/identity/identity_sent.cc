@@ -119,6 +119,7 @@ class Identity::SentReader {
   std::optional<SentRefusal> check_credentials(SentPart part);
   std::optional<SentRefusal> verify(std::string_view token);
 
+  void bind_key();
   void derive_from_address();
   std::optional<SentRefusal> derive_from_token();
   void derive(std::string_view name, const Hash& hash);
@@ -146,6 +147,8 @@ class Identity::SentReader {
   std::string_view address_text_;
   std::optional<Secret> api_key_;
   std::optional<Secret> token_;
+  std::optional<KnownKey> key_;
+  std::vector<Attribute> bound_;  // what the key is bound to; in place of what was sent
   const std::vector<std::optional<std::string>>* claims_ = nullptr;  // null: there is no token
 };
 
@@ -207,6 +210,13 @@ std::optional<SentRefusal> Identity::SentReader::see_secret(const Attribute& att
 std::optional<SentRefusal> Identity::SentReader::check_credentials(SentPart part) {
   if (api_key_ && is_revoked(api_key_->value, api_key_->hash)) {
     return not_accepted(Refusal::Kind::blocked, "revoked_key");
+  }
+  if (api_key_) {
+    std::shared_ptr<const KnownKeys> keys;
+    if (!identity_.look_up_key(api_key_->value, now_, key_, keys)) {
+      return not_accepted(Refusal::Kind::blocked, "unknown_key");
+    }
+    if (key_) bind_key();
   }
   if (identity_.jwt_ && token_) {
     const std::optional<Credentials> credentials = parse_credentials(token_->value);
@@ -272,6 +282,13 @@ std::optional<SentRefusal> Identity::SentReader::derive_from_token() {
   return std::nullopt;
 }
 
+// Copies, because the state of the keys may be replaced before the request is decided.
+void Identity::SentReader::bind_key() {
+  for_each_bound(*key_, [this](std::string_view name, std::string_view value) {
+    bound_.push_back({out_.keep(name), out_.keep(value)});
+  });
+}
+
 void Identity::SentReader::derive(std::string_view name, const Hash& hash) {
   out_.derived_.push_back({name, hash.current});
   if (!hash.previous.empty()) out_.previous_.push_back({name, hash.previous});
@@ -292,7 +309,11 @@ std::string_view Identity::SentReader::text_of(const BucketKey& hash) {
 }
 
 void Identity::SentReader::write(std::span<const Attribute> sent) {
-  for (const Attribute& attribute : sent) write_sent(attribute);
+  std::erase_if(out_.derived_, [this](const Attribute& each) { return has_name(bound_, each.name); });
+  for (const Attribute& attribute : sent) {
+    if (!has_name(bound_, attribute.name)) write_sent(attribute);
+  }
+  out_.derived_.insert(out_.derived_.end(), bound_.begin(), bound_.end());
   without_derived_ = written().size();
   for (const Attribute& attribute : out_.derived_) {
     if (!has_name(written(), attribute.name)) put(attribute.name, attribute.value);

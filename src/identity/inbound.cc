@@ -14,6 +14,7 @@ void CallerAttributes::clear() {
   pieces_.clear();
   attributes_.clear();
   cost_ = Cost{};
+  keys_.reset();
 }
 
 bool CallerAttributes::add(std::string_view name, std::string_view value) {
@@ -22,6 +23,11 @@ bool CallerAttributes::add(std::string_view name, std::string_view value) {
   pieces_.push_back({name, text_.size(), value.size()});
   text_ += value;
   return true;
+}
+
+bool CallerAttributes::set(std::string_view name, std::string_view value) {
+  std::erase_if(pieces_, [&](const Piece& piece) { return piece.name == name; });
+  return add(name, value);
 }
 
 void CallerAttributes::finish(Cost cost) {

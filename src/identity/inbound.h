@@ -4,6 +4,7 @@
 // per connection or loop, not from two threads.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/ip_address.h"
+#include "identity/known_keys.h"
 #include "weir/request.h"
 
 namespace weir::identity {
@@ -52,6 +54,8 @@ class CallerAttributes {
   void clear();
   // False if there are too many attributes or the value is one that no attribute may have.
   bool add(std::string_view name, std::string_view value);
+  // The same in place of what was added under that name.
+  bool set(std::string_view name, std::string_view value);
   // The values lie in one text that moves while it grows, so views of it are made last.
   void finish(Cost cost);
 
@@ -59,6 +63,7 @@ class CallerAttributes {
   std::vector<Piece> pieces_;
   std::vector<Attribute> attributes_;
   Cost cost_;
+  std::shared_ptr<const KnownKeys> keys_;  // which some names belong to
 };
 
 }  // namespace weir::identity

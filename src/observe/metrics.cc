@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "observe/latency_metrics.h"
 #include "observe/metric_families.h"
 #include "observe/store_metrics.h"
 
@@ -327,6 +328,7 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_rule_fallbacks(facts, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, out);
   collect_http(facts.http_responses, out);
+  collect_answer_times(facts.answer_times, out);
   collect_logins(facts.failed_logins, out);
   collect_callers(facts, out);
   collect_connections(facts, write);

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/latency_counts.h"
 #include "observe/decision_counters.h"
 #include "weir/time.h"
 
@@ -140,6 +141,12 @@ struct FactMetric {
   std::vector<std::pair<std::string_view, std::string>> labels{};  // bounded, as everywhere
 };
 
+// How long the answers of one front end took: a sample of them.
+struct FrontEndTimes {
+  std::string front_end;  // "http", as in `listen`
+  base::LatencySums sums;
+};
+
 // The state of the process besides its decisions.
 struct Facts {
   std::string version;
@@ -174,6 +181,7 @@ struct Facts {
   std::optional<RemoteStoreFacts> remote_store;  // none: buckets live in this process
 
   std::vector<StatusCount> http_responses;
+  std::vector<FrontEndTimes> answer_times;
 
   std::vector<RefusalCount> refused_callers;
   std::vector<FailedLoginCount> failed_logins;

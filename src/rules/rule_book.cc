@@ -121,23 +121,42 @@ Status RuleBook::activate_kept(std::shared_ptr<const RulesBase> base, std::share
 Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
                           ForeignRules read, TimePoint now) {
   if (changes == nullptr) changes = std::make_shared<const RuleChanges>();
-  Result<Rules> changed = apply_changes(std::move(read.rules), *changes);
-  if (!changed.ok()) return changed.failure();
-  const bool checked = base->format == RulesFormat::weir && changes->empty();
-  Result<std::shared_ptr<const RuleSet>> compiled =
-      RuleSet::compile(std::move(changed).value(), names_, checked ? RulesAre::checked : RulesAre::unchecked,
-                       {.version = version() + 1, .issues = issues_});
-  if (!compiled.ok()) return compiled.failure();
-  for (RulesUser* user : users_) user->prepare(compiled.value(), version() + 1);
+  Result<Made> made = make(std::move(read.rules), *base, *changes, overrides_, version() + 1);
+  if (!made.ok()) return made.failure();
+  std::vector<Block> blocks = std::move(made.value().blocks);
+  mark_blocks(blocks);
+  Result<std::shared_ptr<const Intake>> intake = make_intake(blocks);
+  if (!intake.ok()) return intake.failure();
+  base_blocks_ = std::move(blocks);
+  LoadedRules loaded{std::move(made.value().set), std::move(intake).value()};
+  prepare_users(loaded);
   RulesVersion about{.number = version() + 1,
                      .content = content_hash(*base, *changes),
                      .loaded = now,
                      .source = base->source,
                      .has_changes = !changes->empty(),
-                     .rules = compiled.value()->rules().size()};
-  install(std::move(compiled).value(), {std::move(about), std::move(base), std::move(changes)},
-          std::move(read.warnings));
+                     .rules = loaded.set->rules().size()};
+  install(std::move(loaded), KeptVersion{std::move(about), std::move(base), std::move(changes)},
+          std::move(read.warnings), std::move(made.value().misfits));
   return success();
+}
+
+Result<RuleBook::Made> RuleBook::make(Rules rules, const RulesBase& base, const RuleChanges& changes,
+                                      const std::vector<RuntimeOverride>& overrides, std::uint64_t version) {
+  Result<Rules> changed = apply_changes(std::move(rules), changes);
+  if (!changed.ok()) return changed.failure();
+  const bool checked = base.format == RulesFormat::weir && changes.empty();
+  if (!checked) {
+    if (Status status = check_rules(changed.value()); !status.ok()) return status.failure();
+  }
+  Result<std::vector<std::string>> misfits = add_overrides(changed.value(), overrides);
+  if (!misfits.ok()) return misfits.failure();
+  Made made{.blocks = std::move(changed.value().blocks), .misfits = std::move(misfits).value()};
+  Result<std::shared_ptr<const RuleSet>> compiled =
+      RuleSet::compile(std::move(changed).value(), names_, RulesAre::checked, {.version = version, .issues = issues_});
+  if (!compiled.ok()) return compiled.failure();
+  made.set = std::move(compiled).value();
+  return made;
 }
 
 Failure RuleBook::fail(Failure failure) {
@@ -154,15 +173,21 @@ void RuleBook::succeed(std::uint64_t read) {
   ++successes_;
 }
 
-void RuleBook::install(std::shared_ptr<const RuleSet> set, KeptVersion version, std::vector<std::string> warnings) {
-  std::shared_ptr<const RuleSet> replaced;  // may be the last reference: destroyed after the lock is released
+void RuleBook::install(LoadedRules loaded, std::optional<KeptVersion> version, std::vector<std::string> warnings,
+                       std::vector<std::string> misfits) {
+  LoadedRules replaced;  // may be the last references: destroyed after the lock is released
   const std::lock_guard lock(mutex_);
-  replaced = std::move(current_);
-  if (keeps_replaced_) replaced_.push_back(std::move(replaced));
-  current_ = std::move(set);
-  last_success_ = version.about.loaded;
-  history_.add(std::move(version));
+  replaced = {std::move(current_), std::move(intake_)};
+  if (keeps_replaced_) replaced_.push_back(std::move(replaced.set));
+  if (keeps_replaced_ && replaced.intake != loaded.intake) replaced_.push_back(std::move(replaced.intake));
+  current_ = std::move(loaded.set);
+  intake_ = std::move(loaded.intake);
+  if (version) {
+    last_success_ = version->about.loaded;
+    history_.add(std::move(*version));
+  }
   warnings_ = std::move(warnings);
+  misfits_ = std::move(misfits);
   version_.fetch_add(1, std::memory_order_release);
 }
 
@@ -181,11 +206,11 @@ void RuleBook::keep_replaced() {
   keeps_replaced_ = true;
 }
 
-std::vector<std::shared_ptr<const RuleSet>> RuleBook::take_unused() {
-  std::vector<std::shared_ptr<const RuleSet>> unused;
+std::vector<std::shared_ptr<const void>> RuleBook::take_unused() {
+  std::vector<std::shared_ptr<const void>> unused;
   const std::lock_guard lock(mutex_);
   // No thread can get a replaced set any more, so a count of one stays one.
-  const auto is_used = [](const std::shared_ptr<const RuleSet>& set) { return set.use_count() > 1; };
+  const auto is_used = [](const std::shared_ptr<const void>& set) { return set.use_count() > 1; };
   const auto first = std::partition(replaced_.begin(), replaced_.end(), is_used);
   unused.assign(std::make_move_iterator(first), std::make_move_iterator(replaced_.end()));
   replaced_.erase(first, replaced_.end());
@@ -195,6 +220,16 @@ std::vector<std::shared_ptr<const RuleSet>> RuleBook::take_unused() {
 std::shared_ptr<const RuleSet> RuleBook::current() const {
   const std::lock_guard lock(mutex_);
   return current_;
+}
+
+LoadedRules RuleBook::loaded() const {
+  const std::lock_guard lock(mutex_);
+  return {current_, intake_};
+}
+
+std::vector<std::string> RuleBook::misfits() const {
+  const std::lock_guard lock(mutex_);
+  return misfits_;
 }
 
 std::vector<RulesVersion> RuleBook::history() const {

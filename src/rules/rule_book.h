@@ -4,6 +4,9 @@
 // time on top of it, which stay when the base is loaded again. Every success makes a new version; the last kMaxVersions
 // are listed by history(), and restore() makes one of them active again.
 //
+// Besides, there is what operators set for a while: overrides, blocks and the plans of tenants. It stays whatever rules
+// are loaded, is no version of its own and is not part of history().
+//
 // Thread-safe. A load that fails changes nothing but last_error() and the counters: the last good rules stay active.
 // Readers on the hot path compare version() with what they have and call current() only when it differs.
 #pragma once
@@ -13,14 +16,17 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "rules/compile/intake.h"
 #include "rules/compile/match_issues.h"
 #include "rules/compile/rule_names.h"
 #include "rules/compile/rule_set.h"
 #include "rules/read/rules_format.h"
 #include "rules/rule_history.h"
+#include "rules/runtime_overrides.h"
 #include "weir/result.h"
 #include "weir/rule.h"
 #include "weir/time.h"
@@ -33,11 +39,16 @@ enum class LoadEffect : std::uint8_t {
   unchanged,  // the files have the same content as what is loaded
 };
 
+struct LoadedRules {
+  std::shared_ptr<const RuleSet> set;
+  std::shared_ptr<const Intake> intake;  // null: there is neither a block nor a tenant with a plan
+};
+
 // Prepares rules before they become active, on the thread that loads them, so that no thread that decides has to.
 class RulesUser {
  public:
   // `version` is what RuleBook::version() will be. Must not call the book.
-  virtual void prepare(const std::shared_ptr<const RuleSet>& set, std::uint64_t version) = 0;
+  virtual void prepare(const LoadedRules& loaded, std::uint64_t version) = 0;
 
  protected:
   ~RulesUser() = default;
@@ -62,9 +73,19 @@ class RuleBook {
   // the next reload reads it. Failures: not_found, or failed_precondition when its texts are no longer kept.
   Status restore(std::uint64_t version, TimePoint now = {});
 
+  // What operators have set. Each replaces what was set of its kind; a failure changes nothing. Overrides that do not
+  // fit a rule are left out there, see misfits(). Blocks come in addition to those of the base.
+  Status set_overrides(std::vector<RuntimeOverride> overrides, TimePoint now = {});
+  Status set_blocks(std::vector<Block> blocks);
+  void set_plans(std::shared_ptr<const PlanTable> plans);
+  std::vector<std::string> misfits() const;
+
+  // The rules and what goes before them.
+  LoadedRules loaded() const;
   // Never null; no rules at first. It carries its version.
   std::shared_ptr<const RuleSet> current() const;
-  // Grows by one with every success. A thread that sees a version gets that rule set, or a later one, from current().
+  // Grows by one with every success, also when only what operators have set has changed; a rule set then keeps the
+  // version that history() lists. A thread that sees a version gets that rule set, or a later one, from loaded().
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   // Oldest first; the last one is active.
   std::vector<RulesVersion> history() const;
@@ -85,8 +106,8 @@ class RuleBook {
   // From now on replaced rules are kept until release_unused() finds that no thread uses them any more: freeing 100,000
   // rules takes longer than a thread that decides may. Without it, the last thread that uses them frees them.
   void keep_replaced();
-  // The replaced rules that no thread uses any more, for the caller to free.
-  std::vector<std::shared_ptr<const RuleSet>> take_unused();
+  // The replaced rules and blocks that no thread uses any more, for the caller to free.
+  std::vector<std::shared_ptr<const void>> take_unused();
   void release_unused() { take_unused(); }
 
   // Empty when the latest attempt succeeded.
@@ -105,22 +126,42 @@ class RuleBook {
   // Applies the changes to what was read from the base, compiles it and makes it active. With loading_ held.
   Status activate(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes, ForeignRules read,
                   TimePoint now);
+  struct Made {
+    std::shared_ptr<const RuleSet> set = nullptr;
+    std::vector<Block> blocks = {};  // of the base
+    std::vector<std::string> misfits = {};
+  };
+  Result<Made> make(Rules rules, const RulesBase& base, const RuleChanges& changes,
+                    const std::vector<RuntimeOverride>& overrides, std::uint64_t version);
+  // What goes before the rules, of blocks of the base and what operators have set. With loading_ held.
+  Result<std::shared_ptr<const Intake>> make_intake(const std::vector<Block>& base_blocks) const;
+  void prepare_users(const LoadedRules& loaded);
+  void install_intake(std::shared_ptr<const Intake> intake);
+  // Gives the blocks of the base a mark each: the one that they had, if they are not new.
+  void mark_blocks(std::vector<Block>& blocks) const;
   // The same for a base that was read before.
   Status activate_kept(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
                        TimePoint now);
   // Record the result of an attempt to replace the base. `read` is the fingerprint of the files.
   Failure fail(Failure failure);
   void succeed(std::uint64_t read);
-  void install(std::shared_ptr<const RuleSet> set, KeptVersion version, std::vector<std::string> warnings);
+  void install(LoadedRules loaded, std::optional<KeptVersion> version, std::vector<std::string> warnings,
+               std::vector<std::string> misfits);
 
   RuleNames names_;
   const std::shared_ptr<MatchIssueCounters> issues_ = std::make_shared<MatchIssueCounters>();
   std::mutex loading_;             // one load at a time, held while files are read
-  std::vector<RulesUser*> users_;  // guarded by loading_
+  std::vector<RulesUser*> users_;  // guarded by loading_, like all that operators have set
+  std::vector<RuntimeOverride> overrides_;
+  std::vector<Block> runtime_blocks_;
+  std::shared_ptr<const PlanTable> plans_;
+  std::vector<Block> base_blocks_;  // of the active base
   std::atomic<std::uint64_t> version_{0};
 
   mutable std::mutex mutex_;                // never held while files are read
   std::shared_ptr<const RuleSet> current_;  // guarded by mutex_, like all below
+  std::shared_ptr<const Intake> intake_;
+  std::vector<std::string> misfits_;
   RuleHistory history_;
   std::filesystem::path path_;
   RulesFormat format_ = RulesFormat::weir;
@@ -134,7 +175,7 @@ class RuleBook {
   std::uint64_t last_read_ = 0;
   bool keeps_replaced_ = false;
   // At most one for each thread and decision that still uses one.
-  std::vector<std::shared_ptr<const RuleSet>> replaced_;
+  std::vector<std::shared_ptr<const void>> replaced_;
 };
 
 }  // namespace weir::rules

@@ -5,7 +5,7 @@
 namespace weir::server {
 
 void add_admin_routes(http::Router& router, const AdminOptions& options) {
-  router.set_guard(options.guard);
+  router.set_guard(options.access);
   router.add({.method = "GET",
               .path = "/metrics",
               .handler = [&metrics = options.metrics](const http::HttpRequest&, http::ResponseWriter& writer) {
@@ -17,10 +17,10 @@ void add_admin_routes(http::Router& router, const AdminOptions& options) {
   router.add({.method = "GET",
               .path = "/readyz",
               .handler =
-                  [guard = options.guard, health = options.health](const http::HttpRequest& request,
-                                                                   http::ResponseWriter& writer) {
-                    const bool asks_for_details = guard == nullptr || guard->is_shown(request);
-                    if (guard != nullptr && asks_for_details && !guard->admit(request, "", writer)) return;
+                  [access = options.access, health = options.health](const http::HttpRequest& request,
+                                                                     http::ResponseWriter& writer) {
+                    const bool asks_for_details = access->is_open() || access->is_shown(request, writer.peer());
+                    if (asks_for_details && !access->is_open() && !access->admit(request, "", writer)) return;
                     http::HealthReport report = health(asks_for_details);
                     writer.send(http::health_response(report));
                   },

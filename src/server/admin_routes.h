@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
+#include "admin/token_access.h"
 #include "frontends/http/api.h"
 #include "frontends/http/router.h"
-#include "frontends/http/token_guard.h"
 #include "observe/metrics.h"
 
 namespace weir::server {
@@ -15,7 +15,7 @@ namespace weir::server {
 struct AdminOptions {
   const observe::Metrics& metrics;  // outlives the router
   std::function<http::HealthReport(bool for_operators)> health;
-  std::shared_ptr<http::TokenGuard> guard{};  // null: everything is open
+  std::shared_ptr<admin::TokenAccess> access{};
 };
 
 void add_admin_routes(http::Router& router, const AdminOptions& options);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/actor.h"
 #include "database/location.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/endpoint.h"
@@ -331,6 +332,24 @@ Status check_database(const Config& config) {
   return fault("rules.format", "is '" + config.rules_format + "', but rules in the database are in Weir's own format");
 }
 
+Status check_admin_certificates(const Config& config) {
+  if (config.admin_certificates.empty()) return success();
+  const auto has = [](const std::vector<std::string>& listeners) {
+    return std::find(listeners.begin(), listeners.end(), "admin") != listeners.end();
+  };
+  if (config.tls_client_ca.empty() || !has(config.tls_listeners) || !has(config.tls_client_listeners)) {
+    return at(place_of(config, "admin.certificates"),
+              bad("admin.certificates: needs tls.client_ca, and admin in tls.listeners and tls.client_listeners"));
+  }
+  for (const NamedText& each : config.admin_certificates) {
+    if (control::role_from_name(each.text)) continue;
+    const Failure failure = bad("admin.certificates: '" + each.name + "' has the role '" + each.text +
+                                "', expected reader, operator or admin");
+    return at(place_of(config, "admin.certificates." + each.name), failure);
+  }
+  return success();
+}
+
 Status check_headers(const Config& config) {
   const Result<render::HeaderOptions> read = render::parse_header_names(config.http_headers);
   if (read.ok()) return success();
@@ -350,8 +369,8 @@ Status check_connection_memory(const Config& config) {
 // Variables of other verbs and of other programs: Kubernetes makes WEIR_PORT… and WEIR_SERVICE_… for a service of the
 // name weir.
 bool is_foreign_variable(std::string_view name) {
-  constexpr std::string_view kOthers[] = {"WEIR_CONFIG", "WEIR_SERVER",     "WEIR_CA",  "WEIR_CERT", "WEIR_KEY",
-                                          "WEIR_TOKEN",  "WEIR_TOKEN_FILE", "WEIR_BIN", "WEIR_PORT"};
+  constexpr std::string_view kOthers[] = {"WEIR_CONFIG", "WEIR_SERVER", "WEIR_ADMIN",      "WEIR_CA",  "WEIR_CERT",
+                                          "WEIR_KEY",    "WEIR_TOKEN",  "WEIR_TOKEN_FILE", "WEIR_BIN", "WEIR_PORT"};
   return std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers) ||
          name.starts_with("WEIR_PORT_") || name.starts_with("WEIR_SERVICE_") || name.starts_with("WEIR_TEST_");
 }
@@ -404,9 +423,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   if (Status status = check_identity_apply(config); !status.ok()) return status.failure();
   if (Status status = check_tls_settings(config); !status.ok()) return status.failure();
   if (Status status = check_connection_memory(config); !status.ok()) return status.failure();
-  if (config.admin_tokens.empty() && is_beyond_loopback(config.listen_admin)) {
-    return bad("listen.admin: " + config.listen_admin + " is beyond loopback: set admin.tokens");
-  }
+  if (Status status = check_admin_certificates(config); !status.ok()) return status.failure();
   if (uses_redis(config)) {
     const Result<redis::RedisOptions> options = redis_options(config);
     if (!options.ok()) return options.failure();

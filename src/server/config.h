@@ -95,6 +95,11 @@ struct Config {
   std::int64_t log_decisions_per_second = 0;
   std::int64_t log_degraded_per_second = 0;
   std::string log_subjects;
+  std::int64_t journal_memory = 0;  // 0: there is no journal
+  std::int64_t journal_sample = 0;  // parts of a million of the allowed decisions
+  std::string journal_database;
+  Duration journal_keep{0};
+  std::string hot_keys;
   std::string region_name;  // empty: not logged
 
   std::vector<std::string> identity_apply;  // front ends
@@ -108,6 +113,7 @@ struct Config {
   std::vector<std::string> identity_accept_unverified;
   std::vector<std::string> identity_hashed;
   std::filesystem::path identity_revoked_keys_file;  // empty: none is revoked
+  std::string identity_unknown_keys;
   std::filesystem::path identity_jwt_jwks_file;      // these three empty: no tokens
   std::filesystem::path identity_jwt_pem_file;
   std::filesystem::path identity_jwt_secret_file;

@@ -179,6 +179,22 @@ constexpr ConfigField kFields[] = {
      "plain, "
      "by their values, which may be personal data. API keys, tokens and what identity.hashed lists are always hashed.",
      0, 0, "hashed|plain"},
+    {"journal.memory", FieldKind::size, &Config::journal_memory, "16MiB",
+     "Memory for the journal of decisions (docs/explaining-denials.md): every denial, and a sample of the rest; the "
+     "newest replace the oldest. 0: no journal.",
+     0, std::int64_t{1} << 36},
+    {"journal.sample", FieldKind::share, &Config::journal_sample, "1/100",
+     "Share of the allowed decisions that the journal keeps, besides the first 20 of each second and event loop: off, "
+     "1/100 or 0.01, up to 1."},
+    {"journal.database", FieldKind::choice, &Config::journal_database, "audited",
+     "Which entries of the journal are written to the database, where they survive a restart and are found from every "
+     "node: none (off), denials of rules with audit_denials (audited), all denials (denials), or all entries.",
+     0, 0, "off|audited|denials|all"},
+    {"journal.keep", FieldKind::duration, &Config::journal_keep, "168h",
+     "How long entries of the journal stay in the database.", kMinute, 3650 * kDay},
+    {"hot_keys", FieldKind::choice, &Config::hot_keys, "show",
+     "Whether the subjects that ask most, are denied most and are close to their limit are found, in bounded memory.",
+     0, 0, "show|off"},
     {"region.name", FieldKind::text, &Config::region_name, "",
      "Name of the region that this node is in, for lines about decisions: letters, digits, '.', '_' and '-'."},
     {"identity.apply", FieldKind::list, &Config::identity_apply, "forward-auth,spop",
@@ -212,6 +228,10 @@ constexpr ConfigField kFields[] = {
      "Which of the attributes tenant and plan may come from a source that is not verified."},
     {"identity.hashed", FieldKind::list, &Config::identity_hashed, "",
      "Further attributes whose values are hashed on arrival."},
+    {"identity.unknown_keys", FieldKind::choice, &Config::identity_unknown_keys, "allow",
+     "What happens to requests with an API key that `weir key create` has not made: allow, or refuse with 403. Keys "
+     "that were revoked or have expired are always refused.",
+     0, 0, "allow|refuse"},
     {"identity.revoked_keys_file", FieldKind::path, &Config::identity_revoked_keys_file, "",
      "File with API keys, or their hashes, that are refused, one per line. Reloaded when it changes."},
     {"identity.jwt_jwks_file", FieldKind::path, &Config::identity_jwt_jwks_file, "",

@@ -293,12 +293,12 @@ TEST_F(ConfigTest, TheProxyProtocolIsForListenersThatExist) {
             "weir.yaml:1:26: listen.proxy_protocol: has the entry 'admin', expected http, grpc or resp");
 }
 
-TEST_F(ConfigTest, AnAdminListenerBeyondLoopbackNeedsTokens) {
-  EXPECT_THAT(fault("listen: {admin: '0.0.0.0:9090'}\n"), HasSubstr("is beyond loopback: set admin.tokens"));
-  EXPECT_THAT(fault("listen: {admin: '[::]:9090'}\n"), HasSubstr("is beyond loopback"));
-  EXPECT_EQ(fault("listen: {admin: '0.0.0.0:9090'}\nadmin: {tokens: [t]}\n"), "loaded");
-  EXPECT_EQ(fault("listen: {admin: '[::1]:9090'}\n"), "loaded");
-  EXPECT_EQ(fault("listen: {admin: 'unix:/run/weir.sock'}\n"), "loaded");
+TEST_F(ConfigTest, CertificatesOfOperatorsNeedAnAuthorityAndRolesThatExist) {
+  EXPECT_THAT(fault("admin: {certificates: {ada: admin}}\n"), HasSubstr("admin.certificates: needs tls.client_ca"));
+  const std::string tls = "tls: {cert: c.pem, key: k.pem, client_ca: ca.pem}\n";
+  EXPECT_THAT(fault(tls + "admin: {certificates: {ada: root}}\n"),
+              HasSubstr("weir.yaml:2:29: admin.certificates: 'ada' has the role 'root', expected reader, operator or "
+                        "admin"));
 }
 
 TEST_F(ConfigTest, AMissingFileAndAFolderAreFaults) {

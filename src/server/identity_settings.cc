@@ -156,6 +156,7 @@ Result<identity::IdentityOptions> identity_options(const Config& config, const k
   options.hashed = config.identity_hashed;
   options.keys = keys;
   options.revoked_keys_file = config.identity_revoked_keys_file;
+  options.refuse_unknown_keys = config.identity_unknown_keys == "refuse";
   options.jwt = jwt_options(config);
   options.jwt_header = config.identity_jwt_header;
   options.jwt_required = config.identity_jwt_required;

@@ -14,8 +14,9 @@ LiveIdentity::LiveIdentity(const Config& config, const keys::KeyRing& keys, obse
 }
 
 Status LiveIdentity::load() {
-  const Result<identity::IdentityOptions> options = identity_options(config_, keys_);
+  Result<identity::IdentityOptions> options = identity_options(config_, keys_);
   if (!options.ok()) return options.failure();
+  options.value().directory = directory_;
   Status loaded = put(identity::Identity::create(options.value()));
   if (loaded.ok() && current()->has_requests_without_route()) {
     log_.warn("routes_incomplete",
@@ -26,7 +27,8 @@ Status LiveIdentity::load() {
   const bool used = std::any_of(std::begin(kSenders), std::end(kSenders),
                                 [&](std::string_view front_end) { return identity_applies(config_, front_end); });
   if (!place_of(config_, "identity.names").empty() && !used) {
-    log_.warn("identity_names_unused", "identity.names has no effect: identity.apply lists none of http, grpc and resp");
+    log_.warn("identity_names_unused",
+              "identity.names has no effect: identity.apply lists none of http, grpc and resp");
   }
   return loaded;
 }

@@ -26,6 +26,9 @@ class LiveIdentity {
  public:
   LiveIdentity(const Config& config, const keys::KeyRing& keys, observe::Log& log);
 
+  // Whom API keys belong to. Before load().
+  void use_keys(std::shared_ptr<const identity::KeyDirectory> keys) { directory_ = std::move(keys); }
+
   // A failure here is final: there is nothing good to fall back to.
   Status load();
   // The result is logged in any case, if there are files at all.
@@ -52,6 +55,7 @@ class LiveIdentity {
   const Config& config_;
   const keys::KeyRing keys_;
   observe::Log& log_;
+  std::shared_ptr<const identity::KeyDirectory> directory_;  // constant after load()
   std::vector<rules::FileWatch> watches_;
   LastRejection told_;
   std::atomic<std::uint64_t> version_{0};

@@ -40,6 +40,7 @@ class RedisStores::LoopStore final : public Store, public transport::Backpressur
     return store_ != nullptr && store_->holds_back(connection);
   }
   bool uses_tags() const override { return true; }
+  bool holds_reservations() const override { return true; }
   bool immediate() const override { return false; }
   std::string_view name() const override { return "redis"; }
 

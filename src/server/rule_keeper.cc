@@ -39,10 +39,14 @@ RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& l
 RuleKeeper::~RuleKeeper() { book_->remove_user(*this); }
 
 // Rules that are off are never counted.
-void RuleKeeper::prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t /*version*/) {
+void RuleKeeper::prepare(const rules::LoadedRules& loaded, std::uint64_t /*version*/) {
   std::vector<observe::LabelledRule> labelled;
-  for (const rules::CompiledRule& rule : set->rules()) {
-    if (rule.mode != Mode::off) labelled.push_back({rule.name.id, rule.name.ordinal, subject_kind(rule.source)});
+  const auto may_count = [](const rules::CompiledRule& rule) {
+    const auto has_mode = [](const Override& override) { return override.mode.has_value(); };
+    return rule.mode != Mode::off || std::any_of(rule.source.overrides.begin(), rule.source.overrides.end(), has_mode);
+  };
+  for (const rules::CompiledRule& rule : loaded.set->rules()) {
+    if (may_count(rule)) labelled.push_back({rule.name.id, rule.name.ordinal, subject_kind(rule.source)});
   }
   labels_->update(labelled);
 }

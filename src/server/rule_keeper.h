@@ -51,7 +51,7 @@ class RuleKeeper final : private rules::RulesUser {
  private:
   enum class Why : std::uint8_t { asked, changed, retried };
 
-  void prepare(const std::shared_ptr<const rules::RuleSet>& set, std::uint64_t version) override;
+  void prepare(const rules::LoadedRules& loaded, std::uint64_t version) override;
   bool has_file() const { return !path_.empty() && path_ != rules::kStandardInput; }
   Status read_again(Why why);
   void plan_retry(const Status& status, Why why);

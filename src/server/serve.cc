@@ -1,10 +1,14 @@
 #include "server/serve.h"
 
+#include <algorithm>
 #include <csignal>
 #include <ostream>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "console/console_routes.h"
 #include "observe/log.h"
 #include "server/memory_return.h"
 #include "server/quickstart.h"
@@ -37,6 +41,18 @@ const char* purpose_of(std::string_view listener) {
   return "";
 }
 
+void greet_console(std::string_view address, const Config& config, std::ostream& out) {
+  if (address == kOff || address.starts_with("unix:")) return;
+  if (console::console_files().empty()) {
+    out << console::kHowToGet << "\n";
+    return;
+  }
+  const std::vector<std::string>& encrypted = config.tls_listeners;
+  const bool tls =
+      !config.tls_cert.empty() && std::find(encrypted.begin(), encrypted.end(), "admin") != encrypted.end();
+  out << "console: " << (tls ? "https://" : "http://") << address << "/console\n";
+}
+
 void greet(const Server& server, const Config& config, std::ostream& out) {
   const char* before = "weir listens on ";
   for (const auto& [name, address] : server.addresses()) {
@@ -44,6 +60,7 @@ void greet(const Server& server, const Config& config, std::ostream& out) {
     out << before << address << " (" << purpose_of(name) << ")\n";
     before = "            and ";
   }
+  greet_console(server.address("admin"), config, out);
   if (config.rules_path.empty() && server.address("http") != kOff) {
     out << "try it; the sixth request within ten seconds is denied:\n\n  " << quickstart_command(server.address("http"))
         << "\n\n";

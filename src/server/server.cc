@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/module.h"
+#include "server/modules/admin_tools_module.h"
 #include "server/modules/clock_module.h"
 #include "server/modules/connections_module.h"
 #include "server/modules/database_module.h"
@@ -13,8 +14,10 @@
 #include "server/modules/front_ends.h"
 #include "server/modules/identity_module.h"
 #include "server/modules/memory_module.h"
+#include "server/modules/operators_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
+#include "server/modules/traffic_module.h"
 #include "server/secret_warnings.h"
 #include "server/secrets.h"
 #include "server/server_context.h"
@@ -46,19 +49,24 @@ struct Server::Parts {
 
 // Every capability of the server, each after the modules that it uses.
 void Server::Parts::add_modules() {
-  add<DatabaseModule>();
+  DatabaseModule& database = add<DatabaseModule>();
+  AdminToolsModule& tools = add<AdminToolsModule>(database);
   RulesModule& rules = add<RulesModule>();
   IdentityModule& identity = add<IdentityModule>();
+  add<OperatorsModule>(tools, rules, identity);
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
-  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis);
+  TrafficModule& traffic = add<TrafficModule>(tools, rules);
+  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic);
   connections = &add<ConnectionsModule>(identity);
   add(make_http_module(context, decisions, identity));
   add(make_grpc_module(context, decisions, identity));
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
-  add(make_admin_module(context, decisions, rules));
+  add(make_console_module(context));
+  add(make_admin_module(context, tools, decisions, rules));
+  add(make_traffic_routes_module(context, tools, rules, traffic, decisions));
 }
 
 Status Server::Parts::start() {

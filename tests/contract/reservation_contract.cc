@@ -343,6 +343,22 @@ TEST_P(ReservationContract, ABucketHoldsSoManyAndNoMore) {
   EXPECT_EQ(left(), 5'000) << "all lapse at once";
 }
 
+TEST_P(ReservationContract, OneOfNothingIsListedAndCounts) {
+  EXPECT_TRUE(reserve(1, 0).taken());
+  const std::vector<ListedHold> listed = list();
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].units, 0);
+  EXPECT_EQ(listed[0].reserved, now_);
+  EXPECT_EQ(extend(1, 4).hold.granted, 4);
+  EXPECT_EQ(list().size(), 2U);
+  EXPECT_EQ(commit(1, 1).hold.returned, 3);
+  EXPECT_EQ(left(), 9);
+  EXPECT_TRUE(list().empty());
+  EXPECT_TRUE(reserve(2, 0, {}, seconds(1)).taken());
+  now_ += seconds(1);
+  EXPECT_TRUE(list().empty()) << "it has lapsed";
+}
+
 TEST_P(ReservationContract, ListsWhatIsOpen) {
   EXPECT_TRUE(reserve(1, 4).taken());
   EXPECT_TRUE(reserve(2, 3, {}, seconds(5)).taken());

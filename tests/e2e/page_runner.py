@@ -34,7 +34,9 @@ class PageRunner:
         # The addresses that the program itself uses by default are moved too.
         self.environment |= {
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "WEIR_SERVER": "http://" + self.moved("127.0.0.1:8080"),
+            "WEIR_ADMIN": "http://" + self.moved("127.0.0.1:8082"),
             "XDG_STATE_HOME": str(folder / "state"), "WEIR_LISTEN_HTTP": self.moved("127.0.0.1:8080"), "WEIR_LISTEN_ADMIN": self.moved("127.0.0.1:8082"),
+            "WEIR_ADMIN": "http://" + self.moved("127.0.0.1:8082"),
         }
         self.printed = ""
 

@@ -122,10 +122,11 @@ def test_text_log_prints_addresses_and_a_command_that_works(tmp_path):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=QUIET,
     )
     try:
-        lines = [process.stdout.readline() for _ in range(5)]
+        lines = [process.stdout.readline() for _ in range(6)]
         assert lines[0].startswith("weir listens on 127.0.0.1:") and lines[0].endswith(" (HTTP API)\n")
         assert lines[1].strip().startswith("and 127.0.0.1:") and "(admin: /metrics" in lines[1]
-        command = lines[4].strip()
+        assert lines[2].startswith("console: http://127.0.0.1:") or "make console" in lines[2]
+        command = lines[5].strip()
         assert command.startswith("curl ")
         answer = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=20)
         if answer.returncode != 127:  # curl is installed
@@ -142,7 +143,7 @@ def test_json_log_is_json_and_keeps_stdout_clean(start, rules):
     server.process.terminate()
     assert server.process.wait(DEADLINE_S) == 0
     names = [event["event"] for event in server.events()]
-    assert names == ["database_migrated", "rules_loaded", "listening", "draining", "stopped"]
+    assert names == ["database_migrated", "rules_loaded", "admin_open", "listening", "draining", "stopped"]
     for event in server.events():
         assert event["ts"].endswith("Z") and event["level"] == "info" and event["msg"]
     assert server.process.stdout.read() == ""

@@ -120,12 +120,12 @@ def test_an_invalid_region_is_refused():
     assert done.returncode == 2 and "--region-name: region.name: is 'eu west', expected at most 64" in done.stderr
 
 
-# The store was away when the decision was made, so the request was gone; without a sample nothing of it was kept.
+# The store was away when the decision was made, so the request was gone; without a sample and a journal nothing of it was kept.
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
 def test_with_redis_lines_have_the_request_and_the_latency_and_outages_are_logged_without_a_sample(tmp_path, start_on_redis):
     redis, begin = start_on_redis
     sampled = begin("--log-decisions", "1", "--redis-deadline", "500ms")
-    quiet = begin("--redis-deadline", "500ms")
+    quiet = begin("--redis-deadline", "500ms", "--journal-memory", "0")
     for server in (sampled, quiet):
         assert server.call("/v1/check", {"attributes": {"tenant": "acme", "action": "search"}})[0] == 200
     redis.kill()

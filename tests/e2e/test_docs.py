@@ -1,6 +1,6 @@
 """What the documentation shows is true: every `sh` block is run, every rules file validated, every link followed.
 
-The README, the tutorial and the recipes with leases are run from top to bottom in an empty folder (page_runner.py). On other pages each `sh` block
+The README, the tutorial, the recipes with leases, the pages about tenants and about incidents are run from top to bottom in an empty folder (page_runner.py). On other pages each `sh` block
 runs in a scratch folder of its own, with a server on the quickstart rules in place of 127.0.0.1:8080; blocks marked
 `console` are for the reader (they start servers or build).
 """
@@ -16,7 +16,8 @@ from page_runner import PageRunner, blocks_of
 from test_cli import Server, weir
 
 ROOT = pathlib.Path(__file__).parents[2]
-IN_ORDER = [ROOT / "README.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "lease-recipes.md"]
+IN_ORDER = [ROOT / "README.md", *(ROOT / "docs" / page for page in (
+    "tutorial.md", "lease-recipes.md", "explaining-denials.md", "tenants-and-keys.md", "incidents.md"))]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -41,7 +42,7 @@ def test_commands_in_the_documentation_run(page, text, server, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "weir").symlink_to(os.environ["WEIR_BIN"])
     # The default server of `weir check` moves along with the address that the page shows.
-    text = text.replace("127.0.0.1:8080", server.http).replace("weir check tenant", f"weir check --server http://{server.http} tenant")
+    text = text.replace("127.0.0.1:8080", server.http).replace("127.0.0.1:8082", server.admin).replace("weir check tenant", f"weir check --server http://{server.http} tenant")
     env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr

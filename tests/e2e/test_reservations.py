@@ -1,5 +1,6 @@
 """Reservations from outside: the HTTP routes, and a gateway for language models that settles by what was used."""
 
+import concurrent.futures
 import http.client
 import importlib.util
 import json
@@ -10,6 +11,7 @@ import grpc
 import pytest
 import redis as redis_py
 
+from redis_nodes import PATIENT, Redis, redis  # noqa: F401 (redis is a fixture)
 from test_cli import start, weir  # noqa: F401 (start is a fixture)
 from test_leases import ask
 
@@ -32,11 +34,50 @@ rules:
 ATTRIBUTES = {"user": "u1", "action": "completion"}
 
 
-@pytest.fixture
-def server(start, tmp_path):  # noqa: F811
+@pytest.fixture(params=["memory", "redis"])
+def server(request, start, tmp_path):  # noqa: F811
     path = tmp_path / "rules.yaml"
     path.write_text(RULES)
-    return start("--rules", str(path))
+    if request.param == "memory":
+        yield start("--rules", str(path))
+        return
+    redis = Redis(tmp_path)  # noqa: F811
+    try:
+        yield start("--rules", str(path), "--store", redis.url, "--redis-deadline", PATIENT)
+    finally:
+        redis.kill()
+
+
+def test_any_node_settles_what_another_has_reserved(redis, start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    one, other = [start("--rules", str(path), "--store", redis.url, "--redis-deadline", PATIENT) for _ in range(2)]
+    made = reserve(one, 2000, id="job-1")[1]
+    again = reserve(other, 2000, id="job-1")
+    assert again[0] == 200 and again[1]["id"] == made["id"], again
+    handle = "/v1/reservations/" + made["reservation"]
+    assert ask(other, "POST", handle + "/extend", {"add": 500})[1]["granted"] == 2500
+    assert [each["units"] for each in ask(one, "GET", "/v1/reservations?user=u1&action=completion")[1]["reservations"]
+            if each["rule"] == "tokens-per-day"] == [2500]
+    status, settled, _ = ask(other, "POST", handle + "/commit", {"actual": 100})
+    assert status == 200 and settled["returned"] == 2400, settled
+    status, replayed, headers = ask(one, "POST", handle + "/commit", {"actual": 100})
+    assert status == 200 and replayed["returned"] == 2400 and headers["Idempotent-Replayed"] == "true"
+    assert reserve(one, 1, id="job-1")[0] == 410
+
+
+def test_closers_on_two_nodes_race_and_one_wins(redis, start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text(RULES)
+    nodes = [start("--rules", str(path), "--store", redis.url, "--redis-deadline", PATIENT) for _ in range(2)]
+    for _ in range(10):
+        handle = "/v1/reservations/" + reserve(nodes[0], 10)[1]["reservation"]
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            told = list(pool.map(lambda i: ask(nodes[i % 2], "POST", handle + ("/commit" if i % 3 else "/release"),
+                                               {"actual": i} if i % 3 else None), range(8)))
+        first = [body for status, body, headers in told if status == 200 and "Idempotent-Replayed" not in headers]
+        assert len(first) == 1, told
+        assert all(status in (200, 409) for status, _, _ in told), told
 
 
 def reserve(server, amount, **members):

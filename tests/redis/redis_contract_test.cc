@@ -4,6 +4,7 @@
 
 #include "tests/contract/lease_contract.h"
 #include "tests/contract/penalty_contract.h"
+#include "tests/contract/reservation_contract.h"
 #include "tests/contract/store_contract.h"
 #include "tests/redis/redis_servers.h"
 #include "tests/redis/store_harness.h"
@@ -13,6 +14,7 @@ namespace {
 
 using contract::LeaseContract;
 using contract::PenaltyContract;
+using contract::ReservationContract;
 using contract::RunningStore;
 using contract::StoreContract;
 using contract::StoreFactory;
@@ -110,6 +112,10 @@ INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract, ::testing::Values(kStandalone, kS
 
 INSTANTIATE_TEST_SUITE_P(Redis, PenaltyContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
                          contract::penalty_contract_name);
+INSTANTIATE_TEST_SUITE_P(Standalone, ReservationContract, with_all_algorithms(kStandalone), contract::contract_name);
+INSTANTIATE_TEST_SUITE_P(Sentinel, ReservationContract, with_all_algorithms(kSentinel), contract::contract_name);
+INSTANTIATE_TEST_SUITE_P(Cluster, ReservationContract, with_all_algorithms(kCluster), contract::contract_name);
+INSTANTIATE_TEST_SUITE_P(AcrossSlots, ReservationContract, with_all_algorithms(kAcrossSlots), contract::contract_name);
 
 }  // namespace
 }  // namespace weir::redis::testing

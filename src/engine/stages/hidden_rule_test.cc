@@ -204,6 +204,33 @@ TEST_P(HiddenRule, AnAnswerWithoutRulesHasNoMessageEither) {
   EXPECT_EQ(denial_message(denied), "");
 }
 
+TEST_P(HiddenRule, OperatorsSeeHiddenRules) {
+  Engine& engine = engine_with({rule_of("account", "account", 9), rule_of("capacity", "ip", 9, Hidden::rule)});
+  const Attribute attributes[] = {{"account", "alice"}, {"ip", "1"}};
+  const OperatorView view;
+  Request request(attributes);
+  request.by_operator = &view;
+  const Decision shown = engine.check(request);
+  ASSERT_EQ(shown.rules.size(), 2u);
+  EXPECT_EQ(shown.rules[0].rule, "account");
+  EXPECT_EQ(shown.rules[1].rule, "capacity");
+}
+
+TEST_P(HiddenRule, OperatorsResetOnlyTheRulesThatTheyName) {
+  Engine& engine = engine_with({rule_of("account", "account", 1), rule_of("address", "ip", 1)});
+  const Attribute attributes[] = {{"account", "alice"}, {"ip", "1"}};
+  EXPECT_TRUE(engine.check(Request(attributes)).allowed);
+  const std::string_view rules[] = {"address"};
+  const OperatorView view{.rules = rules};
+  Request request(attributes);
+  request.by_operator = &view;
+  const Decision reset = engine.reset(request);
+  ASSERT_EQ(reset.rules.size(), 1u);
+  EXPECT_EQ(reset.rules[0].rule, "address");
+  EXPECT_TRUE(engine.check({{"ip", "1"}}).allowed);
+  EXPECT_FALSE(engine.check({{"account", "alice"}}).allowed);
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, HiddenRule, ::testing::Bool(),
                          [](const auto& kind) { return kind.param ? "AtOnce" : "Later"; });
 

@@ -22,8 +22,9 @@ LocalLimits::Answer LocalLimits::ask(const Check& check, Action action, const Re
   InlineVector<Charge, 8> charges;
   InlineVector<std::uint32_t, 8> index;
   for (std::size_t i = 0; i < check.deciding(); ++i) {
-    const rules::CompiledRule& rule = *check.match_of(i).rule;
-    if (!rule.local_limit) continue;
+    const rules::Match& match = check.match_of(i);
+    const rules::CompiledRule& rule = *match.rule;
+    if (!rule.local_limit || match.mode != Mode::enforce) continue;
     Charge charge = check.charges()[i];
     charge.key = check.subject_of(i);
     charge.key.high ^= kCapBits;

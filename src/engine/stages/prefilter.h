@@ -6,7 +6,9 @@
 //   a refund or a reset        forget(): every loop of the node ignores what it remembers of the bucket
 //   another allowance applies  is another entry, because an entry holds for one allowance only
 //   another allowance charges  the bucket may be repaid at another rate: forget(), too (engine.cc)
-//   another node refunds       an entry is used for at most kMaxHold
+//   another node refunds, or   an entry is used for at most kMaxHold
+//   a reservation ends there
+//   or lapses
 //
 // Requests that bring their time along (Request::ingress) are compared by that, as the store compares them; how long an
 // entry is used depends on our own clock.

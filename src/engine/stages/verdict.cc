@@ -11,7 +11,7 @@ namespace {
 void describe(RuleOutcome& outcome, const rules::Match& match) {
   outcome.rule = match.rule->name.id;
   outcome.ordinal = match.rule->name.ordinal;
-  outcome.mode = match.rule->mode;
+  outcome.mode = match.mode;
   if (match.rule->source.kind == ChargeKind::bucket) [[likely]] {
     outcome.algorithm = match.rule->source.allowance.algorithm;
   } else {

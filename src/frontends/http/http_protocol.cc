@@ -7,6 +7,8 @@ namespace weir::http {
 namespace {
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+// A stream with more than this to send is congested.
+constexpr std::size_t kMaxStreamUnsent = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -154,6 +156,50 @@ void HttpProtocol::finish(std::uint64_t number, const Response& response) {
   release_ready();
 }
 
+// The last answer of its connection: behind it nothing is read.
+void HttpProtocol::stream(const Response& response, const ResponseForm& form, std::shared_ptr<StreamSource> source) {
+  ResponseForm last = form;
+  last.keep_alive = false;
+  if (form.head_only || draining_) return answer(response, last);
+  ending_ = true;
+  waiting_.push_back({.form = last, .ready = false, .bytes = {}, .source = source});
+  const std::uint64_t number = first_number_ + waiting_.size() - 1;
+  if (counts_ != nullptr) counts_->count(response.status);
+  std::string head;
+  append_stream_head(head, response, date_ != nullptr ? date_->text() : std::string_view());
+  write_stream(number, head);
+  source->start(StreamWriter(link_, *this, number));
+}
+
+HttpProtocol::Waiting* HttpProtocol::stream_of(std::uint64_t number) {
+  if (number < first_number_ || number - first_number_ >= waiting_.size()) return nullptr;
+  Waiting& slot = waiting_[static_cast<std::size_t>(number - first_number_)];
+  return slot.source != nullptr ? &slot : nullptr;
+}
+
+bool HttpProtocol::stream_congested(std::uint64_t number) const {
+  return !is_first(number) || link_.congested() || link_.output().size() > kMaxStreamUnsent;
+}
+
+void HttpProtocol::write_stream(std::uint64_t number, std::string_view bytes) {
+  Waiting* const slot = stream_of(number);
+  if (slot == nullptr) return;
+  (is_first(number) ? link_.output() : slot->bytes) += bytes;
+  if (is_first(number)) link_.flush();
+}
+
+void HttpProtocol::end_stream(std::uint64_t number) {
+  Waiting* const slot = stream_of(number);
+  if (slot == nullptr) return;
+  const std::shared_ptr<StreamSource> until_return = std::move(slot->source);
+  slot->ready = true;
+  release_ready();
+}
+
+void HttpProtocol::end_streams() {
+  if (!waiting_.empty()) end_stream(first_number_ + waiting_.size() - 1);
+}
+
 // Sends what is ready up to the first answer that is not.
 void HttpProtocol::release_ready() {
   while (!waiting_.empty() && waiting_.front().ready) {
@@ -163,6 +209,8 @@ void HttpProtocol::release_ready() {
     ++first_number_;
     end_after(keep_alive);
   }
+  // A stream that was behind others goes on from here.
+  if (!waiting_.empty()) link_.output() += std::exchange(waiting_.front().bytes, {});
   if (waiting_.empty() && std::exchange(continue_owed_, false)) say_continue();
   if (paused_ && waiting_.size() < kMaxInFlight) {
     paused_ = false;
@@ -200,11 +248,13 @@ void HttpProtocol::on_shortage() {
 // What is idle answers one more request, with "Connection: close". Others close without waiting for one.
 bool HttpProtocol::on_drain_soon() {
   draining_ = true;
+  end_streams();
   return idle();
 }
 
 void HttpProtocol::on_drain() {
   draining_ = true;
+  end_streams();
   // A message that has begun gets its answer, with "Connection: close", and ends the connection.
   if (parser_.begun()) return;
   ending_ = true;

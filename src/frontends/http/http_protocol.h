@@ -39,6 +39,11 @@ class HttpProtocol final : public transport::Protocol {
   void answer(const Response& response, const ResponseForm& form);
   LaterResponse defer(const ResponseForm& form);
   void finish(std::uint64_t number, const Response& response);
+  void stream(const Response& response, const ResponseForm& form, std::shared_ptr<StreamSource> source);
+  // For StreamWriter. They do nothing once the stream has ended.
+  bool stream_congested(std::uint64_t number) const;
+  void write_stream(std::uint64_t number, std::string_view bytes);
+  void end_stream(std::uint64_t number);
   const transport::Peer& peer() const { return link_.peer(); }
 
  private:
@@ -46,6 +51,7 @@ class HttpProtocol final : public transport::Protocol {
     ResponseForm form;
     bool ready = false;
     std::string bytes;
+    std::shared_ptr<StreamSource> source = nullptr;  // of a stream that goes on
   };
 
   RequestParser::State on_head(std::string_view bytes);
@@ -56,6 +62,9 @@ class HttpProtocol final : public transport::Protocol {
   void handle_routed(const HttpRequest& request, ResponseWriter& writer);
   void refuse(int status, std::string_view detail, std::string_view fields = {});
   void release_ready();
+  void end_streams();
+  bool is_first(std::uint64_t number) const { return number == first_number_; }
+  Waiting* stream_of(std::uint64_t number);
   void end_after(bool keep_alive);
   void look_at_clock();
   void write(std::string& out, const Response& response, const ResponseForm& form);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/support/recording_link.h"
 
 namespace weir::http {
@@ -34,8 +36,20 @@ class HttpProtocolTest : public testing::Test {
     router->add({.method = "GET", .path = "/later", .handler = [this](const HttpRequest&, ResponseWriter& writer) {
                    later_.push_back(writer.defer());
                  }});
+    router->add({.method = "GET", .path = "/stream", .handler = [this](const HttpRequest&, ResponseWriter& writer) {
+                   source_ = std::make_shared<Source>();
+                   writer.stream({.content_type = "text/event-stream"}, source_);
+                   weak_source_ = source_;
+                   source_.reset();
+                 }});
     protocol_ = std::make_unique<HttpProtocol>(link_, router, HttpLimits{}, nullptr, counts_);
   }
+
+  struct Source final : StreamSource {
+    void start(const StreamWriter& to) override { writer = to; }
+    std::optional<StreamWriter> writer;
+  };
+  std::shared_ptr<Source> source() { return weak_source_.lock(); }
 
   // Offers bytes as a connection does: what is not consumed comes again with more behind it.
   void offer(const std::string& bytes) {
@@ -57,6 +71,8 @@ class HttpProtocolTest : public testing::Test {
     return all;
   }
 
+  std::shared_ptr<Source> source_;
+  std::weak_ptr<Source> weak_source_;
   transport::RecordingLink link_;
   std::shared_ptr<StatusCounts> counts_ = std::make_shared<StatusCounts>();
   std::vector<LaterResponse> later_;
@@ -255,6 +271,62 @@ TEST_F(HttpProtocolTest, DrainingSendsWhatIsOwedAndReadsNothingMore) {
   EXPECT_THAT(link_.sent, HasSubstr("\r\nConnection: close\r\n"));
   EXPECT_EQ(bodies(), "later 0|later 1");
   EXPECT_TRUE(link_.is_closed);
+}
+
+TEST_F(HttpProtocolTest, AStreamGoesOnUntilItsSourceEndsItAndEndsTheConnection) {
+  offer(get("/stream"));
+  EXPECT_THAT(link_.take(), testing::AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("text/event-stream"),
+                                           HasSubstr("Connection: close"), Not(HasSubstr("Content-Length"))));
+  EXPECT_TRUE(protocol_->waiting());
+  source()->writer->write("one\n");
+  EXPECT_EQ(link_.take(), "one\n");
+  source()->writer->write("two\n");
+  source()->writer->end();
+  EXPECT_EQ(link_.take(), "two\n");
+  EXPECT_TRUE(link_.is_closed);
+  EXPECT_EQ(source(), nullptr);
+}
+
+TEST_F(HttpProtocolTest, NothingBehindAStreamIsRead) {
+  offer(get("/stream") + get("/now"));
+  EXPECT_THAT(link_.take(), Not(HasSubstr("now /now")));
+  offer(get("/now"));
+  EXPECT_THAT(link_.take(), IsEmpty());
+}
+
+TEST_F(HttpProtocolTest, AStreamBehindAnAnswerThatIsNotReadyWaitsForIt) {
+  offer(get("/later") + get("/stream"));
+  EXPECT_TRUE(source()->writer->congested());
+  source()->writer->write("one\n");
+  EXPECT_THAT(link_.take(), IsEmpty());
+  answer(0);
+  const std::string sent = link_.take();
+  EXPECT_LT(sent.find("later 0"), sent.find("text/event-stream"));
+  EXPECT_TRUE(sent.ends_with("\r\n\r\none\n"));
+  source()->writer->write("two\n");
+  EXPECT_EQ(link_.take(), "two\n");
+}
+
+TEST_F(HttpProtocolTest, AStreamWhoseReaderIsSlowIsCongested) {
+  offer(get("/stream"));
+  EXPECT_FALSE(source()->writer->congested());
+  source()->writer->write(std::string(std::size_t{100} << 10, 'x'));
+  EXPECT_TRUE(source()->writer->congested());
+  link_.take();
+  EXPECT_FALSE(source()->writer->congested());
+}
+
+TEST_F(HttpProtocolTest, AStreamEndsWhenTheServerDrains) {
+  offer(get("/stream"));
+  protocol_->on_drain();
+  EXPECT_TRUE(link_.is_closed);
+  EXPECT_EQ(source(), nullptr);
+}
+
+TEST_F(HttpProtocolTest, TheHeadOfAStreamIsAnsweredWithoutOne) {
+  offer("HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_THAT(link_.take(), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_FALSE(protocol_->waiting());
 }
 
 }  // namespace

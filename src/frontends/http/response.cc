@@ -13,6 +13,8 @@ std::string_view status_phrase(int status) {
       return "Created";
     case 204:
       return "No Content";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -23,12 +25,16 @@ std::string_view status_phrase(int status) {
       return "Not Found";
     case 405:
       return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
     case 408:
       return "Request Timeout";
     case 409:
       return "Conflict";
     case 410:
       return "Gone";
+    case 412:
+      return "Precondition Failed";
     case 413:
       return "Content Too Large";
     case 414:
@@ -37,6 +43,8 @@ std::string_view status_phrase(int status) {
       return "Expectation Failed";
     case 422:
       return "Unprocessable Content";
+    case 428:
+      return "Precondition Required";
     case 429:
       return "Too Many Requests";
     case 431:
@@ -54,7 +62,9 @@ std::string_view status_phrase(int status) {
   }
 }
 
-void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date) {
+namespace {
+
+void append_status_and_type(std::string& out, const Response& response) {
   out += "HTTP/1.1 ";
   base::append_number(out, response.status);
   out += ' ';
@@ -63,11 +73,28 @@ void append_response(std::string& out, const Response& response, const ResponseF
     out += "\r\nContent-Type: ";
     out += response.content_type;
   }
-  if (response.status != 204) {  // which has no content, and so no length (RFC 9110, section 8.6)
+}
+
+}  // namespace
+
+void append_stream_head(std::string& out, const Response& response, std::string_view date) {
+  append_status_and_type(out, response);
+  out += "\r\nCache-Control: no-store\r\n";
+  out += date;
+  out += response.fields;
+  out += "Connection: close\r\n\r\n";
+}
+
+void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date) {
+  append_status_and_type(out, response);
+  // These have no content, and so no length (RFC 9110, section 8.6).
+  if (response.status != 204 && response.status != 304) {
     out += "\r\nContent-Length: ";
     base::append_number(out, static_cast<std::int64_t>(response.body.size()));
   }
-  out += "\r\nCache-Control: no-store\r\n";
+  out += "\r\nCache-Control: ";
+  out += response.cache_control;
+  out += "\r\n";
   out += date;
   out += response.fields;
   if (!form.keep_alive) {

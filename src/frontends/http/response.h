@@ -1,6 +1,7 @@
 // Response: one answer, and how it is written on the wire.
 //
-// A Response only refers to its strings. Every answer carries Cache-Control: no-store: a decision is about this moment.
+// A Response only refers to its strings. Unless it says otherwise, an answer carries Cache-Control: no-store: a
+// decision is about this moment.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@ struct Response {
   std::string_view content_type = kJson;
   std::string_view fields{};  // further header fields, each "Name: value\r\n"
   std::string_view body{};
+  std::string_view cache_control = "no-store";
   // How long a repeated request with the same Idempotency-Key gets this answer again, if it is not one with success: a
   // denial until the wait that it tells is over.
   Duration replay_for{0};
@@ -45,6 +47,9 @@ std::string_view status_phrase(int status);
 
 // `date` is a whole field, as DateField has it, or empty.
 void append_response(std::string& out, const Response& response, const ResponseForm& form, std::string_view date = {});
+
+// The head of an answer whose body ends with its connection. The body of `response` is not used.
+void append_stream_head(std::string& out, const Response& response, std::string_view date = {});
 
 // {"type":"about:blank","title":…,"status":…,"detail":…}, RFC 9457.
 void append_problem(std::string& out, int status, std::string_view detail);

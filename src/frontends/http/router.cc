@@ -98,6 +98,16 @@ void ResponseWriter::send_problem(int status, std::string_view detail, std::stri
 
 const transport::Peer& ResponseWriter::peer() const { return protocol_.peer(); }
 
+void ResponseWriter::stream(const Response& response, std::shared_ptr<StreamSource> source) {
+  assert(!used_);
+  used_ = true;
+  protocol_.stream(response, form_, std::move(source));
+}
+
+bool StreamWriter::congested() const { return protocol_->stream_congested(number_); }
+void StreamWriter::write(std::string_view bytes) const { protocol_->write_stream(number_, bytes); }
+void StreamWriter::end() const { protocol_->end_stream(number_); }
+
 LaterResponse ResponseWriter::defer() {
   assert(!used_);
   used_ = true;

@@ -52,7 +52,36 @@ class LaterResponse {
   std::shared_ptr<ResponseRecorder> recorder_;  // usually null
 };
 
-// The answer to the request being handled. A handler calls send() or defer(), once.
+// Where a StreamSource writes. Valid as long as the source is.
+class StreamWriter {
+ public:
+  StreamWriter(transport::Link& link, HttpProtocol& protocol, std::uint64_t number)
+      : link_(&link), protocol_(&protocol), number_(number) {}
+
+  // True: the client has not taken what was written. What is written now waits in memory, so a source leaves it out.
+  bool congested() const;
+  void write(std::string_view bytes) const;
+  // The source is let go of.
+  void end() const;
+  // Runs `task` on the loop after `delay`, unless the connection is closed by then. The task must not hold the source.
+  void after(Duration delay, std::function<void()> task) const { link_->after(delay, std::move(task)); }
+
+ private:
+  transport::Link* link_;
+  HttpProtocol* protocol_;
+  std::uint64_t number_;
+};
+
+// The body of an answer that has no end of its own, such as server-sent events. On its connection's loop, which holds
+// it until the client leaves, the server drains, or it ends itself.
+class StreamSource {
+ public:
+  virtual ~StreamSource() = default;
+  // Once, when the head of the answer has been written.
+  virtual void start(const StreamWriter& writer) = 0;
+};
+
+// The answer to the request being handled. A handler calls send(), defer() or stream(), once.
 class ResponseWriter {
  public:
   ResponseWriter(HttpProtocol& protocol, const ResponseForm& form) : protocol_(protocol), form_(form) {}
@@ -61,6 +90,8 @@ class ResponseWriter {
   // application/problem+json.
   void send_problem(int status, std::string_view detail, std::string_view fields = {});
   LaterResponse defer();
+  // Answers with the head of `response`, then with what the source writes. The connection ends with it.
+  void stream(const Response& response, std::shared_ptr<StreamSource> source);
   // The answer, whenever it is ready, is written this much later. Before send() and defer().
   void hold(Duration delay) { form_.hold = delay; }
   // Shows the answer to `recorder` when it is ready. Before send() and defer().
@@ -105,6 +136,7 @@ class Router {
   // The guard of every route that is not open and has none of its own. Null: all are open.
   void set_guard(std::shared_ptr<Guard> guard) { guard_ = std::move(guard); }
 
+  const std::vector<Route>& routes() const { return routes_; }
   // Null if there is none; `allow` then lists the methods that the path does have, empty for an unknown path.
   const Route* find(std::string_view method, std::string_view path, std::string& allow) const;
   // Null: anyone may call the route.

@@ -169,6 +169,7 @@ void Connection::decrypt(std::string_view bytes) {
   }
   if (!protocol_ && tls_->established()) {
     peer_.alpn = tls_->alpn();
+    peer_.certificate = tls_->client_name();
     if (service_->logins != nullptr && service_->tls->asks_for_certificate()) {
       service_->logins->succeeded(LoginKind::client_certificate, peer_.address);
     }
@@ -179,6 +180,7 @@ void Connection::decrypt(std::string_view bytes) {
 
 void Connection::process() {
   bool more = true;
+  if (measuring_) end_measuring();
   while (more && !dead_) {
     more = offer();
     send_pending();
@@ -194,13 +196,26 @@ bool Connection::offer() {
   offering_ = true;
   offer_again_ = false;
   loop_->set_current_connection(id_);
+  if (!measuring_ && service_->times[loop_->index()]->draw()) {
+    measuring_ = true;
+    measured_since_ = std::chrono::steady_clock::now();
+  }
   const std::size_t consumed = protocol_->on_bytes(input_.view());
   loop_->set_current_connection(0);
+  // A message that is not complete is not measured: how long its rest takes is up to the peer.
+  if (measuring_ && consumed == 0) measuring_ = false;
+  if (measuring_) end_measuring();
   offering_ = false;
   input_.consume(consumed);
   if (consumed > 0) since_ = loop_->tick();
   if (closing_ || input_.empty()) return false;
   return offer_again_ || congested();
+}
+
+void Connection::end_measuring() {
+  if (protocol_->waiting()) return;
+  measuring_ = false;
+  service_->times[loop_->index()]->add(std::chrono::steady_clock::now() - measured_since_);
 }
 
 // The last step of every wake.

@@ -16,11 +16,13 @@
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/latency_counts.h"
 #include "frontends/transport/connection_memory.h"
 #include "frontends/transport/input_buffer.h"
 #include "frontends/transport/limits.h"
@@ -32,14 +34,32 @@
 
 namespace weir::transport {
 
+// How long answers take on one loop: from when bytes were received until all answers to them were made. One in
+// kMeasured offers is measured.
+class AnswerTimes {
+ public:
+  static constexpr std::uint32_t kMeasured = 4;
+
+  // The loop only.
+  bool draw() { return offers_++ % kMeasured == 0; }
+  void add(std::chrono::nanoseconds took) { counts_.add(static_cast<std::uint64_t>(took.count())); }
+  // From any thread.
+  base::LatencySums sums() const { return counts_.sums(); }
+
+ private:
+  std::uint32_t offers_ = 0;
+  base::LatencyCounts counts_;
+};
+
 // What a listener gives to its connections, on all loops. Constant after construction but for `open`.
 struct Service {
   Limits limits;
-  std::vector<ProtocolFactory> factories;  // one for each loop
-  std::shared_ptr<const TlsContext> tls;   // null: plain
-  Preamble preamble;                       // none: connections begin with their protocol
-  std::string name;                        // of the listener, as people know it
-  std::shared_ptr<LoginGuard> logins;      // null: refused certificates have no consequences
+  std::vector<ProtocolFactory> factories;           // one for each loop
+  std::vector<std::unique_ptr<AnswerTimes>> times;  // likewise
+  std::shared_ptr<const TlsContext> tls;            // null: plain
+  Preamble preamble;                                // none: connections begin with their protocol
+  std::string name;                                 // of the listener, as people know it
+  std::shared_ptr<LoginGuard> logins;               // null: refused certificates have no consequences
   std::shared_ptr<ConnectionMemory> memory = std::make_shared<ConnectionMemory>();
   std::atomic<std::size_t> open{0};
 
@@ -94,6 +114,7 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   void decrypt(std::string_view bytes);
   void process();
   bool offer();
+  void end_measuring();
   void settle();
   void choose_next();
   void starve(std::size_t wanted);
@@ -147,6 +168,9 @@ class Connection final : public Link, public std::enable_shared_from_this<Connec
   std::size_t wanted_ = 0;   // the footprint that it waits for, while starving_
   std::uint32_t starving_since_ = 0;
 
+  std::chrono::steady_clock::time_point measured_since_;  // while measuring_
+
+  bool measuring_ = false;        // the answers to what was offered are not all made
   bool awaits_preamble_ = false;  // until then even what belongs to TLS is gathered in input_
   bool awaits_turn_ = false;      // a handshake that must wait; what has arrived of it may be in input_
   bool starving_ = false;         // waits for memory

@@ -31,12 +31,14 @@ Result<Endpoint> Loops::listen(const ListenOptions& options) {
   if (options.memory != nullptr) service->memory = options.memory;
   for (const auto& loop : loops_) {
     service->factories.push_back(options.protocols(loop->index()));
+    service->times.push_back(std::make_unique<AnswerTimes>());
     loop->fit_tick(options.limits.message_timeout);
     loop->fit_tick(options.limits.idle_timeout);
     loop->fit_tick(options.limits.write_timeout);
     loop->fit_tick(options.limits.shortage_timeout);
   }
 
+  services_.push_back(service);
   if (endpoint.kind == Endpoint::Kind::local) {
     Result<Descriptor> socket = bind_local(endpoint, options.local_mode);
     if (!socket.ok()) return socket.failure();
@@ -100,6 +102,16 @@ void Loops::stop() {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   for (const auto& loop : loops_) loop->discard_queued();
+}
+
+std::vector<ListenerTimes> Loops::answer_times() const {
+  std::vector<ListenerTimes> all;
+  for (const auto& service : services_) {
+    ListenerTimes& listener = all.emplace_back();
+    listener.name = service->name;
+    for (const auto& times : service->times) listener.sums += times->sums();
+  }
+  return all;
 }
 
 Counters Loops::total() const {

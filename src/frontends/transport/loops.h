@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/latency_counts.h"
 #include "frontends/transport/connection_memory.h"
 #include "frontends/transport/endpoint.h"
 #include "frontends/transport/limits.h"
@@ -42,6 +43,14 @@ struct ListenOptions {
   std::shared_ptr<ConnectionMemory> memory{};  // shared with other listeners; null: unbounded
 };
 
+// How long the answers of one listener took: a sample of them, since the start.
+struct ListenerTimes {
+  std::string name;
+  base::LatencySums sums;
+};
+
+struct Service;
+
 class Loops {
  public:
   explicit Loops(std::size_t count);
@@ -66,9 +75,12 @@ class Loops {
 
   Counters counters(std::size_t loop) const { return loops_[loop]->counters(); }
   Counters total() const;
+  // From any thread, once listen() is no longer called.
+  std::vector<ListenerTimes> answer_times() const;
 
  private:
   std::vector<std::shared_ptr<Loop>> loops_;
+  std::vector<std::shared_ptr<Service>> services_;  // one for each listener
   std::vector<std::thread> threads_;
   bool stopped_ = false;
 };

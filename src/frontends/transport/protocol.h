@@ -21,6 +21,8 @@ struct Peer {
   int port = 0;
   bool tls = false;
   std::string alpn;  // what the TLS handshake agreed on, such as "h2"; known before the Protocol is made
+  // The common name in the client certificate that was verified; empty if there is none.
+  std::string certificate{};
 };
 
 class Link {

@@ -176,6 +176,21 @@ std::string TlsSession::alpn() const {
   return {reinterpret_cast<const char*>(name), size};
 }
 
+std::string TlsSession::client_name() const {
+  X509* const certificate = context_->asks_for_certificate() ? SSL_get0_peer_certificate(session_) : nullptr;
+  if (certificate == nullptr || SSL_get_verify_result(session_) != X509_V_OK) return {};
+  X509_NAME* const subject = X509_get_subject_name(certificate);
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  // With two common names it would not be clear whose certificate this is.
+  if (at < 0 || X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0) return {};
+  unsigned char* text = nullptr;
+  const int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+  if (size < 0) return {};
+  std::string name(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
+  OPENSSL_free(text);
+  return name.find('\0') == std::string::npos ? name : std::string();
+}
+
 void TlsSession::collect(std::string& wire) {
   char* bytes = nullptr;
   const long size = BIO_get_mem_data(to_wire_, &bytes);

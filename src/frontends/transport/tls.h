@@ -73,6 +73,8 @@ class TlsSession {
 
   bool established() const;
   std::string alpn() const;
+  // The common name in the client's certificate, if one was asked for and verified; otherwise empty.
+  std::string client_name() const;
   // After a failure: why the client's certificate was refused; empty if that was not the reason. Static text.
   std::string_view refused_certificate() const { return refused_certificate_; }
 

@@ -45,6 +45,9 @@ void AllowanceChoice::add_overrides(const Rule& rule, NameTable& names) {
     const Condition* filed = selectivity.best(override.when);
     Exception exception;
     exception.allowance = variant(rule, override.change);
+    exception.has_numbers = override.change != AllowanceChange();
+    exception.mode = override.mode;
+    exception.use = override.use.get();
     exception.until = override.until.value_or(TimePoint::max());
     exception.rank = rank;
     exception.index = order[rank];
@@ -79,12 +82,14 @@ bool AllowanceChoice::applies(const Exception& exception, const RequestView& vie
                                               [&](const CompiledCondition& when) { return when.holds(view); });
 }
 
-const AllowanceChoice::Exception* AllowanceChoice::best_exception(const RequestView& view, TimePoint now) const {
+const AllowanceChoice::Exception* AllowanceChoice::best_exception(const RequestView& view, TimePoint now,
+                                                                  bool with_numbers) const {
   auto best = static_cast<std::uint32_t>(exceptions_.size());
   // Ranks ascend in every list, so the first that applies ends it.
   const auto look = [&](std::span<const std::uint32_t> ranks) {
     for (const std::uint32_t rank : ranks) {
       if (rank >= best) return;
+      if (with_numbers && !exceptions_[rank].has_numbers) continue;
       if (applies(exceptions_[rank], view, now)) best = rank;
     }
   };
@@ -95,10 +100,27 @@ const AllowanceChoice::Exception* AllowanceChoice::best_exception(const RequestV
   return best < exceptions_.size() ? &exceptions_[best] : nullptr;
 }
 
+// The first override that applies says everything that it says. If it says only a mode, the numbers are what they would
+// be without it.
 AllowanceChoice::Chosen AllowanceChoice::choose_variant(const RequestView& view, TimePoint now) const {
+  if (exceptions_.empty()) return choose_numbers(nullptr, view);
+  const Exception* const first = best_exception(view, now, false);
+  if (first == nullptr || first->has_numbers) return choose_numbers(first, view);
+  Chosen chosen = choose_numbers(best_exception(view, now, true), view);
+  chosen.mode = first->mode;
+  chosen.use = first->use;
+  return chosen;
+}
+
+AllowanceChoice::Chosen AllowanceChoice::choose_numbers(const Exception* exception, const RequestView& view) const {
   const auto pointer = [](const MaybeAllowance& allowance) { return allowance ? &*allowance : nullptr; };
-  if (const Exception* exception = best_exception(view, now)) {
-    return {pointer(exception->allowance), Chosen::Source::override, exception->index};
+  if (exception != nullptr) {
+    return {pointer(exception->allowance),
+            Chosen::Source::override,
+            exception->index,
+            false,
+            exception->mode,
+            exception->use};
   }
   bool has_plan = false;
   for (std::size_t i = 0; i < view.size(); ++i) {

@@ -17,20 +17,23 @@
 #include "weir/allowance.h"
 #include "weir/rule.h"
 #include "weir/time.h"
+#include "weir/use_mark.h"
 
 namespace weir::rules {
 
 class AllowanceChoice {
  public:
-  // Precondition: check_rule(rule) found nothing.
+  // Precondition: check_rule(rule) found nothing. Refers to the marks of the rule's overrides.
   AllowanceChoice(const Rule& rule, NameTable& names);
 
   struct Chosen {
     enum class Source : std::uint8_t { rule, plan, override };
     const Allowance* allowance = nullptr;  // null: unlimited
     Source source = Source::rule;
-    std::uint32_t index = 0;    // of the plan or override, as written
-    bool unknown_plan = false;  // the request names a plan, and the rule has others
+    std::uint32_t index = 0;        // of the plan or override, as written
+    bool unknown_plan = false;      // the request names a plan, and the rule has others
+    std::optional<Mode> mode = {};  // of the override that applies, if it has one
+    UseMark* use = nullptr;         // of the override that applies
   };
   Chosen choose(const RequestView& view, TimePoint now) const {
     if (simple_) [[likely]]
@@ -51,6 +54,9 @@ class AllowanceChoice {
     TimePoint until = TimePoint::max();
     std::uint32_t rank = 0;   // lower wins; emergencies come before all others
     std::uint32_t index = 0;  // as written
+    bool has_numbers = true;  // false: it changes only the mode
+    std::optional<Mode> mode;
+    UseMark* use = nullptr;
   };
 
   static MaybeAllowance variant(const Rule& rule, const AllowanceChange& change);
@@ -58,7 +64,8 @@ class AllowanceChoice {
   void add_plans(const Rule& rule, NameTable& names);
   void add_overrides(const Rule& rule, NameTable& names);
   Chosen choose_variant(const RequestView& view, TimePoint now) const;
-  const Exception* best_exception(const RequestView& view, TimePoint now) const;
+  const Exception* best_exception(const RequestView& view, TimePoint now, bool with_numbers) const;
+  Chosen choose_numbers(const Exception* exception, const RequestView& view) const;
 
   MaybeAllowance own_;
   bool simple_ = true;  // neither plans nor overrides

@@ -107,9 +107,10 @@ bool CompiledCondition::fits(std::string_view value) const {
     if (glob.matches(value)) return true;
   }
   if (!blocks_.empty()) {
-    const std::optional<base::IpAddress> address = base::parse_ip(value);
-    const auto contains = [&](const base::IpPrefix& block) { return block.contains(*address); };
-    if (address && std::any_of(blocks_.begin(), blocks_.end(), contains)) return true;
+    // The value may be a network: identity makes one of the address of an IPv6 client.
+    const std::optional<base::IpPrefix> client = base::IpPrefix::parse(value, base::HostBits::ignored);
+    const auto contains = [&](const base::IpPrefix& block) { return block.contains(*client); };
+    if (client && std::any_of(blocks_.begin(), blocks_.end(), contains)) return true;
   }
   for (const auto& expression : expressions_) {
     if (re2::RE2::FullMatch(re2::StringPiece(value.data(), value.size()), *expression)) return true;

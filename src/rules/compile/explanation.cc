@@ -20,6 +20,13 @@ std::string name_of_choice(const Rule& rule, const AllowanceChoice::Chosen& chos
   return name;
 }
 
+AllowanceSource source_of_choice(const Rule& rule, const AllowanceChoice::Chosen& chosen) {
+  using Source = AllowanceChoice::Chosen::Source;
+  if (chosen.source == Source::rule) return AllowanceSource::rule;
+  if (chosen.source == Source::plan) return AllowanceSource::plan;
+  return rule.overrides[chosen.index].emergency ? AllowanceSource::emergency : AllowanceSource::override;
+}
+
 }  // namespace
 
 Explanation RuleSet::explain(const Request& request, TimePoint now) const {
@@ -48,7 +55,10 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
     explanation.why_not = std::move(why);
     return explanation;
   };
-  if (rule.mode == Mode::off) return no("mode: off");
+  MatchIssues issues;
+  const Choice choice = choose(parts, rule, view, now, issues);
+  explanation.mode = choice.match.mode;
+  if (explanation.mode == Mode::off) return no("mode: off");
   if (!rule.source.descriptor.empty() && descriptors_.find(view.request.sent()) != index) {
     return no("descriptor: the request's attributes, in their order, do not lead to this rule");
   }
@@ -72,8 +82,8 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
     return no("rollout: the subject is not among the first " + std::to_string(parts.rollout) + " percent");
   }
   explanation.applies = true;
-  MatchIssues issues;
-  const Choice choice = choose(parts, rule, view, now, issues);
+  explanation.source = source_of_choice(rule.source, choice.chosen);
+  if (choice.chosen.use != nullptr) explanation.override_id = choice.chosen.use->id();
   explanation.chosen = name_of_choice(rule.source, choice.chosen);
   if (choice.match.allowance != nullptr) explanation.allowance = *choice.match.allowance;
   explanation.kind = rule.source.kind;

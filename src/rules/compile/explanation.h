@@ -11,6 +11,9 @@
 
 namespace weir::rules {
 
+// Whose numbers apply.
+enum class AllowanceSource : std::uint8_t { rule, plan, override, emergency };
+
 struct RuleExplanation {
   std::string rule;
   bool applies = false;
@@ -20,8 +23,10 @@ struct RuleExplanation {
 
   // What follows is meaningful only when it applies.
   Mode mode = Mode::enforce;
-  std::string chosen;                  // "rule", "plan free", "override #2 (launch)", "emergency override #1"
-  std::optional<Allowance> allowance;  // none: unlimited
+  std::string chosen;  // "rule", "plan free", "override #2 (launch)", "emergency override #1"
+  AllowanceSource source = AllowanceSource::rule;
+  std::string override_id;               // of an override that was set at run time; it may have changed only the mode
+  std::optional<Allowance> allowance;    // none: unlimited
   ChargeKind kind = ChargeKind::bucket;  // of a lease the allowance's window is how long one lives
   std::int64_t cost = 0;
   std::vector<std::string> counted_by;  // the attributes of the subject: of alternatives the one that is counted

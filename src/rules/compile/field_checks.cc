@@ -40,19 +40,6 @@ void add_too_many(RuleFaults& faults, FieldPath field, std::size_t count, std::s
              "has " + std::to_string(count) + " " + std::string(what) + ", expected at most " + std::to_string(most));
 }
 
-void check_override(const Rule& rule, std::size_t i, RuleFaults& faults) {
-  const Override& override = rule.overrides[i];
-  const FieldPath field = {"overrides", FieldStep(i)};
-  check_conditions(inside(field, "when"), override.when, faults);
-  check_change(rule, field, override.change, faults);
-  if (override.reason.size() > kMaxReason || !is_text(override.reason)) {
-    faults.add(inside(field, "reason"), "is not a text of at most " + std::to_string(kMaxReason) + " bytes");
-  }
-  if (override.until && (*override.until < kFirstTime || *override.until >= kTimesEnd)) {
-    faults.add(inside(field, "until"), "is not in the years 1 to 9999");
-  }
-}
-
 }  // namespace
 
 void check_conditions(const FieldPath& field, const std::vector<Condition>& conditions, RuleFaults& faults) {
@@ -69,14 +56,29 @@ void check_conditions(const FieldPath& field, const std::vector<Condition>& cond
   }
 }
 
-void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults) {
+void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults,
+                  std::string_view expected) {
   const bool numbers = change.limit || change.window || change.burst || change.queue;
   if (change.unlimited && numbers) {
     faults.add(field, "is unlimited and has numbers, expected one or the other");
   } else if (!change.unlimited && !numbers) {
-    faults.add(field, "changes nothing, expected limit, window, burst, queue or unlimited");
+    faults.add(field, "changes nothing, expected " + std::string(expected));
   } else if (!is_unlimited(rule, change)) {
     faults.check_allowance(field, changed_allowance(rule, change));
+  }
+}
+
+void check_override(const Rule& rule, const FieldPath& field, const Override& override, RuleFaults& faults) {
+  check_conditions(inside(field, "when"), override.when, faults);
+  const bool only_mode = override.mode && override.change == AllowanceChange();
+  if (!only_mode) {
+    check_change(rule, field, override.change, faults, "limit, window, burst, queue, unlimited or mode");
+  }
+  if (override.reason.size() > kMaxReason || !is_text(override.reason)) {
+    faults.add(inside(field, "reason"), "is not a text of at most " + std::to_string(kMaxReason) + " bytes");
+  }
+  if (override.until && (*override.until < kFirstTime || *override.until >= kTimesEnd)) {
+    faults.add(inside(field, "until"), "is not in the years 1 to 9999");
   }
 }
 
@@ -238,7 +240,9 @@ void check_plans(const Rule& rule, RuleFaults& faults) {
 }
 
 void check_overrides(const Rule& rule, RuleFaults& faults) {
-  for (std::size_t i = 0; i < rule.overrides.size(); ++i) check_override(rule, i, faults);
+  for (std::size_t i = 0; i < rule.overrides.size(); ++i) {
+    check_override(rule, {"overrides", FieldStep(i)}, rule.overrides[i], faults);
+  }
 }
 
 void check_message(const Rule& rule, RuleFaults& faults) {

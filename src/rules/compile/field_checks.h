@@ -8,7 +8,8 @@ namespace weir::rules {
 
 // Parts that several fields have.
 void check_conditions(const FieldPath& field, const std::vector<Condition>& conditions, RuleFaults& faults);
-void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults);
+void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults,
+                  std::string_view expected = "limit, window, burst, queue or unlimited");
 
 void check_id(const Rule& rule, RuleFaults& faults);
 void check_match(const Rule& rule, RuleFaults& faults);
@@ -26,6 +27,8 @@ void check_cost(const Rule& rule, RuleFaults& faults);
 void check_on_bad_cost(const Rule& rule, RuleFaults& faults);
 void check_plans(const Rule& rule, RuleFaults& faults);
 void check_overrides(const Rule& rule, RuleFaults& faults);
+// One that the rule has, or could have.
+void check_override(const Rule& rule, const FieldPath& field, const Override& override, RuleFaults& faults);
 void check_message(const Rule& rule, RuleFaults& faults);
 void check_static_limit(const Rule& rule, RuleFaults& faults);
 void check_max_subjects(const Rule& rule, RuleFaults& faults);

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/utf8.h"
+#include "rules/compile/block_set.h"
 #include "rules/compile/conditions.h"
 #include "rules/compile/descriptor_tree.h"
 #include "rules/compile/fault_list.h"
@@ -133,6 +134,9 @@ std::vector<std::string> check_totals(const Rules& rules) {
   bound(totals.overrides, kMaxOverrides, "overrides");
   bound(totals.expressions, kMaxExpressions, "regular expressions");
   bound(totals.names.size() + 1, NameTable::kMaxNames, "attribute names");  // 1: `plan`
+  const auto unfiled =
+      std::count_if(rules.blocks.begin(), rules.blocks.end(), [](const Block& block) { return !is_filed(block); });
+  bound(static_cast<std::size_t>(unfiled), kMaxUnfiledBlocks, "blocks without an exact value or an address");
   return faults;
 }
 
@@ -173,6 +177,11 @@ Status check_rules(const Rules& rules) {
   if (rules.shedding) {
     for (const RuleFault& fault : check_shedding(*rules.shedding)) {
       faults.add("shedding." + to_string(fault.field) + ": " + fault.what);
+    }
+  }
+  for (std::size_t i = 0; i < rules.blocks.size(); ++i) {
+    for (const BlockFault& fault : check_block(rules.blocks[i])) {
+      faults.add("blocks[" + std::to_string(i) + "]." + fault.field + ": " + fault.what);
     }
   }
   for (std::string& fault : check_totals(rules)) faults.add(std::move(fault));

@@ -13,6 +13,22 @@
 #include "rules/compile/subject_names.h"
 
 namespace weir::rules {
+namespace {
+
+// Mode off, and no override that would change it.
+bool is_off(Mode mode, const Rule& rule) {
+  return mode == Mode::off && std::none_of(rule.overrides.begin(), rule.overrides.end(),
+                                           [](const Override& override) { return override.mode.has_value(); });
+}
+
+// Also what overrides would enforce is only recorded.
+void put_overrides_into_shadow(Rule& rule) {
+  for (Override& override : rule.overrides) {
+    if (override.mode == Mode::enforce) override.mode = Mode::shadow;
+  }
+}
+
+}  // namespace
 
 RuleSet::RuleSet() = default;
 RuleSet::~RuleSet() = default;
@@ -34,13 +50,15 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
     CompiledRule compiled;
     compiled.name = name.value();
     compiled.message = message.value();
+    const bool active = !is_off(rule.mode, rule);
+    if (rules.global_shadow) put_overrides_into_shadow(rule);
     compiled.mode = rules.global_shadow && rule.mode == Mode::enforce ? Mode::shadow : rule.mode;
     if (rule.local_limit && compiled.mode == Mode::enforce) {
       compiled.local_limit = make_allowance(local_limit_spec(*rule.local_limit)).value();
       set->has_local_limits_ = true;
     }
-    set->has_max_subjects_ = set->has_max_subjects_ || (rule.max_subjects && rule.mode != Mode::off);
-    if (rule.kind == ChargeKind::lease && rule.mode != Mode::off) {
+    set->has_max_subjects_ = set->has_max_subjects_ || (rule.max_subjects && active);
+    if (rule.kind == ChargeKind::lease && active) {
       set->has_leases_ = true;
       set->lease_rules_.push_back(static_cast<std::uint32_t>(set->rules_.size()));
     }
@@ -48,9 +66,9 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       compiled.candidate = changed_allowance(rule, *rule.candidate).value();
     }
     set->has_protection_ =
-        set->has_protection_ || (rule.mode != Mode::off && (rule.penalty || rule.candidate || !rule.distinct.empty() ||
+        set->has_protection_ || (active && (rule.penalty || rule.candidate || !rule.distinct.empty() ||
                                                             rule.on_exceed != OnExceed::deny));
-    set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && rule.mode != Mode::off);
+    set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && active);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }
@@ -117,7 +135,7 @@ RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules, MatchIssueCounters* 
       static_cast<void>(added);
       continue;
     }
-    if (rules[i].mode == Mode::off) continue;
+    if (is_off(rules[i].mode, rules[i].source)) continue;
     if (filed == nullptr) {
       always_.push_back(i);
     } else {
@@ -207,13 +225,11 @@ void RuleSet::Matcher::compile_subject(CompiledRule& rule, Parts& parts) {
 }
 
 // Rules found through one value come in order; those found through several are merged here.
-[[gnu::always_inline]] inline void RuleSet::Matcher::append_in_order(Matches& matches, const CompiledRule* rule,
-                                                                     const Allowance* allowance, std::int64_t cost,
-                                                                     bool bad_cost) {
-  if (matches.empty() || matches[matches.size() - 1].rule < rule) [[likely]] {
-    matches.append(rule, allowance, cost, bad_cost);
+[[gnu::always_inline]] inline void RuleSet::Matcher::append_in_order(Matches& matches, const Match& match) {
+  if (matches.empty() || matches[matches.size() - 1].rule < match.rule) [[likely]] {
+    matches.append(match.rule, match.allowance, match.cost, match.mode, match.bad_cost);
   } else {
-    insert_in_order(matches, {rule, allowance, cost, bad_cost});
+    insert_in_order(matches, match);
   }
 }
 
@@ -225,7 +241,7 @@ inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& v
     return;
   }
   if (parts.own == nullptr) return look_closer(index, view, now, matches, issues);
-  append_in_order(matches, &rules_[index], parts.own, CompiledCost::of_request(view), false);
+  append_in_order(matches, {&rules_[index], parts.own, CompiledCost::of_request(view), rules_[index].mode, false});
 }
 
 MatchIssues RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved,
@@ -239,7 +255,7 @@ MatchIssues RuleSet::Matcher::match(const Request& request, TimePoint now, Resol
   }
   if (!descriptors_.empty()) {
     const std::optional<std::uint32_t> rule = descriptors_.find(request.sent());
-    if (rule && rules_[*rule].mode != Mode::off) consider(*rule, view, now, matches, issues);
+    if (rule && !is_off(rules_[*rule].mode, rules_[*rule].source)) consider(*rule, view, now, matches, issues);
   }
   if (issues.any() && counters_ != nullptr) [[unlikely]]
     counters_->count(issues);
@@ -273,8 +289,10 @@ void RuleSet::Matcher::look_closer(std::uint32_t index, const RequestView& view,
   if (!carries_subject(rule, view)) return note_missing(index, view, issues);
   if (!conditions_hold(parts, view)) return;
   if (parts.rollout < 100 && rollout_place(rule, view) >= parts.rollout) return;
-  const Match match = choose(parts, rule, view, now, issues).match;
-  append_in_order(matches, match.rule, match.allowance, match.cost, match.bad_cost);
+  const Choice choice = choose(parts, rule, view, now, issues);
+  if (choice.chosen.use != nullptr && !view.request.peek) choice.chosen.use->use(now);
+  if (choice.match.mode == Mode::off) return;
+  append_in_order(matches, choice.match);
 }
 
 RuleSet::Matcher::Choice RuleSet::Matcher::choose(const Parts& parts, const CompiledRule& rule, const RequestView& view,
@@ -287,7 +305,8 @@ RuleSet::Matcher::Choice RuleSet::Matcher::choose(const Parts& parts, const Comp
   if (bad_cost) issues.add(MatchIssue::bad_cost);
   // A limit of 0 denies every request, also one that asks for nothing.
   if (chosen.allowance != nullptr && chosen.allowance->limit == 0) cost = std::max<std::int64_t>(cost, 1);
-  return {{&rule, chosen.allowance, cost, bad_cost && parts.cost.denies_bad_costs()}, chosen};
+  const Mode mode = chosen.mode.value_or(rule.mode);
+  return {{&rule, chosen.allowance, cost, mode, bad_cost && parts.cost.denies_bad_costs()}, chosen};
 }
 
 // One found twice (two values of a list) is kept once.

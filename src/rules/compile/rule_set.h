@@ -53,6 +53,7 @@ struct Match {
   const CompiledRule* rule = nullptr;
   const Allowance* allowance = nullptr;  // after emergency > override > plan > rule; null: unlimited
   std::int64_t cost = 1;                 // after the rule's cost model: 0 to kMaxUnits; at least 1 under a limit of 0
+  Mode mode = Mode::enforce;             // the rule's, or that of an override; never off
   bool bad_cost = false;  // the rule denies the request because it cannot read the cost, and `cost` fits no limit of it
 };
 
@@ -76,7 +77,8 @@ class RuleSet {
                                                         RulesAre are = RulesAre::unchecked, RuleSetOrigin origin = {});
   ~RuleSet();
 
-  // Resolves the names and appends the rules that apply, in the order of the file. Rules in mode off never apply.
+  // Resolves the names and appends the rules that apply, in the order of the file. Rules in mode off do not apply,
+  // except where an override says so. Tells the overrides that apply (UseMark), unless the request is a peek.
   // Precondition: at most kMaxAttributes attributes; `matches` holds nothing of another rule set.
   // The mistakes that it found in the request have been counted.
   MatchIssues match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const;

@@ -70,8 +70,7 @@ class RuleSet::Matcher {
   };
   static Choice choose(const Parts& parts, const CompiledRule& rule, const RequestView& view, TimePoint now,
                        MatchIssues& issues);
-  static void append_in_order(Matches& matches, const CompiledRule* rule, const Allowance* allowance, std::int64_t cost,
-                              bool bad_cost);
+  static void append_in_order(Matches& matches, const Match& match);
   static void insert_in_order(Matches& matches, const Match& match);
 
   const std::vector<CompiledRule>& rules_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "rules/compile/block_set.h"
 #include "rules/read/known_fields.h"
 #include "rules/read/rule_fields.h"
 #include "rules/read/yaml_values.h"
@@ -28,7 +29,8 @@ std::vector<std::string_view> algorithm_names() {
 template <typename T>
 void read_map(const FieldAt& at, std::span<const Field<T>> fields, T& into) {
   for (const Field<T>& field : fields) {
-    if (const base::YamlNode* value = at.node().find(field.name)) field.read(at.part(*value, field.name), into);
+    const base::YamlNode* const value = field.read == nullptr ? nullptr : at.node().find(field.name);
+    if (value != nullptr) field.read(at.part(*value, field.name), into);
   }
 }
 
@@ -98,6 +100,41 @@ Override read_override(const FieldAt& at) {
   read_map(at, change_fields(), override.change);
   read_map(at, override_fields(), override);
   return override;
+}
+
+void check_block_at(const FieldAt& at, const Block& block) {
+  for (const BlockFault& fault : check_block(block)) {
+    const std::string_view field(fault.field);
+    const std::size_t dot = field.find('.');
+    const base::YamlNode* node = at.node().find(field.substr(0, dot));
+    const base::YamlNode* const inner =
+        node == nullptr || dot == std::string_view::npos ? nullptr : node->find(field.substr(dot + 1));
+    if (inner != nullptr) node = inner;
+    at.part(node == nullptr ? at.node() : *node, field).fault(fault.what);
+  }
+}
+
+// A block that matches everything must say so.
+void check_all(const FieldAt& at, const Block& block) {
+  bool all = false;
+  if (const base::YamlNode* node = at.node().find("all")) at.part(*node, "all").take(all, read_bool(*node));
+  if (all || !blocks_everything(block)) return;
+  const base::YamlNode* const when = at.node().find("when");
+  if (when == nullptr) {
+    at.part(at.node(), "when").fault("is missing, expected which requests, or all: true to refuse every request");
+  } else if (!block.when.empty() || (when->is_map() && when->size() == 0)) {
+    at.part(*when, "when").fault("matches everything, expected a narrower condition, or all: true beside it");
+  }
+}
+
+std::optional<Block> read_block(const FieldAt& at) {
+  static const std::vector<std::string_view> kNames = field_names(block_fields());
+  if (!at.has_known_fields(kNames)) return std::nullopt;
+  Block block;
+  read_map(at, block_fields(), block);
+  check_block_at(at, block);
+  check_all(at, block);
+  return block;
 }
 
 }  // namespace
@@ -293,6 +330,24 @@ YamlText write_overrides(const std::vector<Override>& overrides) {
     YamlText map = YamlText::map();
     write_fields(override_fields(), override, map);
     write_fields(change_fields(), override.change, map);
+    list.add(std::move(map));
+  }
+  return list;
+}
+
+void read_blocks(const FieldAt& at, std::vector<Block>& blocks) {
+  if (!at.node().is_sequence()) return at.fault_expecting("a list of blocks such as {when: {ip: 203.0.113.0/24}}");
+  for (std::size_t i = 0; i < at.node().size(); ++i) {
+    if (blocks.size() > kMaxBlocks) return at.fault("has more than " + std::to_string(kMaxBlocks) + " blocks");
+    if (std::optional<Block> block = read_block(at.item(i))) blocks.push_back(std::move(*block));
+  }
+}
+
+YamlText write_blocks(const std::vector<Block>& blocks) {
+  YamlText list = YamlText::list();
+  for (const Block& block : blocks) {
+    YamlText map = YamlText::map();
+    write_fields(block_fields(), block, map);
     list.add(std::move(map));
   }
   return list;

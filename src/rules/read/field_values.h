@@ -66,6 +66,9 @@ YamlText write_plans(const std::vector<Plan>& plans);
 void read_overrides(const FieldAt& at, std::vector<Override>& overrides);
 YamlText write_overrides(const std::vector<Override>& overrides);
 
+void read_blocks(const FieldAt& at, std::vector<Block>& blocks);
+YamlText write_blocks(const std::vector<Block>& blocks);
+
 // One of the policies alone, or a map.
 inline constexpr Choice<FailurePolicy> kFailurePolicies[] = {{"allow", FailurePolicy::allow},
                                                              {"deny", FailurePolicy::deny},

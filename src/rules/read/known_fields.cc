@@ -5,8 +5,8 @@
 namespace weir::rules {
 namespace {
 
-constexpr std::string_view kLaterFields[] = {"penalty", "shedding", "blocks", "lease",
-                                             "period",  "timezone", "grace",  "anchor_day"};
+constexpr std::string_view kLaterFields[] = {"penalty",  "shedding", "lease",     "period",
+                                             "timezone", "grace",    "anchor_day"};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 #include "rules/read/rule_fields.h"
 
+#include "rules/compile/block_set.h"
 #include "rules/compile/field_checks.h"
 #include "rules/read/field_values.h"
 #include "rules/read/penalty_fields.h"
@@ -114,6 +115,9 @@ constexpr Field<Rules> kTopFields[] = {
        if (policy == NoRulePolicy::deny) rules.on_no_rule = policy;
      },
      [](const Rules& rules) { return write_choice_unless(kNoRulePolicies, rules.on_no_rule, NoRulePolicy::allow); }},
+    {"blocks", "requests that are refused before any rule is looked at; see [blocks](#blocks)", "none",
+     [](const FieldAt& at, Rules& rules) { read_blocks(at, rules.blocks); },
+     [](const Rules& rules) { return rules.blocks.empty() ? Written() : write_blocks(rules.blocks); }},
     {"shedding", "what this node refuses when it has too much to do; see [load shedding](shedding.md)", "nothing",
      [](const FieldAt& at, Rules& rules) { read_shedding(at, rules.shedding); },
      [](const Rules& rules) { return rules.shedding ? Written(write_shedding(*rules.shedding)) : std::nullopt; }},
@@ -215,6 +219,11 @@ constexpr Field<Rule> kRuleFields[] = {
        if (!is_for_others(at, rule)) at.take(rule.count_denied, read_bool(at.node()));
      },
      [](const Rule& rule) { return write_true(rule.count_denied); }, check_count_denied},
+    {"audit_denials",
+     "every denial by this rule is stored in the database, where it survives a restart; see "
+     "[explaining denials](explaining-denials.md#denials-that-must-be-kept)",
+     "`false`", [](const FieldAt& at, Rule& rule) { at.take(rule.audit_denials, read_bool(at.node())); },
+     [](const Rule& rule) { return write_true(rule.audit_denials); }},
     {"hidden",
      "`true`: answers to requests that the rule applies to name no rule at all; `rule`: they leave out this rule only; "
      "see [what clients are told](#what-clients-are-told)",
@@ -340,6 +349,30 @@ constexpr Field<Override> kOverrideFields[] = {
     {"emergency", "`true`: comes before all other overrides", "`false`",
      [](const FieldAt& at, Override& override) { at.take(override.emergency, read_bool(at.node())); },
      [](const Override& override) { return write_true(override.emergency); }},
+    {"mode", "for these requests in place of the rule's; with nothing else, the numbers stay what they are",
+     "the rule's",
+     [](const FieldAt& at, Override& override) {
+       Mode mode = Mode::enforce;
+       read_choice(at, kModes, mode);
+       override.mode = mode;
+     },
+     [](const Override& override) {
+       return override.mode ? Written(write_choice(kModes, *override.mode)) : std::nullopt;
+     }},
+};
+
+constexpr Field<Block> kBlockFields[] = {
+    {"when", "which requests, as in `match`", "every request; needs `all`",
+     [](const FieldAt& at, Block& block) { read_conditions(at, block.when); },
+     [](const Block& block) { return block.when.empty() ? Written() : write_conditions(block.when); }},
+    {"until", "a time such as `2036-12-31T00:00:00Z`, from which on it no longer applies", "no end",
+     [](const FieldAt& at, Block& block) { at.take(block.until, read_instant(at.node())); },
+     [](const Block& block) { return block.until ? Written(YamlText::instant(*block.until)) : std::nullopt; }},
+    {"reason", "a note of at most 256 bytes, for operators; callers never see it", "none",
+     [](const FieldAt& at, Block& block) { at.take(block.reason, read_text(at.node())); },
+     [](const Block& block) { return block.reason.empty() ? std::nullopt : Written(YamlText::text(block.reason)); }},
+    {"all", "`true`: required of a block that matches everything, so that none does by mistake", "`false`", nullptr,
+     [](const Block& block) { return write_true(blocks_everything(block)); }},
 };
 
 constexpr Field<LocalLimit> kLocalLimitFields[] = {
@@ -401,6 +434,7 @@ std::span<const Field<Rules>> top_fields() { return kTopFields; }
 std::span<const Field<Rule>> rule_fields() { return kRuleFields; }
 std::span<const Field<AllowanceChange>> change_fields() { return kChangeFields; }
 std::span<const Field<Override>> override_fields() { return kOverrideFields; }
+std::span<const Field<Block>> block_fields() { return kBlockFields; }
 std::span<const Field<LocalLimit>> local_limit_fields() { return kLocalLimitFields; }
 std::span<const Field<OnStoreFailure>> store_failure_fields() { return kStoreFailureFields; }
 std::span<const Field<Estimate>> estimate_fields() { return kEstimateFields; }

@@ -31,12 +31,13 @@ struct Field {
   void (*check)(const T& value, RuleFaults& faults) = nullptr;
 };
 
-// The top level of a file; a rule; a plan or what an override changes; an override, apart from that; a local limit;
-// what happens when the store does not answer; an estimate.
+// The top level of a file; a rule; a plan or what an override changes; an override, apart from that; a block; a local
+// limit; what happens when the store does not answer; an estimate.
 std::span<const Field<Rules>> top_fields();
 std::span<const Field<Rule>> rule_fields();
 std::span<const Field<AllowanceChange>> change_fields();
 std::span<const Field<Override>> override_fields();
+std::span<const Field<Block>> block_fields();
 std::span<const Field<LocalLimit>> local_limit_fields();
 std::span<const Field<OnStoreFailure>> store_failure_fields();
 std::span<const Field<Estimate>> estimate_fields();

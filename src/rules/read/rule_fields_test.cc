@@ -34,6 +34,7 @@ TEST(RuleFields, TheReferenceDocumentsEveryFieldAndNoOther) {
   expect_documented("rule", rule_fields());
   expect_documented("change", change_fields());
   expect_documented("override", override_fields());
+  expect_documented("block", block_fields());
   expect_documented("local_limit", local_limit_fields());
   expect_documented("on_store_failure", store_failure_fields());
   expect_documented("estimate", estimate_fields());

@@ -145,11 +145,23 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules:", "f.yaml:2:1: rules: is empty, expected a list of rules"},
     {"version: 1\nrules: {}", "f.yaml:2:8: rules: is a map, expected a list of rules"},
     {"version: 1\nruls: []\nrules: []",
-     "f.yaml:2:1: ruls: unknown field (did you mean rules?), expected one of version, rules, defaults, global_mode or "
-     "on_no_rule"},
+     "f.yaml:2:1: ruls: unknown field (did you mean rules?), expected one of version, rules, defaults, global_mode, "
+     "on_no_rule or blocks"},
     {"version: 1\nglobal_mode: off\nrules: []", "f.yaml:2:14: global_mode: is \"off\", expected shadow or enforce"},
     {"version: 1\nrules: []\nshedding: {}", "f.yaml:3:1: shedding: not supported by this version of weir yet"},
-    {"version: 1\nrules: []\nblocks: []", "f.yaml:3:1: blocks: not supported by this version of weir yet"},
+    {"version: 1\nrules: []\nblocks: {}",
+     "f.yaml:3:9: blocks: is a map, expected a list of blocks such as {when: {ip: 203.0.113.0/24}}"},
+    {"version: 1\nrules: []\nblocks: [{when: {ip: 203.0.113.0/40}}]",
+     "f.yaml:3:22: blocks[0].when.ip: is \"203.0.113.0/40\", expected an address or a block such as 10.0.0.0/8"},
+    {"version: 1\nrules: []\nblocks: [{until: 2036-12-31T00:00:00Z}]",
+     "f.yaml:3:10: blocks[0].when: is missing, expected which requests, or all: true to refuse every request"},
+    {"version: 1\nrules: []\nblocks: [{when: {tenant: '*'}}]",
+     "f.yaml:3:17: blocks[0].when: matches everything, expected a narrower condition, or all: true beside it"},
+    {"version: 1\nrules: []\nblocks: [{when: {tenant: a}, whan: b}]",
+     "f.yaml:3:30: blocks[0].whan: unknown field (did you mean when?), expected one of when, until, reason or all"},
+    {"version: 1\nrules: []\nblocks: [{when: {tenant: a}, until: soon}]",
+     "f.yaml:3:37: blocks[0].until: is \"soon\", expected a time as in 2026-12-31T00:00:00Z or "
+     "2026-12-31T01:00:00+01:00"},
     {"version: 1\nrules: [x]", "f.yaml:2:9: rules[0]: is \"x\", expected a map of fields"},
     {"version: 1\nrules: []\ndefaults: {rollout: 101}", "f.yaml:3:21: defaults.rollout: is 101, expected 0 to 100"},
     {"version: 1\nrules: []\ndefaults: 3", "f.yaml:3:11: defaults: is \"3\", expected a map of fields"},
@@ -173,7 +185,8 @@ const BadFile kBadFiles[] = {
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, descriptor, "
      "replaces, algorithm, limit, window, lease, burst, queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
      "rollout, "
-     "count_denied, hidden, message, on_store_failure, local_share, static_limit, local_limit, max_subjects, overdraft, "
+     "count_denied, hidden, message, on_store_failure, local_share, static_limit, local_limit, max_subjects, "
+     "overdraft, "
      "estimate, on_expiry, consistency or "
      "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
@@ -301,7 +314,7 @@ const BadFile kBadFiles[] = {
      "f.yaml:6:17: rules[0].plans.pro.limits: unknown field (did you mean limit?), expected one of limit, window, "
      "burst, queue or unlimited"},
     {"version: 1\nrules:\n- %\n  overrides: [{when: {tenant: x}}]",
-     "f.yaml:6:15: rules[0].overrides[0]: changes nothing, expected limit, window, burst, queue or unlimited"},
+     "f.yaml:6:15: rules[0].overrides[0]: changes nothing, expected limit, window, burst, queue, unlimited or mode"},
     {"version: 1\nrules:\n- %\n  overrides: [{limit: 3, unlimited: true}]",
      "f.yaml:6:15: rules[0].overrides[0]: is unlimited and has numbers, expected one or the other"},
     {"version: 1\nrules:\n- %\n  overrides: [{limit: 3, until: tomorrow}]",

@@ -25,6 +25,7 @@ class RandomRules {
     made.on_no_rule = chance(4) ? NoRulePolicy::deny : NoRulePolicy::allow;
     const std::size_t count = pick(6);
     for (std::size_t i = 0; i < count; ++i) made.rules.push_back(rule(i));
+    for (std::size_t i = pick(3); i > 0; --i) made.blocks.push_back(block());
     return made;
   }
 
@@ -252,11 +253,20 @@ class RandomRules {
     return made;
   }
 
+  Block block() {
+    Block made;
+    made.when = conditions();
+    if (chance(2)) made.until = from_micros(1'700'000'000'000'001);
+    if (chance(2)) made.reason = "scraping: \"x\" #1";
+    return made;
+  }
+
   Override override(const Rule& rule) {
     Override made;
     made.when = conditions();
     made.change = change(rule);
     made.emergency = chance(3);
+    if (chance(4)) made.mode = static_cast<Mode>(pick(3));
     if (chance(2)) {
       made.until = any<TimePoint>({from_micros(0), from_micros(-62'135'596'800'000'000),
                                    from_micros(1'700'000'000'000'001), from_micros(253'402'300'799'999'999)});

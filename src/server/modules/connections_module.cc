@@ -72,6 +72,9 @@ void ConnectionsModule::add_facts(observe::Facts& facts) const {
   for (const transport::LoginGuard::Count& each : context_.logins->counts()) {
     facts.failed_logins.push_back({each.listener, each.kind, each.count});
   }
+  for (const transport::ListenerTimes& each : context_.loops->answer_times()) {
+    facts.answer_times.push_back({each.name, each.sums});
+  }
   const transport::Counters connections = context_.loops->total();
   facts.connections_open = connections.open;
   facts.connections_accepted = connections.accepted;

@@ -28,11 +28,13 @@ Status DecisionsModule::open() {
     options.clock = context_.clock;
     options.observers = {counters_.back()};
     options.request_observers = {make_decision_log()};
+    traffic_.observe(i, options);
     options.hash_key = context_.keys.previous.value_or(context_.keys.current);
     options.prefilter = context_.config.prefilter;
     engines_.push_back(std::make_unique<engine::Engine>(rules_.book(), options, memory_.fallback(), shared_));
     if (context_.keys.previous) add_rotating(options);
   }
+  traffic_.set_counters(counters());
   return success();
 }
 

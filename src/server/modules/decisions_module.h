@@ -16,6 +16,7 @@
 #include "server/modules/memory_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
+#include "server/modules/traffic_module.h"
 #include "server/server_context.h"
 #include "server/subject_watch.h"
 
@@ -24,11 +25,12 @@ namespace weir::server {
 class DecisionsModule final : public Module {
  public:
   DecisionsModule(ServerContext& context, const RulesModule& rules, const MemoryModule& memory,
-                  const RedisModule& redis)
+                  const RedisModule& redis, TrafficModule& traffic)
       : context_(context),
         rules_(rules),
         memory_(memory),
         redis_(redis),
+        traffic_(traffic),
         estimates_(*shared_.estimates, estimates_path(context.config),
                    keys::KeyEncoder(context.keys.current).fingerprint(), context.log),
         fallbacks_(*shared_.fallback_times, rules.book(), context.log),
@@ -59,6 +61,7 @@ class DecisionsModule final : public Module {
   const RulesModule& rules_;
   const MemoryModule& memory_;
   const RedisModule& redis_;
+  TrafficModule& traffic_;
   observe::DecisionLogOptions log_options_;
   std::unique_ptr<observe::Log> decision_lines_;  // the sample
   std::unique_ptr<observe::Log> degraded_lines_;

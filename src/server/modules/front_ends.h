@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "server/module.h"
+#include "server/modules/admin_tools_module.h"
 #include "server/modules/decisions_module.h"
 #include "server/modules/identity_module.h"
 #include "server/modules/rules_module.h"
@@ -19,8 +20,14 @@ std::unique_ptr<Module> make_grpc_module(ServerContext& context, DecisionsModule
 std::unique_ptr<Module> make_resp_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
 // HAProxy's agent protocol.
 std::unique_ptr<Module> make_spop_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
-// For operators: metrics and health.
-std::unique_ptr<Module> make_admin_module(ServerContext& context, const DecisionsModule& decisions,
-                                          const RulesModule& rules);
+// For people: the web console, on the admin listener.
+std::unique_ptr<Module> make_console_module(ServerContext& context);
+// For operators: metrics, health, sessions, tokens, the audit trail.
+std::unique_ptr<Module> make_admin_module(ServerContext& context, AdminToolsModule& tools,
+                                          const DecisionsModule& decisions, const RulesModule& rules);
+// For operators: what the server has decided, about whom and why (traffic_module.h).
+std::unique_ptr<Module> make_traffic_routes_module(ServerContext& context, AdminToolsModule& tools,
+                                                   const RulesModule& rules, const TrafficModule& traffic,
+                                                   DecisionsModule& decisions);
 
 }  // namespace weir::server

@@ -20,6 +20,9 @@ class IdentityModule final : public Module {
   Status start() override;
   Status reload() override { return identity_.reload(); }
 
+  // Whom API keys belong to. Before start().
+  void use_keys(std::shared_ptr<const identity::KeyDirectory> keys) { identity_.use_keys(std::move(keys)); }
+
   // For one loop and one front end; it shares `times`, which may be null. Null if identity does not apply to the front
   // end (`identity.apply`).
   std::shared_ptr<GatewayCallers> make_callers(std::string_view front_end, std::shared_ptr<GatewayTime> times);

@@ -24,7 +24,7 @@ void RulesModule::add_facts(observe::Facts& facts) const {
   facts.rules_last_success = book()->last_success();
   facts.rules_current = book()->last_error().empty();
   facts.rules_loaded = book()->current()->rules().size();
-  facts.rules_version = book()->version();
+  facts.rules_version = book()->current()->version();
   for (std::size_t i = 0; i < rules::kMatchIssueCount; ++i) {
     const auto issue = static_cast<rules::MatchIssue>(i);
     facts.rule_issues.push_back({rules::match_issue_name(issue), book()->issues().total(issue)});

@@ -149,12 +149,13 @@ bool Transaction::evaluate_all() {
     const Charge& charge = call_.charges[i];
     ChargeOutcome& outcome = call_.outcomes[i];
     outcome = evaluate(i, cost(i));
-    if (reserves() && outcome.admitted && cost(i) > 0 && too_crowded(i)) {
+    if (outcome.admitted && holds_here(i) && too_crowded(i)) {
+      outcome = evaluate(i, 0);
       outcome.admitted = false;
       outcome.crowded = true;
       outcome.retry_after = kCrowdedHint;
     }
-    entries_[i].charge = outcome.admitted && cost(i) > 0 && (!is_lease(i) || call_.hold != nullptr);
+    entries_[i].charge = outcome.admitted && (cost(i) > 0 || holds_here(i)) && (!is_lease(i) || call_.hold != nullptr);
     admitted = admitted && (outcome.admitted || !charge.binding);
   }
   if (guarded_) admitted = apply_penalties() && admitted;
@@ -287,7 +288,7 @@ void Transaction::charge_all() {
       const algorithms::BucketWords words = changing_words(i);
       if (entries_[i].slot->has_holds()) entries_[i].slot->holds().note(*charge.allowance, words, entries_[i].now_us);
       algorithms::charge(*charge.allowance, words, from_micros(entries_[i].now_us), cost(i));
-      if (reserves()) add_hold(i);
+      if (holds_here(i)) add_hold(i);
     }
     refresh_idle(i);
   }

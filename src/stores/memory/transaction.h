@@ -78,6 +78,10 @@ class Transaction {
   bool is_record(std::size_t i) const { return call_.charges[i].kind == ChargeKind::record; }
   bool reserves() const { return call_.hold != nullptr && call_.hold->reservation; }
   bool adds_hold(std::size_t i) const { return reserves() && is_bucket(i) && call_.action != Action::settle; }
+  // The call puts an entry into this bucket if it is admitted: one of 0 units only if that is what is reserved.
+  bool holds_here(std::size_t i) const {
+    return adds_hold(i) && (cost(i) > 0 || (call_.charges[i].follows && !adds_only_));
+  }
   // What the call charges here. Of a reservation, what follows its amount costs what is granted.
   std::int64_t cost(std::size_t i) const { return reserves() && call_.charges[i].follows ? amount_ : own_cost(i); }
   std::int64_t own_cost(std::size_t i) const { return adds_only_ ? 0 : call_.charges[i].cost; }

@@ -129,7 +129,7 @@ bool Transaction::take_reservation() {
 
 // Of what charge_all() has just charged.
 void Transaction::add_hold(std::size_t i) {
-  entries_[i].slot->holds().add(call_.hold->id, cost(i), expires_us_, *call_.charges[i].allowance,
+  entries_[i].slot->holds().add(call_.hold->id, cost(i), entries_[i].now_us, expires_us_, *call_.charges[i].allowance,
                                 entries_[i].slot->words());
 }
 
@@ -236,14 +236,14 @@ void Transaction::settle_bucket(std::size_t i, std::int64_t granted) {
   if (entries_[i].slot != nullptr && !fresh(i) && entries_[i].slot->has_holds()) {
     Slot& slot = *entries_[i].slot;
     settled = slot.holds().settle(hold.id, kept, *charge.allowance, slot.words(), entries_[i].now_us);
-    if (settled.held > 0) {
+    if (settled.found) {
       if (slot.holds().size() == 0) entries_[i].shard->drop_holds(slot, budget_);
       refresh_idle(i);
     }
   }
   hold.returned = std::max(hold.returned, settled.returned);
   if (!committed || !charge.follows) return;
-  const bool lost = settled.held == 0 && !charge.allowance->charges_lapsed;
+  const bool lost = !settled.found && !charge.allowance->charges_lapsed;
   const std::int64_t held = lost ? 0 : granted;
   if (hold.actual > held) charge_excess(i, hold.actual - held);
 }

@@ -1,5 +1,7 @@
 #include "stores/redis/answer.h"
 
+#include <iterator>
+
 namespace weir::redis {
 namespace {
 
@@ -12,19 +14,20 @@ enum Verdict : std::int64_t {
   kAdmitted = 1,
   kTooLarge = 2,
   kNewcomer = 3,
+  kCrowded = 4,
   kPenalized = 5,
   kChallenge = 6,
 };
 
-bool is_verdict(const ReplyItem& item, bool only_existing) {
+bool is_verdict(const ReplyItem& item, MayAnswer may) {
   if (!is_number(item, kChallenge)) return false;
-  return item.number <= kTooLarge || item.number >= kPenalized || (item.number == kNewcomer && only_existing);
+  return (item.number != kNewcomer || may.newcomer) && (item.number != kCrowded || may.crowded);
 }
 
 }  // namespace
 
-bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome, bool only_existing) {
-  if (!is_verdict(numbers[0], only_existing) || !is_number(numbers[1], allowance.largest_cost())) return false;
+bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome, MayAnswer may) {
+  if (!is_verdict(numbers[0], may) || !is_number(numbers[1], allowance.largest_cost())) return false;
   for (const ReplyItem& wait : numbers.subspan(2)) {
     if (!is_number(wait, kMostMicros)) return false;
   }
@@ -32,6 +35,7 @@ bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outc
   if (numbers[0].number == kNewcomer) outcome.status = Code::out_of_range;
   outcome.admitted = numbers[0].number == kAdmitted;
   outcome.too_large = numbers[0].number == kTooLarge;
+  outcome.crowded = numbers[0].number == kCrowded;
   outcome.penalized = numbers[0].number >= kPenalized;
   outcome.challenge = numbers[0].number == kChallenge;
   outcome.remaining = numbers[1].number;
@@ -52,17 +56,26 @@ bool read_standing(Reply numbers, const Allowance& allowance, Standing& standing
 
 bool read_hold(Reply numbers, HoldAnswer& answer) {
   if (!is_number(numbers[0], static_cast<std::int64_t>(HoldState::ended))) return false;
-  for (const ReplyItem& each : numbers.subspan(1)) {
+  for (const ReplyItem& each : numbers.subspan(1, kHoldAnswer - 1)) {
     if (!is_number(each, kMostMicros)) return false;
   }
   answer.state = static_cast<HoldState>(numbers[0].number);
   answer.token = static_cast<std::uint64_t>(numbers[1].number);
   answer.expires_us = numbers[2].number;
   answer.at_us = numbers[3].number;
+  if (numbers.size() == kHoldAnswer) return true;
+  if (!is_number(numbers[4], static_cast<std::int64_t>(ReservationState::expired))) return false;
+  answer.reserved = static_cast<ReservationState>(numbers[4].number);
+  std::int64_t* const units[] = {&answer.granted, &answer.actual, &answer.returned, &answer.debt, &answer.uncharged};
+  for (std::size_t i = 0; i < std::size(units); ++i) {
+    const ReplyItem& item = numbers[kHoldAnswer + 1 + i];
+    if (!is_number(item, kMaxUnits)) return false;
+    *units[i] = item.number;
+  }
   return true;
 }
 
-bool read_listed(Reply items, std::size_t buckets, ListedHold& listed) {
+bool read_listed(Reply items, std::size_t buckets, bool reserved, ListedHold& listed) {
   if (!is_number(items[0], static_cast<std::int64_t>(buckets) - 1) || items[1].kind != ReplyKind::text ||
       items[1].text.size() != 16 || !is_number(items[2], kMaxUnits) || !is_number(items[3], kMostMicros) ||
       !is_number(items[4], kMostMicros)) {
@@ -75,7 +88,11 @@ bool read_listed(Reply items, std::size_t buckets, ListedHold& listed) {
     half = half << 8 | static_cast<unsigned char>(items[1].text[i]);
   }
   listed.units = items[2].number;
-  listed.token = static_cast<std::uint64_t>(items[3].number);
+  if (reserved) {
+    listed.reserved = from_micros(items[3].number);
+  } else {
+    listed.token = static_cast<std::uint64_t>(items[3].number);
+  }
   listed.expires = from_micros(items[4].number);
   return true;
 }

@@ -1,7 +1,7 @@
 // What a script answers for one charge, checked: a number that no script of ours can give is not passed on.
 //
-// A program that can write to Redis can leave anything in a bucket, and what a script makes of it may be anything too; so may
-// the answer of something that only looks like Redis. Pure functions.
+// A program that can write to Redis can leave anything in a bucket, and what a script makes of it may be anything too;
+// so may the answer of something that only looks like Redis. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,14 @@ inline constexpr std::size_t kSharedAnswer = 8;
 // No wait and no moment is longer: above it, Lua's numbers are not exact.
 inline constexpr std::int64_t kMostMicros = std::int64_t{1} << 53;
 
-// Precondition: numbers.size() == kAnswer. False: `outcome` means nothing. `only_existing`: the script was told to charge
-// only a bucket that exists, and may answer that there is none (Code::out_of_range).
-[[nodiscard]] bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome,
-                                bool only_existing = false);
+// What else a script may answer. `newcomer`: it was told to charge only a bucket that exists, and there is none
+// (Code::out_of_range). `crowded`: the bucket has as many reservations as it may.
+struct MayAnswer {
+  bool newcomer = false;
+  bool crowded = false;
+};
+// Precondition: numbers.size() == kAnswer. False: `outcome` means nothing.
+[[nodiscard]] bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome, MayAnswer may = {});
 
 // What undoing needs of a charge: remaining and reset_after without it, and the moment at which it was made.
 struct Standing {
@@ -35,20 +39,30 @@ struct Standing {
 // Precondition: numbers.size() == kSharedAnswer - kAnswer. False: `standing` means nothing.
 [[nodiscard]] bool read_standing(Reply numbers, const Allowance& allowance, Standing& standing);
 
-// What the script for leases says of the lease, after the numbers of all charges.
+// What the scripts for leases and reservations say of the hold, after the numbers of all charges. Those of a
+// reservation go on with what is known of it.
 inline constexpr std::size_t kHoldAnswer = 4;
+inline constexpr std::size_t kReservationAnswer = 10;
 struct HoldAnswer {
   HoldState state = HoldState::none;
   std::uint64_t token = 0;
   std::int64_t expires_us = 0;
   std::int64_t at_us = 0;  // the moment of the call by the server's clock
+  // Of a reservation, as in HoldStep.
+  ReservationState reserved = ReservationState::open;
+  std::int64_t granted = 0;
+  std::int64_t actual = 0;
+  std::int64_t returned = 0;
+  std::int64_t debt = 0;
+  std::int64_t uncharged = 0;
 };
-// Precondition: numbers.size() == kHoldAnswer. False: `answer` means nothing.
+// Precondition: numbers.size() is one of the two. False: `answer` means nothing.
 [[nodiscard]] bool read_hold(Reply numbers, HoldAnswer& answer);
 
-// One lease of a list: the index of its bucket among those of the script call, id, units, token, expiry.
+// One hold of a list: the index of its bucket among those of the script call, id, units, token (of a reservation: when
+// it was reserved), expiry.
 inline constexpr std::size_t kListedAnswer = 5;
 // Precondition: items.size() == kListedAnswer. False: `listed` means nothing.
-[[nodiscard]] bool read_listed(Reply items, std::size_t buckets, ListedHold& listed);
+[[nodiscard]] bool read_listed(Reply items, std::size_t buckets, bool reserved, ListedHold& listed);
 
 }  // namespace weir::redis

@@ -10,8 +10,12 @@ namespace {
 constexpr std::size_t kTagDigits = 16;
 // After those of weir::Algorithm.
 constexpr std::int64_t kLeases = kAlgorithmCount;
+constexpr std::int64_t kRecord = kAlgorithmCount + 1;
 constexpr std::int64_t kPenalties = kAlgorithmCount + 2;
-constexpr std::size_t kHoldWords = 5;
+constexpr std::size_t kLeaseWords = 5;
+constexpr std::size_t kReservationWords = 10;
+// Not an id that a rule can have.
+constexpr std::string_view kRecordRule = "(reservation)";
 
 bool is_lease(const Charge& charge) { return charge.kind == ChargeKind::lease; }
 
@@ -22,7 +26,7 @@ void put_bucket_name(std::string& out, const Charge& charge, std::string_view ke
   out += '{';
   out.append(digits, kTagDigits);
   out += "}:";
-  out += charge.rule;
+  out += charge.kind == ChargeKind::record ? kRecordRule : charge.rule;
   out += ':';
   base::write_hex(digits, charge.key.high);
   base::write_hex(digits + 16, charge.key.low);
@@ -36,6 +40,7 @@ struct Numbers {
 // The three numbers of an allowance that its script takes.
 Numbers numbers_of(const Charge& charge) {
   const Allowance& allowance = *charge.allowance;
+  if (charge.kind == ChargeKind::record) return {0, 0, 0};
   if (is_lease(charge)) return {allowance.limit, 0, 0};
   switch (allowance.algorithm) {
     case Algorithm::token_bucket:
@@ -67,10 +72,28 @@ Numbers numbers_of_penalty(const ScriptCall& call, const Charge& charge) {
           seconds(penalty.block) * kRange + seconds(longest_penalty(penalty))};
 }
 
+bool is_reservation(const ScriptCall& call) { return call.hold != nullptr && call.hold->reservation; }
+
+bool has_leases(const ScriptCall& call) {
+  for (const std::uint8_t i : call.which) {
+    if (is_lease(call.charges[i])) return true;
+  }
+  return false;
+}
+
 std::int64_t flags_of(const ScriptCall& call, std::size_t i) {
   const bool only_existing = (call.full >> i & 1U) != 0;
-  const bool counts = call.charges[i].count_denied && !is_lease(call.charges[i]);
-  return (counts ? 2 : 0) + (only_existing ? 4 : 0);
+  const Charge& charge = call.charges[i];
+  const bool counts = charge.count_denied && charge.kind == ChargeKind::bucket;
+  const std::int64_t flags = (counts ? 2 : 0) + (only_existing ? 4 : 0);
+  if (!is_reservation(call)) return flags;
+  return flags + (charge.follows ? 8 : 0) + (charge.allowance->charges_lapsed ? 16 : 0);
+}
+
+std::int64_t algorithm_of(const Charge& charge) {
+  if (charge.kind == ChargeKind::record) return kRecord;
+  if (is_penalty(charge)) return kPenalties;
+  return is_lease(charge) ? kLeases : static_cast<std::int64_t>(charge.allowance->algorithm);
 }
 
 void write_charge(CommandWriter& command, const ScriptCall& call, std::int64_t flags, const Charge& charge) {
@@ -91,6 +114,13 @@ void put_id(std::string& out, const BucketKey& id) {
   for (const std::uint64_t half : {id.high, id.low}) {
     for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(half >> shift & 0xff);
   }
+}
+
+void write_reservation(CommandWriter& command, const ScriptCall& call) {
+  const HoldStep& hold = *call.hold;
+  for (const std::uint8_t i : call.which) command.number(call.charges[i].allowance->overdraft);
+  command.number(hold.amount).number(hold.partial ? 1 : 0).number(static_cast<std::int64_t>(hold.closing));
+  command.number(hold.actual).number(call.is_first ? 1 : 0);
 }
 
 void write_hold(CommandWriter& command, const HoldStep* hold) {
@@ -118,14 +148,8 @@ std::uint16_t slot_of(const Charge& charge) {
   return slot_of_tag({digits, kTagDigits});
 }
 
-bool has_leases(const ScriptCall& call) {
-  for (const std::uint8_t i : call.which) {
-    if (is_lease(call.charges[i])) return true;
-  }
-  return false;
-}
-
 std::size_t script_of(const ScriptCall& call) {
+  if (is_reservation(call)) return kAlgorithmCount + 2;
   if (has_leases(call)) return kAlgorithmCount + 1;
   const bool one = call.which.size() == 1 && call.action != ScriptAction::share && call.action != ScriptAction::undo;
   if (!one) return kAlgorithmCount;
@@ -135,11 +159,15 @@ std::size_t script_of(const ScriptCall& call) {
 void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptCall& call) {
   const std::size_t count = call.which.size();
   const Charge& first = call.charges[call.which[0]];
-  const bool holds = has_leases(call);
-  const bool one = count == 1 && !holds && call.action != ScriptAction::share && call.action != ScriptAction::undo;
-  const Script& script = one ? scripts.one(first.allowance->algorithm) : holds ? scripts.holds() : scripts.many();
-  CommandWriter command(out,
-                        3 + count + (one ? 7 : 2 + 6 * count + call.charged_at_us.size() + (holds ? kHoldWords : 0)));
+  const std::size_t number = script_of(call);
+  const Script& script = scripts.all()[number];
+  const bool one = number < kAlgorithmCount;
+  const bool reserves = is_reservation(call);
+  const bool holds = reserves || has_leases(call);
+  std::size_t words = one ? 7 : 2 + 6 * count + call.charged_at_us.size();
+  if (reserves) words += count + kReservationWords;
+  if (holds && !reserves) words += kLeaseWords;
+  CommandWriter command(out, 3 + count + words);
   if (call.by_body) {
     command.word("EVAL").word(script.body);
   } else {
@@ -162,12 +190,11 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   if (one) return write_charge(command, call, flags_of(call, call.which[0]), first);
   for (const std::uint8_t i : call.which) {
     const Charge& charge = call.charges[i];
-    command.number(is_penalty(charge) ? kPenalties
-                   : is_lease(charge) ? kLeases
-                                      : static_cast<std::int64_t>(charge.allowance->algorithm));
+    command.number(algorithm_of(charge));
     write_charge(command, call, (charge.binding ? 1 : 0) + flags_of(call, i), charge);
   }
   for (const std::int64_t moment : call.charged_at_us) command.number(moment);
+  if (reserves) write_reservation(command, call);
   if (holds) write_hold(command, call.hold);
 }
 

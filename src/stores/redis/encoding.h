@@ -18,7 +18,8 @@ namespace weir::redis {
 std::string bucket_name(const Charge& charge, std::string_view key_prefix = "w1:");
 std::uint16_t slot_of(const Charge& charge);
 
-// What a script is asked to do: those of weir::Action, and two for decisions that span slots.
+// What a script is asked to do: those of weir::Action, and some for calls that span slots. The scripts say what each
+// means (many.lua, holds.lua, reservations.lua).
 enum class ScriptAction : char {
   take = 't',
   peek = 'p',
@@ -29,7 +30,10 @@ enum class ScriptAction : char {
   renew = 'n',
   settle = 'e',
   list = 'l',
-  failure = 'f',
+  share_renewal = 'm',
+  follow = 'f',
+  amend = 'a',
+  failure = 'w',
   success = 'y',
 };
 
@@ -41,11 +45,10 @@ struct ScriptCall {
   std::span<const std::uint8_t> which = {};          // those of them that this call is about
   std::span<const std::int64_t> charged_at_us = {};  // for undo, of each of `which`
   const HoldStep* hold = nullptr;                    // null: leases are only looked at
+  bool is_first = false;                             // follow: for the first time
   std::uint64_t full = 0;                            // by charge: only if its bucket exists
 };
 
-// True: the call is one for ScriptSet::holds(), which answers with four numbers more.
-bool has_leases(const ScriptCall& call);
 // The number of the script that the call runs (scripts.h).
 std::size_t script_of(const ScriptCall& call);
 

@@ -31,6 +31,7 @@ class LoopStore final : public SharedStore {
 
   bool begin(StoreCall& call) override;
   bool uses_tags() const override { return true; }
+  bool holds_reservations() const override { return true; }
   bool immediate() const override { return false; }
   std::string_view name() const override { return "redis"; }
   bool answers_on_this_thread() const override { return loop_.get_executor().running_in_this_thread(); }

@@ -32,7 +32,8 @@ void Part::reset() {
   standing_.clear();
   node = nullptr;
   attempts_ = 0;
-  reloaded_ = undoing_ = answered_ = charged_ = leases_ = lost_ = false;
+  reloaded_ = undoing_ = answered_ = charged_ = leases_ = holds_ = record_ = lost_ = false;
+  asked_ = true;
   hold_ = {};
 }
 
@@ -61,16 +62,22 @@ void Part::send(const Route& route, SteadyTime now) {
                              .place = place});
 }
 
+ScriptAction Part::action() const {
+  if (operation_.reserves()) return operation_.reservation_action(*this);
+  const ScriptAction action = operation_.action();
+  const bool of_leases =
+      action == ScriptAction::renew || action == ScriptAction::settle || action == ScriptAction::list;
+  return of_leases && !leases_ ? ScriptAction::peek : action;
+}
+
 ScriptCall Part::script_call() const {
-  ScriptCall call{.action = operation_.action(),
+  ScriptCall call{.action = action(),
                   .now_us = operation_.now_us(),
                   .charges = operation_.call_->charges,
                   .which = {which.data(), which.size()},
                   .full = operation_.full_};
-  if (operation_.call_->hold != nullptr && leases_) call.hold = &operation_.step_;
-  const bool of_leases =
-      call.action == ScriptAction::renew || call.action == ScriptAction::settle || call.action == ScriptAction::list;
-  if (of_leases && !leases_) call.action = ScriptAction::peek;
+  if (operation_.call_->hold != nullptr && holds_) call.hold = &operation_.step_;
+  call.is_first = operation_.is_first_;
   return call;
 }
 
@@ -150,20 +157,23 @@ void Part::follow(const ReplyItem& error, bool asking, SteadyTime now) {
 
 const Charge* Part::take_answer(Reply reply) {
   StoreCall& call = *operation_.call_;
-  const bool share = operation_.action() == ScriptAction::share;
+  const ScriptAction asked = action();
+  const bool share = asked == ScriptAction::share || asked == ScriptAction::share_renewal;
   const std::size_t width = share ? kSharedAnswer : kAnswer;
   const std::size_t numbers_end = which.size() * width + 1;
-  const bool fits = leases_ ? reply.size() >= numbers_end + kHoldAnswer : reply.size() == numbers_end;
+  const bool fits = holds_ ? reply.size() >= numbers_end + kHoldAnswer : reply.size() == numbers_end;
   if (reply[0].kind != ReplyKind::array || !fits) return &call.charges[which[0]];
-  if (leases_ && !take_hold(reply.subspan(numbers_end))) return &call.charges[which[0]];
+  if (holds_ && !take_hold(reply.subspan(numbers_end))) return &call.charges[which[0]];
   if (operation_.raising_) return nullptr;  // what it charged is known
-  bool charged = share && (!leases_ || call.hold == nullptr || hold_.state == HoldState::taken);
+  const HoldState wanted = asked == ScriptAction::share_renewal ? HoldState::live : HoldState::taken;
+  bool charged = share && (!holds_ || call.hold == nullptr || hold_.state == wanted);
+  standing_.clear();
   for (std::size_t i = 0; i < which.size(); ++i) {
     const Reply numbers = reply.subspan(1 + i * width, width);
     const Charge& charge = call.charges[which[i]];
     ChargeOutcome& outcome = call.outcomes[which[i]];
-    const bool only_existing = (operation_.full_ >> which[i] & 1U) != 0;
-    if (!read_outcome(numbers.first(kAnswer), *charge.allowance, outcome, only_existing)) return &charge;
+    const MayAnswer may{.newcomer = (operation_.full_ >> which[i] & 1U) != 0, .crowded = operation_.reserves()};
+    if (!read_outcome(numbers.first(kAnswer), *charge.allowance, outcome, may)) return &charge;
     if (!share) continue;
     if (!read_standing(numbers.subspan(kAnswer), *charge.allowance, standing_.append())) return &charge;
     // One binding denial or newcomer, and this slot has charged nothing.
@@ -247,7 +257,9 @@ bool Operation::begin(StoreCall& call, Origin caller, SteadyTime now) {
   deadline_ = now + host_.options().deadline;
   raising_ = false;
   if (call.hold != nullptr) step_ = *call.hold;
+  is_first_ = follows_ = false;
   divide();
+  stage_ = first_stage();
   call.atomic = used_ == 1;
   look_at_subjects(now);
   if (const auto obstacle = find_obstacle(now)) {
@@ -272,6 +284,7 @@ Node* Operation::find_full(bool behind_line) {
 }
 
 void Operation::send(SteadyTime now) {
+  if (reserves()) return enter(stage_, now);
   under_way_ = used_;
   for (std::size_t i = 0; i < used_; ++i) parts_[i].send({}, now);
 }
@@ -292,6 +305,8 @@ void Operation::divide() {
     Part& part = part_for(slotted ? slot_of(call_->charges[i]) : std::uint16_t{0});
     part.which.push_back(static_cast<std::uint8_t>(i));
     part.leases_ = part.leases_ || call_->charges[i].kind == ChargeKind::lease;
+    part.record_ = part.record_ || call_->charges[i].kind == ChargeKind::record;
+    part.holds_ = part.leases_ || reserves();
   }
 }
 
@@ -350,19 +365,30 @@ bool Operation::denied() const {
 void Operation::conclude(SteadyTime now) {
   StoreCall& call = *call_;
   for (std::size_t i = 0; i < used_; ++i) {
-    if (!parts_[i].answered_ && call.status == Code::ok) call.status = code_of(parts_[i].failure_);
+    const Part& part = parts_[i];
+    if (part.asked_ && !part.answered_ && call.status == Code::ok) call.status = code_of(part.failure_);
   }
-  if (call.hold != nullptr && call.status == Code::ok && agree_on_token(now)) return;
+  if (reserves()) {
+    if (go_on(now)) return;
+  } else if (call.hold != nullptr && call.status == Code::ok && agree_on_token(now)) {
+    return;
+  }
   raising_ = false;
-  if (action() == ScriptAction::share) {
+  if (reserves()) {
+    undo_reservation(now);
+  } else if (action() == ScriptAction::share) {
     const bool failed = call.status != Code::ok || denied();
     for (std::size_t i = 0; i < used_; ++i) {
       if (parts_[i].charged_ && must_undo(parts_[i], failed)) parts_[i].undo(now);
     }
   }
   if (call.hold != nullptr && call.status == Code::ok) {
-    end_gone_lease(now);
-    report_hold();
+    if (reserves()) {
+      report_reservation();
+    } else {
+      end_gone_lease(now);
+      report_hold();
+    }
   }
   if (call.status == Code::ok) {
     record_subjects(call, now);

@@ -55,6 +55,7 @@ class Part final : public ReplyHandler {
   void send(const Route& route, SteadyTime now);
   void take_error(const ReplyItem& error, SteadyTime now);
   void follow(const ReplyItem& error, bool asking, SteadyTime now);
+  ScriptAction action() const;
   ScriptCall script_call() const;
   // Null: done. Otherwise a charge whose answer cannot be right.
   const Charge* take_answer(Reply reply);
@@ -62,7 +63,9 @@ class Part final : public ReplyHandler {
   void undo(SteadyTime now);
   // Sends a call that no one waits for.
   void send_after(const ScriptCall& call, SteadyTime now);
-  // Of leases (operation_holds.cc).
+  // Of a reservation (operation_reservations.cc).
+  void undo_reservation(SteadyTime now);
+  // Of holds (operation_holds.cc).
   bool take_hold(Reply reply);
   bool take_list(Reply items);
   void end_lease(SteadyTime now);
@@ -83,9 +86,12 @@ class Part final : public ReplyHandler {
   bool undoing_ = false;
   bool answered_ = false;
   bool charged_ = false;
+  bool asked_ = true;    // in the present stage of a reservation
+  bool holds_ = false;   // its answers tell of a lease or a reservation
   bool leases_ = false;  // some of its charges are leases
+  bool record_ = false;  // it has the reservation's record
   bool lost_ = false;    // the lease was lost while it was being acquired
-  HoldAnswer hold_;      // what is known of the call's lease, if there is one and it has charges here
+  HoldAnswer hold_;      // what is known of the call's hold, if there is one and it has charges here
   FailureKind failure_ = FailureKind::other;
   InlineVector<Standing, 8> standing_;  // of each charge, where undoing may be needed
 };
@@ -138,6 +144,28 @@ class Operation final : private QueuedCall {
   void part_ended(SteadyTime now);
   void conclude(SteadyTime now);
   bool denied() const;
+  // Of reservations (operation_reservations.cc): the steps of one that spans slots.
+  enum class Stage : std::uint8_t {
+    all,     // every part does what the call asks; to be closed, only the record's part
+    fit,     // how much every part could grant
+    read,    // what the record says, before it is extended
+    others,  // the parts without the record are extended
+    record,  // then that of the record
+    follow,  // the parts without the record do as it says
+    amend,   // the record is told what they answered
+    raise,   // its leases are given the same token in all slots
+  };
+  bool reserves() const { return call_->hold != nullptr && call_->hold->reservation; }
+  Stage first_stage() const;
+  ScriptAction reservation_action(const Part& part) const;
+  bool takes_part(const Part& part) const;
+  void enter(Stage stage, SteadyTime now);
+  bool go_on(SteadyTime now);
+  bool follow_record(SteadyTime now);
+  bool raise_token(SteadyTime now);
+  void undo_reservation(SteadyTime now);
+  void report_reservation();
+  Part& record_part();
   // Of leases (operation_holds.cc).
   bool finds(HoldState state) const;
   bool agree_on_token(SteadyTime now);
@@ -156,7 +184,10 @@ class Operation final : private QueuedCall {
   std::size_t used_ = 0;
   std::size_t under_way_ = 0;
   bool raising_ = false;  // its lease is being given the same token in all slots
-  HoldStep step_;         // what parts are asked of the lease
+  Stage stage_ = Stage::all;
+  bool is_first_ = false;   // the record was closed by this call
+  bool follows_ = false;    // the parts without the record are to do as it says, not only to be described
+  HoldStep step_;           // what parts are asked of the hold
   std::uint64_t full_ = 0;  // by charge: its rule has as many subjects as it may
 };
 

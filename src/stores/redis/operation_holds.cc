@@ -14,13 +14,18 @@ namespace weir::redis {
 
 bool Part::take_hold(Reply reply) {
   const HoldState before = hold_.state;
-  if (!read_hold(reply.first(kHoldAnswer), hold_)) return false;
+  const std::size_t width = operation_.reserves() ? kReservationAnswer : kHoldAnswer;
+  HoldAnswer answer;
+  if (reply.size() < width || !read_hold(reply.first(width), answer)) return false;
+  if (operation_.reserves() && operation_.stage_ == Operation::Stage::amend) return reply.size() == width;
+  hold_ = answer;
   if (operation_.raising_) {
     lost_ = hold_.state != HoldState::live;
     hold_.state = before;
   }
-  const Reply items = reply.subspan(kHoldAnswer);
-  return operation_.action() == ScriptAction::list ? take_list(items) : items.empty();
+  const Reply items = reply.subspan(width);
+  const bool lists = action() == ScriptAction::list && operation_.call_->hold->listed != nullptr;
+  return lists ? take_list(items) : items.empty();
 }
 
 // By the node's clock, because each slot may have another one.
@@ -29,9 +34,10 @@ bool Part::take_list(Reply items) {
   if (items.size() % kListedAnswer != 0) return false;
   for (std::size_t i = 0; i < items.size(); i += kListedAnswer) {
     ListedHold listed;
-    if (!read_listed(items.subspan(i, kListedAnswer), which.size(), listed)) return false;
+    if (!read_listed(items.subspan(i, kListedAnswer), which.size(), operation_.reserves(), listed)) return false;
     listed.charge = which[listed.charge];
     listed.expires = hold.at + (listed.expires - from_micros(hold_.at_us));
+    if (operation_.reserves()) listed.reserved = hold.at + (listed.reserved - from_micros(hold_.at_us));
     hold.listed->push_back(listed);
   }
   return true;
@@ -49,7 +55,7 @@ void Part::end_lease(SteadyTime now) {
 
 bool Operation::finds(HoldState state) const {
   return std::any_of(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(used_),
-                     [&](const Part& part) { return part.leases_ && part.hold_.state == state; });
+                     [&](const Part& part) { return part.holds_ && part.hold_.state == state; });
 }
 
 // True: some slot is being told of a larger token, and the operation is concluded when it has answered.

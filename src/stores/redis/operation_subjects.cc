@@ -7,12 +7,12 @@ namespace weir::redis {
 namespace {
 
 // How long the bucket of a charge is there from now on. What the outcome of a lease says is of the time before it was
-// taken.
+// taken; a reservation keeps its buckets too.
 Duration lifetime(const StoreCall& call, std::size_t charge) {
   const Duration known = call.outcomes[charge].reset_after;
-  const bool took_lease =
-      call.charges[charge].kind == ChargeKind::lease && call.hold != nullptr && call.hold->state == HoldState::taken;
-  return took_lease ? std::max(known, call.hold->ttl) : known;
+  if (call.hold == nullptr || call.hold->state != HoldState::taken) return known;
+  const bool keeps = call.charges[charge].kind == ChargeKind::lease || call.hold->reservation;
+  return keeps ? std::max(known, call.hold->ttl) : known;
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ class RedisStore final : public Store, private OperationHost {
   // True: this origin has enough under way. Some call of it is still to be completed.
   bool holds_back(Origin origin) const { return context_.queued.of(origin) >= kMaxWaiting; }
   bool uses_tags() const override { return true; }
+  bool holds_reservations() const override { return true; }
   bool immediate() const override { return false; }
   std::string_view name() const override { return "redis"; }
 

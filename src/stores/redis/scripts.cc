@@ -27,7 +27,8 @@ std::string sha1_hex(std::string_view text) {
 
 std::string_view script_name(std::size_t script) {
   if (script < kAlgorithmCount) return algorithm_name(static_cast<Algorithm>(script));
-  return script == kAlgorithmCount ? "several" : "leases";
+  if (script == kAlgorithmCount) return "several";
+  return script == kAlgorithmCount + 1 ? "leases" : "reservations";
 }
 
 ScriptSet::ScriptSet(std::string key_prefix) : key_prefix_(std::move(key_prefix)) {

@@ -13,11 +13,11 @@
 
 namespace weir::redis {
 
-inline constexpr std::size_t kScriptCount = kAlgorithmCount + 2;
-// One for each algorithm, then the one for decisions of several charges, then the one for calls with leases.
+inline constexpr std::size_t kScriptCount = kAlgorithmCount + 3;
+// One for each algorithm, then those for decisions of several charges, for calls with leases, and for reservations.
 extern const std::array<std::string_view, kScriptCount> kScriptBodies;
 
-// "token-bucket", …, "several", "leases".
+// "token-bucket", …, "several", "leases", "reservations".
 std::string_view script_name(std::size_t script);
 
 struct Script {
@@ -30,7 +30,8 @@ class ScriptSet {
   explicit ScriptSet(std::string key_prefix = "w1:");
   const Script& one(Algorithm algorithm) const { return scripts_[static_cast<std::size_t>(algorithm)]; }
   const Script& many() const { return scripts_[kAlgorithmCount]; }
-  const Script& holds() const { return scripts_[kAlgorithmCount + 1]; }
+  const Script& leases() const { return scripts_[kAlgorithmCount + 1]; }
+  const Script& reservations() const { return scripts_[kAlgorithmCount + 2]; }
   std::span<const Script> all() const { return scripts_; }
   const std::string& key_prefix() const { return key_prefix_; }
 

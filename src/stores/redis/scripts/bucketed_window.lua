@@ -36,7 +36,7 @@ local function load_counters(state, now, width, number)
   return counts, last, idle_now
 end
 
-local function bucketed_window(state, mode, now, cost, limit, window, number, charged_at)
+local function bucketed_window(state, mode, now, cost, limit, window, number, extra)
   local width = window / number
   local counts, last, idle_now = load_counters(state, now, width, number)
   local time = math.max(now, last)
@@ -53,8 +53,11 @@ local function bucketed_window(state, mode, now, cost, limit, window, number, ch
     end
   end
 
-  local verdict, remaining, retry, reset = 1, 0, 0, 0
-  if mode == 't' then
+  local verdict, remaining, retry, reset, beyond = 1, 0, 0, 0
+  if mode == 'c' then
+    local index = math.floor(extra / width)
+    return index >= oldest and index <= newest and counts[index % number + 1] or 0
+  elseif mode == 't' then
     if cost > limit then
       verdict = 2
     elseif cost > 0 and used + cost <= limit then
@@ -88,13 +91,20 @@ local function bucketed_window(state, mode, now, cost, limit, window, number, ch
     if taken > 0 then
       used_at = current
     end
-  elseif cost == 0 or used == 0 then
+  elseif mode == 'b' then
+    beyond = math.max(0, math.min(math.min(limit + extra, 1000000000000) - used, cost))
+    if beyond == 0 then
+      return nil, nil, 0
+    end
+    counts[current % number + 1] = counts[current % number + 1] + beyond
+    used_at = current
+  elseif mode ~= 'i' and (cost == 0 or used == 0) then
     return
-  else
+  elseif mode ~= 'i' then
     local from, to = newest, math.max(0, oldest)
-    if mode == 'u' then
+    if mode ~= 'r' then
       -- Exactly where it was charged, or nowhere.
-      from = math.floor(charged_at / width)
+      from = math.floor(extra / width)
       to = math.max(from, to)
     end
     for i = from, to, -1 do
@@ -114,10 +124,13 @@ local function bucketed_window(state, mode, now, cost, limit, window, number, ch
   if used_at then
     idle = (used_at + number) * width
   end
+  if mode == 'i' then
+    return idle
+  end
   local after = struct.pack('<BI7I2I7' .. string.rep('I5', number), 66, width, number, time, unpack(counts))
     .. struct.pack('<I7', idle)
   if mode == 't' then
     return verdict, remaining, retry, reset, 0, after, idle, time
   end
-  return after, idle
+  return after, idle, beyond
 end

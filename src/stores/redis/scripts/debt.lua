@@ -55,10 +55,20 @@ local function ticks_to_repay(owed, rest, units, ticks)
   return math.min(whole + math.ceil((part + rest) / units), 4503599627370496)
 end
 
--- The bucket after mode 'd' (a denied attempt that counts, up to `most`), 'r' (refund) or 'u' (undo), and from when it
--- is idle; nothing if it does not change.
-local function change_debt(letter, mode, cost, owed, rest, most, units, ticks, time)
-  if mode == 'd' then
+-- The modes other than 't', as keep.lua says. `most`: the capacity; `overdraft`: of mode 'b'.
+local function change_debt(letter, mode, cost, owed, rest, most, units, ticks, time, overdraft)
+  local beyond
+  if mode == 'c' then
+    return owed
+  elseif mode == 'i' then
+    return time + ticks_to_repay(owed, rest, units, ticks)
+  elseif mode == 'b' then
+    beyond = math.max(0, math.min(most + overdraft - owed - (rest > 0 and 1 or 0), cost))
+    if beyond == 0 then
+      return nil, nil, 0
+    end
+    owed = owed + beyond
+  elseif mode == 'd' then
     if owed < most then
       owed, rest = most, 0
     end
@@ -70,5 +80,5 @@ local function change_debt(letter, mode, cost, owed, rest, most, units, ticks, t
     owed = owed - cost
   end
   local idle = time + ticks_to_repay(owed, rest, units, ticks)
-  return struct.pack('<BI6I7I7I7I7', letter, owed, rest, ticks, time, idle), idle
+  return struct.pack('<BI6I7I7I7I7', letter, owed, rest, ticks, time, idle), idle, beyond
 end

@@ -3,7 +3,7 @@
 -- KEYS[i]  the bucket. Its value: 'F', units taken in the window of the last change (5 bytes), time
 --          of the last change in microseconds (7).
 -- ARGV     of a charge: … cost, limit, window in microseconds, 0
-local function fixed_window(state, mode, now, cost, limit, window, buckets, charged_at)
+local function fixed_window(state, mode, now, cost, limit, window, buckets, extra)
   local used, last, idle_now, _ = 0, 0
   if state and state:byte() == 70 and #state == 20 then
     _, used, last, idle_now = struct.unpack('<BI5I7I7', state)
@@ -19,8 +19,10 @@ local function fixed_window(state, mode, now, cost, limit, window, buckets, char
     used = 0
   end
 
-  local verdict, remaining, retry, reset = 1, 0, 0, 0
-  if mode == 't' then
+  local verdict, remaining, retry, reset, beyond = 1, 0, 0, 0
+  if mode == 'c' then
+    return extra >= start and used or 0
+  elseif mode == 't' then
     if cost > limit then
       verdict = 2
     elseif used + cost <= limit then
@@ -41,9 +43,15 @@ local function fixed_window(state, mode, now, cost, limit, window, buckets, char
     end
   elseif mode == 'd' then
     used = math.max(used, math.min(used + cost, limit))
-  elseif cost == 0 or used == 0 or (mode == 'u' and charged_at < start) then
+  elseif mode == 'b' then
+    beyond = math.max(0, math.min(math.min(limit + extra, 1000000000000) - used, cost))
+    if beyond == 0 then
+      return nil, nil, 0
+    end
+    used = used + beyond
+  elseif mode ~= 'i' and (cost == 0 or used == 0 or (mode == 'u' and extra < start)) then
     return
-  else
+  elseif mode ~= 'i' then
     used = math.max(0, used - cost)
   end
 
@@ -51,9 +59,12 @@ local function fixed_window(state, mode, now, cost, limit, window, buckets, char
   if used > 0 then
     idle = start + window
   end
+  if mode == 'i' then
+    return idle
+  end
   local after = struct.pack('<BI5I7I7', 70, used, time, idle)
   if mode == 't' then
     return verdict, remaining, retry, reset, 0, after, idle, time
   end
-  return after, idle
+  return after, idle, beyond
 end

@@ -1,6 +1,6 @@
 -- Calls with a lease, or about buckets of leases: a lease is one more charge of the decision that many.lua makes, all or
--- none. Put together at build as keep + every algorithm + leases + several + this + many, so that calls without leases
--- have a script without them.
+-- none. Put together at build as keep + every algorithm + leases + several + this + lease_calls + many, so that calls
+-- without leases have a script without them. Reservations have reservations.lua in the place of lease_calls.
 --
 -- KEYS     as in many.lua
 -- ARGV     as in many.lua, with the algorithm 7 for leases and three actions more: n renew a lease, e end it, l list the
@@ -89,23 +89,15 @@ local function with_hold(answer, state, given, expires)
   return answer
 end
 
-if holds and named then
-  for _, i in ipairs(leased) do
-    local at = find_lease(states[i], id)
-    if at then
-      local expires, known, units = lease_at(states[i], at)
-      if units > 0 or expires > now then
-        return with_hold(described(), units > 0 and kLive or kGone, known, expires)
-      end
-    end
-  end
-elseif action == 'n' then
-  local gone, lost, again, renewed = false, false, {}, own_token
+-- What is known here of the lease: whether it is gone for good, in a bucket that binds; whether one that the server has
+-- lost can be taken again, and in which buckets; its largest token.
+local function examine_leases()
+  local gone, lost, again, known = false, false, {}, own_token
   for _, i in ipairs(leased) do
     local bucket, at = states[i], find_lease(states[i], id)
     if at and is_own(bucket, at) then
-      local _, known = lease_at(bucket, at)
-      renewed = math.max(renewed, known)
+      local _, given = lease_at(bucket, at)
+      known = math.max(known, given)
     else
       -- It was released or lapsed, unless all that the bucket knows is younger than the lease.
       local younger = bucket.since == 0 or bucket.since > own_token
@@ -115,10 +107,10 @@ elseif action == 'n' then
       lost = lost or again[i]
     end
   end
-  if gone then
-    return with_hold(described(), kGone, own_token, own_expires)
-  end
-  token = lost and math.max(renewed, token) or renewed
+  return gone, lost, again, known
+end
+
+local function renew_leases(again)
   for _, i in ipairs(leased) do
     local bucket = states[i]
     local at = find_lease(bucket, id)
@@ -130,30 +122,18 @@ elseif action == 'n' then
       keep_leases(bucket, now)
     end
   end
-  return with_hold(described(), kLive, token, now + ttl)
-elseif action == 'e' then
-  local state = kGone
+end
+
+-- True: it was there.
+local function end_leases()
+  local ended = false
   for _, i in ipairs(leased) do
     local at = find_lease(states[i], id)
     if at and is_own(states[i], at) then
       end_lease(states[i], at, id, now)
       keep_leases(states[i], now)
-      state = kEnded
+      ended = true
     end
   end
-  return with_hold(described(), state, own_token, own_expires)
-elseif action == 'l' then
-  local answer, left = with_hold(described(), 0, 0, 0), kMostListed
-  for _, i in ipairs(leased) do
-    for at = 1, #states[i].entries, kLeaseEntry do
-      local expires, known, units = lease_at(states[i], at)
-      if units > 0 and left > 0 then
-        left = left - 1
-        for _, item in ipairs({ i - 1, states[i].entries:sub(at, at + 15), units, known, expires }) do
-          answer[#answer + 1] = item
-        end
-      end
-    end
-  end
-  return answer
+  return ended
 end

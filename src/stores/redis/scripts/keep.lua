@@ -6,6 +6,15 @@
 --
 -- An idle bucket is empty for every allowance, so that it makes no difference whether its key is still there. And
 -- whatever charged it, no one waits longer than until then.
+--
+-- An algorithm is a function (state, mode, now, cost, three numbers of the allowance, extra). Modes:
+--   t  what the bucket answers to the cost, as one.lua says; then, if it is charged, the state after it, the moment from
+--      which that is idle, and the moment of the charge by the bucket's own time
+--   d  a denied attempt that counts; r refund; u undo of what was charged at `extra`, nowhere else; g the same of a
+--      reservation. All: the state after it and its idle moment, or nothing if it does not change
+--   b  charge work that has been done, up to `extra` units beyond the capacity: as d, and what was charged
+--   c  units that still count where something charged at `extra` was counted, as weir::algorithms::counted()
+--   i  with a `now` of 0: the moment from which the bucket is idle by these numbers
 
 -- Writes a bucket together with its time to live: until it is idle, and a second of grace, so that a clock which lags
 -- behind by less cannot find a used-up bucket gone.
@@ -17,7 +26,7 @@ end
 -- anything else is an error.
 local function other(state, letter)
   local found = state:byte()
-  if found == letter or #state < 13 or not string.find('FBLCTGKSPfblctgk', string.char(found), 1, true) then
+  if found == letter or #state < 13 or not string.find('FBLCTGKSHPfblctgk', string.char(found), 1, true) then
     error({ err = 'BADSTATE a key of Weir holds a value that Weir did not write' })
   end
 end

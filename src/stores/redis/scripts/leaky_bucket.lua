@@ -2,10 +2,10 @@
 --
 -- KEYS[i]  the bucket. Its value: as debt.lua says, with the letter 'K'.
 -- ARGV     of a charge: … cost, queue, rate_units, rate_ticks
-local function leaky_bucket(state, mode, now, cost, queue, units, ticks)
+local function leaky_bucket(state, mode, now, cost, queue, units, ticks, overdraft)
   local owed, rest, time, idle_now = debt_at(state, 75, now, units, ticks)
   if mode ~= 't' then
-    return change_debt(75, mode, cost, owed, rest, queue + 1, units, ticks, time)
+    return change_debt(75, mode, cost, owed, rest, queue + 1, units, ticks, time, overdraft)
   end
   local verdict, retry, delay = 1, 0, 0
   local whole = rest > 0 and owed + 1 or owed

@@ -1,13 +1,16 @@
 -- Several charges of one decision, all or none. Put together at build with keep.lua, every algorithm, which are in
--- `algorithms` by their number in weir::Algorithm, several.lua and penalties.lua; the build also adds how it answers.
+-- `algorithms` by their number in weir::Algorithm (their letters are in `letters`), several.lua and penalties.lua; the
+-- build also adds how it answers.
 --
 -- KEYS     the buckets
 -- ARGV     action: t take, p peek, r refund, x reset, s take as a share of a decision that spans slots, u undo such a
---          share, f and y reports of a failure and of a success, which charge nothing (y clears what has a cost); now in microseconds, '' for Redis's TIME; then for each bucket six: algorithm, flags (1 binding, 2 a
+--          share, w and y reports of a failure and of a success, which charge nothing (y clears what has a cost); now in
+--          microseconds, '' for Redis's TIME; then for each bucket six: algorithm, flags (1 binding, 2 a
 --          denied attempt counts, 4 only if the bucket exists), cost, three numbers of the allowance; then, for u, for
 --          each bucket the moment at which it was charged
--- Answer   for each bucket five numbers as in one.lua, where a verdict of 5 is a refusal and 6 a challenge by its penalty; for s eight, with what remaining and reset_after are without this
---          charge, and the moment at which it was charged by the bucket's own time
+-- Answer   for each bucket five numbers as in one.lua, with a verdict of 5 if its penalty refuses and of 6 if it asks for a
+--          challenge; for s eight, with what remaining and reset_after are without this charge, and the moment at which
+--          it was charged by the bucket's own time (of a reservation, 0 where nothing was)
 local answer, after, idle, time, admitted = {}, {}, {}, {}, true
 
 local penalties = {}
@@ -62,7 +65,7 @@ local function penalize(p)
 end
 
 for i, p in pairs(penalties) do
-  if action == 'f' or action == 'y' then
+  if action == 'w' or action == 'y' then
     report_to_penalty(i, p)
   end
   if action ~= 'r' and action ~= 'x' and action ~= 'u' then
@@ -72,19 +75,19 @@ end
 
 for i = 1, #KEYS do
   local place = width * (i - 1)
-  if after[i] and (action == 's' or not takes or not admitted) then
+  if after[i] and (width == 8 or not takes or not admitted) then
     local _, remaining, _, reset = run(i, 't', 0)
-    if action == 's' then
+    if width == 8 then
       answer[place + 6], answer[place + 7] = remaining, reset
     end
     if not takes or not admitted then
       answer[place + 2], answer[place + 4] = remaining, reset
     end
-  elseif action == 's' then
+  elseif width == 8 then
     answer[place + 6], answer[place + 7] = answer[place + 2], answer[place + 4]
   end
-  if action == 's' then
-    answer[place + 8] = time[i] or now
+  if width == 8 then
+    answer[place + 8] = time[i] or hold_numbers < 10 and now or 0
   end
   if after[i] and takes and admitted then
     keep(KEYS[i], after[i], idle[i], now)

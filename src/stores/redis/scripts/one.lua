@@ -1,4 +1,5 @@
--- One charge: the common decision. Put together at build with keep.lua and one algorithm, which is called `algorithm`.
+-- One charge: the common decision. Put together at build with keep.lua, one algorithm, which is called `algorithm`, its
+-- letter, and held.lua.
 --
 -- KEYS[1]  the bucket
 -- ARGV     action: t take, p peek, r refund, x reset; now in microseconds, '' for Redis's TIME; flags: 2 a denied
@@ -11,6 +12,11 @@ local cost, a, b, c = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
 local state = redis.call('GET', key)
 if not state and ARGV[3] + 0 >= 4 and action ~= 'x' then
   return { 3, 0, 0, 0, 0 }
+end
+if state and state:byte() == 72 then
+  HELD_FUNCTIONS
+  state = lapsed_held(key, state, algorithm, ALGORITHM_LETTER, now, a, b, c)
+  algorithm = with_held(algorithm, ALGORITHM_LETTER)
 end
 
 if action == 'r' then

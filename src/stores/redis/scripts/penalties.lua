@@ -85,7 +85,7 @@ end
 local function report_to_penalty(i, p)
   if p.on < 2 then
     return
-  elseif action == 'f' then
+  elseif action == 'w' then
     if p.ends <= now then
       strike(i, p)
     end

@@ -3,7 +3,7 @@
 -- KEYS[i]  the bucket. Its value: 'C', units of the window of the last change (5 bytes), units of the
 --          window before it (5), time of the last change in microseconds (7).
 -- ARGV     of a charge: … cost, limit, window in microseconds, 0
-local function sliding_counter(state, mode, now, cost, limit, window, buckets, charged_at)
+local function sliding_counter(state, mode, now, cost, limit, window, buckets, extra)
   local current, previous, last, idle_now, _ = 0, 0, 0
   if state and state:byte() == 67 and #state == 25 then
     _, current, previous, last, idle_now = struct.unpack('<BI5I5I7I7', state)
@@ -27,8 +27,13 @@ local function sliding_counter(state, mode, now, cost, limit, window, buckets, c
   end
   local room = limit - current - weighted
 
-  local verdict, retry = 1, 0
-  if mode == 't' then
+  local verdict, retry, beyond = 1, 0
+  if mode == 'c' then
+    if extra >= start then
+      return current
+    end
+    return extra >= start - window and previous or 0
+  elseif mode == 't' then
     if cost > limit then
       verdict = 2
     elseif cost <= room then
@@ -44,9 +49,22 @@ local function sliding_counter(state, mode, now, cost, limit, window, buckets, c
     end
   elseif mode == 'd' then
     current = current + math.min(math.max(room, 0), cost)
-  elseif cost == 0 or (current == 0 and previous == 0) or (mode == 'u' and charged_at < start) then
+  elseif mode == 'b' then
+    beyond = math.max(0, math.min(room + extra, 1000000000000 - current, cost))
+    if beyond == 0 then
+      return nil, nil, 0
+    end
+    current = current + beyond
+  elseif mode == 'g' then
+    -- In the window that it was counted in.
+    if extra >= start then
+      current = math.max(0, current - cost)
+    else
+      previous = math.max(0, previous - cost)
+    end
+  elseif mode ~= 'i' and (cost == 0 or (current == 0 and previous == 0) or (mode == 'u' and extra < start)) then
     return
-  else
+  elseif mode ~= 'i' then
     local given = math.min(cost, current)
     current = current - given
     previous = previous - math.min(cost - given, previous)
@@ -58,8 +76,10 @@ local function sliding_counter(state, mode, now, cost, limit, window, buckets, c
   elseif previous > 0 then
     idle = finish
   end
-  if mode ~= 't' then
-    return struct.pack('<BI5I5I7I7', 67, current, previous, time, idle), idle
+  if mode == 'i' then
+    return idle
+  elseif mode ~= 't' then
+    return struct.pack('<BI5I5I7I7', 67, current, previous, time, idle), idle, beyond
   end
   local reset = 0
   if current > 0 or previous > 0 then

@@ -4,7 +4,7 @@
 --          units (5); then entries in order of time: time (7), units (3). Units taken in one microsecond share an entry.
 --          Only entries at the ends are ever read, so a long log costs little more than its copying.
 -- ARGV     of a charge: … cost, limit, window in microseconds, 0
-local function sliding_log(state, mode, now, cost, limit, window, buckets, charged_at)
+local function sliding_log(state, mode, now, cost, limit, window, buckets, extra)
   local last, sum, idle_now, _ = 0, 0
   if state and state:byte() == 76 and #state >= 20 and #state % 10 == 0 then
     idle_now = struct.unpack('<I7', state, #state - 6)
@@ -34,8 +34,24 @@ local function sliding_log(state, mode, now, cost, limit, window, buckets, charg
     newest, newest_units = struct.unpack('<I7I3', state, stop - 10)
   end
 
-  local verdict, remaining, retry, reset, added = 1, 0, 0, 0, 0
-  if mode == 't' then
+  local verdict, remaining, retry, reset, added, beyond = 1, 0, 0, 0, 0
+  if mode == 'c' then
+    -- The entry of that moment: entries are in order of time.
+    local low, high = 0, (stop - first) / 10
+    while low < high do
+      local half = math.floor((low + high) / 2)
+      if struct.unpack('<I7', state, first + 10 * half) < extra then
+        low = half + 1
+      else
+        high = half
+      end
+    end
+    local at, units = 0, 0
+    if first + 10 * low < stop then
+      at, units = struct.unpack('<I7I3', state, first + 10 * low)
+    end
+    return at == extra and units or 0
+  elseif mode == 't' then
     local used = sum
     local leaves = (newest or time) + window
     if cost > limit then
@@ -69,19 +85,26 @@ local function sliding_log(state, mode, now, cost, limit, window, buckets, charg
   elseif mode == 'd' then
     -- What is left of the limit, which may be nothing.
     added = math.min(cost, math.max(0, limit - sum))
-  elseif cost == 0 or first == stop then
+  elseif mode == 'b' then
+    -- The most that one entry can hold is more than this.
+    beyond = math.max(0, math.min(math.min(limit + extra, 16000000) - sum, cost))
+    if beyond == 0 then
+      return nil, nil, 0
+    end
+    added = beyond
+  elseif mode ~= 'i' and (cost == 0 or first == stop) then
     return
-  else
+  elseif mode ~= 'i' then
     -- Refund from the newest entries; undo exactly where it was charged, or nowhere.
     local tail, entry = '', stop
     while cost > 0 and entry > first do
       local at, units = struct.unpack('<I7I3', state, entry - 10)
       entry = entry - 10
       local given = 0
-      if mode == 'r' or at == charged_at then
+      if mode == 'r' or at == extra then
         given = math.min(units, cost)
         sum, cost = sum - given, cost - given
-      elseif at < charged_at then
+      elseif at < extra then
         cost = 0
       end
       if given < units then
@@ -109,10 +132,13 @@ local function sliding_log(state, mode, now, cost, limit, window, buckets, charg
   if newest then
     idle = math.max(time, newest + window)
   end
+  if mode == 'i' then
+    return idle
+  end
   local after = struct.pack('<BI7I5', 76, time, math.max(0, sum + added)) .. state:sub(first, stop - 1) .. ending
     .. struct.pack('<I7', idle)
   if mode == 't' then
     return verdict, remaining, retry, reset, 0, after, idle, time
   end
-  return after, idle
+  return after, idle, beyond
 end

@@ -3,10 +3,10 @@
 --
 -- KEYS[i]  the bucket. Its value: as debt.lua says, with the letter 'T'.
 -- ARGV     of a charge: … cost, burst, rate_units, rate_ticks
-local function token_bucket(state, mode, now, cost, burst, units, ticks)
+local function token_bucket(state, mode, now, cost, burst, units, ticks, overdraft)
   local owed, rest, time, idle_now = debt_at(state, 84, now, units, ticks)
   if mode ~= 't' then
-    return change_debt(84, mode, cost, owed, rest, burst, units, ticks, time)
+    return change_debt(84, mode, cost, owed, rest, burst, units, ticks, time, overdraft)
   end
   local verdict, retry = 1, 0
   local whole = rest > 0 and owed + 1 or owed

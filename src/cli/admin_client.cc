@@ -1,0 +1,226 @@
+#include "cli/admin_client.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ostream>
+
+#include "base/json_text.h"
+#include "cli/exit_code.h"
+#include "cli/failure_report.h"
+
+namespace weir::cli {
+namespace {
+
+using simdjson::dom::element;
+
+constexpr const char* kDefaultAdmin = "http://127.0.0.1:8082";
+
+Failure unreadable_answer() { return {Code::internal, "the answer is not that of a Weir server's admin listener"}; }
+
+// What a refusal means. The server's own sentence is the best there is.
+Failure admin_refusal(const HttpAnswer& answer, const std::string& call) {
+  const std::string detail = member_text(answer.body, "detail");
+  const std::string said =
+      detail.empty() ? "the server answered " + std::to_string(answer.status) + " to " + call : shown(detail);
+  switch (answer.status) {
+    case 400:
+    case 413:
+    case 422:
+      return {Code::invalid_argument, said};
+    case 401:
+      return {Code::unauthenticated, said};
+    case 403:
+      return {Code::permission_denied, said};
+    case 404:
+      return {Code::not_found, said};
+    case 409:
+    case 412:
+    case 428:
+      return {Code::failed_precondition, said};
+    default:
+      return {Code::unavailable, said};
+  }
+}
+
+std::string text_of_element(const element& value) {
+  std::string_view text;
+  if (!value.get_string().get(text)) return std::string(text);
+  if (value.is_null()) return {};
+  return simdjson::minify(value);
+}
+
+}  // namespace
+
+void add_admin_options(Command& verb, AdminOptions& options) {
+  verb.flag("--json", options.json, "Print the server's JSON answer, and errors as {\"error\":{…}}");
+  verb.text("--admin", options.server.server,
+            "The admin listener: http://host:port, https://host:port or unix:/path (variable WEIR_ADMIN) "
+            "[http://127.0.0.1:8082]")
+      .value("URL")
+      .group("Server");
+  add_connection_options(verb, options.server);
+}
+
+void JsonObject::raw(std::string_view name, std::string_view json) {
+  if (!members_.empty()) members_ += ',';
+  base::append_json_string(members_, name);
+  members_.append(":").append(json);
+}
+
+void JsonObject::text(std::string_view name, std::string_view value) {
+  std::string quoted;
+  base::append_json_string(quoted, value);
+  raw(name, quoted);
+}
+
+std::string json_list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ',';
+    base::append_json_string(out, text);
+  }
+  return out + "]";
+}
+
+Result<std::string> json_of_words(const std::vector<std::string>& words) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> values;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Failure{Code::invalid_argument, "\"" + shown(word) + "\" is not name=value"};
+    }
+    const std::string name = word.substr(0, equals);
+    auto found = std::find_if(values.begin(), values.end(), [&](const auto& each) { return each.first == name; });
+    if (found == values.end()) found = values.insert(values.end(), {name, {}});
+    found->second.push_back(word.substr(equals + 1));
+  }
+  JsonObject object;
+  for (const auto& [name, texts] : values) {
+    if (texts.size() == 1) {
+      object.text(name, texts.front());
+    } else {
+      object.raw(name, json_list(texts));
+    }
+  }
+  return object.take();
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~";
+  std::string out;
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += "0123456789ABCDEF"[byte >> 4U];
+    out += "0123456789ABCDEF"[byte & 15U];
+  }
+  return out;
+}
+
+Result<AdminClient> AdminClient::connect(const AdminOptions& options, const Terminal& terminal) {
+  ServerOptions server = options.server;
+  if (server.server.empty()) {
+    const char* const set = std::getenv("WEIR_ADMIN");
+    server.server = set == nullptr || *set == '\0' ? kDefaultAdmin : set;
+  }
+  Result<ServerTarget> target = server_target(server, terminal);
+  if (!target.ok()) return target.failure();
+  return AdminClient(std::move(target).value());
+}
+
+Result<std::string> AdminClient::call(std::string_view method, const std::string& path, std::string_view body,
+                                      const std::string& fields) {
+  Result<HttpAnswer> answer = client_->request(method, "/admin/v1" + path, body, fields);
+  if (!answer.ok()) return answer.failure();
+  if (answer.value().status / 100 != 2) return admin_refusal(answer.value(), std::string(method) + " " + path);
+  return std::move(answer).value().body;
+}
+
+Result<std::string> AdminClient::put(const std::string& path, const std::string& body, const std::string& etag) {
+  return call("PUT", path, body, etag.empty() ? "If-None-Match: *\r\n" : "If-Match: \"" + etag + "\"\r\n");
+}
+
+Result<std::string> AdminClient::remove(const std::string& path, const std::string& reason) {
+  const Result<std::string> found = get(path);
+  if (!found.ok()) return found.failure();
+  const std::string etag = member_text(found.value(), "etag");
+  return call("DELETE", path + "?reason=" + percent_encoded(reason), {}, "If-Match: \"" + etag + "\"\r\n");
+}
+
+Result<std::vector<std::string>> AdminClient::list(const std::string& path) {
+  std::vector<std::string> items;
+  std::string cursor;
+  do {
+    const std::string separator = path.find('?') == std::string::npos ? "?" : "&";
+    const std::string page =
+        path + separator + "limit=1000" + (cursor.empty() ? "" : "&cursor=" + percent_encoded(cursor));
+    const Result<std::string> answer = get(page);
+    if (!answer.ok()) return answer.failure();
+    simdjson::dom::parser parser;
+    element root;
+    simdjson::dom::array found;
+    if (parser.parse(answer.value()).get(root) || root["items"].get_array().get(found)) return unreadable_answer();
+    for (const element item : found) items.push_back(simdjson::minify(item));
+    cursor = member_text(answer.value(), "next");
+  } while (!cursor.empty());
+  return items;
+}
+
+std::string member_text(const std::string& json, std::string_view name) {
+  simdjson::dom::parser parser;
+  element root;
+  element value;
+  if (parser.parse(json).get(root) || root[name].get(value)) return {};
+  return text_of_element(value);
+}
+
+void show_items(const Terminal& terminal, bool json, const std::vector<std::string>& items,
+                const std::vector<Column>& columns, std::string_view none) {
+  if (json) {
+    terminal.out << "{\"items\":[";
+    for (std::size_t i = 0; i < items.size(); ++i) terminal.out << (i == 0 ? "" : ",") << items[i];
+    terminal.out << "]}\n";
+    return;
+  }
+  if (items.empty()) {
+    terminal.out << none << '\n';
+    return;
+  }
+  std::vector<std::vector<std::string>> rows(1);
+  for (const Column& column : columns) rows.front().push_back(column.title);
+  for (const std::string& item : items) {
+    std::vector<std::string>& row = rows.emplace_back();
+    for (const Column& column : columns) row.push_back(shown(column.value(item)));
+  }
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      std::size_t widest = 0;
+      for (const std::vector<std::string>& row : rows) widest = std::max(widest, columns_of(row[c]));
+      line += c + 1 == columns.size() ? rows[r][c] : padded(rows[r][c], widest + 2);
+    }
+    terminal.out << (r == 0 ? terminal.paint(Colour::faint, line) : line) << '\n';
+  }
+}
+
+int run_admin(const Terminal& terminal, std::string_view verb, const AdminOptions& options,
+              const std::function<Result<std::string>(AdminClient&)>& call,
+              const std::function<void(const std::string& answer)>& show) {
+  Result<AdminClient> client = AdminClient::connect(options, terminal);
+  Result<std::string> answer = client.ok() ? call(client.value()) : Result<std::string>(client.failure());
+  if (!answer.ok()) return report_failure(terminal, verb, options.json, answer.failure(), hint_for(answer.failure()));
+  if (options.json) {
+    terminal.out << (answer.value().empty() ? "{}" : answer.value()) << '\n';
+  } else {
+    show(answer.value());
+  }
+  return kExitAllowed;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,201 @@
+#include "rules/compile/block_set.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "base/utf8.h"
+#include "rules/compile/fault_list.h"
+#include "rules/compile/rule_check.h"
+
+namespace weir::rules {
+namespace {
+
+std::optional<base::IpPrefix> address_of(const Condition& condition, const std::string& pattern) {
+  if (condition.attribute != kAddressAttribute) return std::nullopt;
+  return base::IpPrefix::parse(pattern, base::HostBits::ignored);
+}
+
+bool can_be_filed(const Condition& condition) {
+  return std::all_of(condition.patterns.begin(), condition.patterns.end(), [&](const std::string& pattern) {
+    const PatternKind kind = pattern_kind(condition.attribute, pattern);
+    return kind == PatternKind::exact || kind == PatternKind::block;
+  });
+}
+
+bool fits_any_value(const Condition& condition) {
+  return std::any_of(condition.patterns.begin(), condition.patterns.end(), [&](const std::string& pattern) {
+    if (pattern == "~.*" || pattern == "~.+" || pattern == "~") return true;
+    if (!pattern.empty() && pattern.find_first_not_of('*') == std::string::npos) return true;
+    const std::optional<base::IpPrefix> prefix = address_of(condition, pattern);
+    return prefix && (prefix->bits() == 0 || (prefix->is_v4() && prefix->bits() == base::kIpv6Bits - base::kIpv4Bits));
+  });
+}
+
+// How many blocks share the most common value of a condition; fewer is better to file under.
+class Shares {
+ public:
+  void count(const Condition& condition) {
+    for (const std::string& pattern : condition.patterns) ++uses_[key(condition, pattern)];
+  }
+  std::size_t most(const Condition& condition) const {
+    std::size_t most = 0;
+    for (const std::string& pattern : condition.patterns) most = std::max(most, uses_.at(key(condition, pattern)));
+    return most;
+  }
+
+ private:
+  static std::string key(const Condition& condition, const std::string& pattern) {
+    return condition.attribute + '\0' + pattern;
+  }
+  std::unordered_map<std::string, std::size_t> uses_;
+};
+
+const Condition* best_condition(const Block& block, const Shares& shares) {
+  const Condition* best = nullptr;
+  std::size_t least = 0;
+  for (const Condition& condition : block.when) {
+    if (!can_be_filed(condition)) continue;
+    if (block.when.size() == 1) return &condition;
+    const std::size_t uses = shares.most(condition);
+    if (best == nullptr || uses < least) {
+      best = &condition;
+      least = uses;
+    }
+  }
+  return best;
+}
+
+Failure fault_of(std::size_t block, const BlockFault& fault) {
+  return {Code::invalid_argument,
+          "blocks[" + std::to_string(block) + "]" + (fault.field.empty() ? "" : ".") + fault.field + ": " + fault.what};
+}
+
+}  // namespace
+
+std::vector<BlockFault> check_block(const Block& block) {
+  std::vector<BlockFault> faults;
+  if (block.when.size() > kMaxConditions) {
+    faults.push_back({"when", "has " + std::to_string(block.when.size()) + " conditions, expected at most " +
+                                  std::to_string(kMaxConditions)});
+  }
+  for (const Condition& condition : block.when) {
+    if (!is_attribute_name(condition.attribute)) {
+      faults.push_back({"when", "has " + in_quotes(condition.attribute) + ", expected the name of an attribute"});
+    } else if (const Status checked = check_condition(condition); !checked.ok()) {
+      faults.push_back({"when." + condition.attribute, checked.failure().message});
+    }
+  }
+  if (block.reason.size() > kMaxReason || !base::is_utf8(block.reason)) {
+    faults.push_back({"reason", "is not a text of at most " + std::to_string(kMaxReason) + " bytes"});
+  }
+  return faults;
+}
+
+bool blocks_everything(const Block& block) { return std::all_of(block.when.begin(), block.when.end(), fits_any_value); }
+
+bool is_filed(const Block& block) { return std::any_of(block.when.begin(), block.when.end(), can_be_filed); }
+
+Result<std::shared_ptr<const BlockSet>> BlockSet::compile(std::vector<Block> blocks) {
+  if (blocks.size() > kMaxBlocks) {
+    return Failure{Code::out_of_range, "blocks: has " + std::to_string(blocks.size()) + " blocks, expected at most " +
+                                           std::to_string(kMaxBlocks)};
+  }
+  std::size_t expressions = 0;
+  std::size_t unfiled = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const std::vector<BlockFault> faults = check_block(blocks[i]);
+    if (!faults.empty()) return fault_of(i, faults.front());
+    unfiled += is_filed(blocks[i]) ? 0 : 1;
+    for (const Condition& condition : blocks[i].when) {
+      for (const std::string& pattern : condition.patterns) {
+        expressions += pattern_kind(condition.attribute, pattern) == PatternKind::expression ? 1 : 0;
+      }
+    }
+  }
+  if (unfiled > kMaxUnfiledBlocks || expressions > kMaxExpressions) {
+    return Failure{Code::out_of_range,
+                   "blocks: has " + std::to_string(unfiled) + " blocks without an exact value or an address and " +
+                       std::to_string(expressions) + " regular expressions, expected at most " +
+                       std::to_string(kMaxUnfiledBlocks) + " and " + std::to_string(kMaxExpressions)};
+  }
+  const std::shared_ptr<BlockSet> set(new BlockSet);
+  set->blocks_ = std::move(blocks);
+  std::vector<ValueIndex::Filing> values;
+  std::vector<PrefixIndex::Filing> prefixes;
+  set->file(values, prefixes);
+  set->values_ = ValueIndex(std::move(values));
+  set->prefixes_ = PrefixIndex(prefixes);
+  if (!set->prefixes_.empty()) set->address_ = set->names_.add(kAddressAttribute);
+  return std::shared_ptr<const BlockSet>(set);
+}
+
+void BlockSet::file(std::vector<ValueIndex::Filing>& values, std::vector<PrefixIndex::Filing>& prefixes) {
+  Shares shares;
+  for (const Block& block : blocks_) {
+    if (block.when.size() < 2) continue;
+    for (const Condition& condition : block.when) shares.count(condition);
+  }
+  items_.reserve(blocks_.size());
+  for (std::uint32_t i = 0; i < blocks_.size(); ++i) {
+    const Condition* const filed = best_condition(blocks_[i], shares);
+    Item item;
+    item.until = blocks_[i].until.value_or(TimePoint::max());
+    item.first_condition = static_cast<std::uint32_t>(conditions_.size());
+    for (const Condition& condition : blocks_[i].when) {
+      const NameId name = names_.add(condition.attribute);
+      if (&condition != filed) {
+        conditions_.push_back(CompiledCondition::compile(condition, name).value());
+        ++item.condition_count;
+        continue;
+      }
+      for (const std::string& pattern : condition.patterns) {
+        if (const auto prefix = address_of(condition, pattern)) {
+          prefixes.push_back({*prefix, i});
+        } else {
+          values.push_back({name, pattern, i});
+        }
+      }
+    }
+    if (filed == nullptr) unfiled_.push_back(i);
+    items_.push_back(item);
+  }
+}
+
+bool BlockSet::applies(std::uint32_t block, const RequestView& view, TimePoint now) const {
+  const Item& item = items_[block];
+  if (now >= item.until) return false;
+  for (std::uint32_t i = 0; i < item.condition_count; ++i) {
+    if (!conditions_[item.first_condition + i].holds(view)) return false;
+  }
+  return true;
+}
+
+const Block* BlockSet::find(const Request& request, TimePoint now) const {
+  ResolvedNames resolved;
+  for (std::size_t i = 0; i < request.attributes.size(); ++i) {
+    resolved.ids[i] = names_.find(request.attributes[i].name);
+  }
+  const RequestView view{request, resolved.ids};
+  const Block* found = nullptr;
+  const auto look = [&](std::uint32_t block) {
+    if (!applies(block, view, now)) return false;
+    found = &blocks_[block];
+    return true;
+  };
+  for (std::size_t i = 0; i < view.size(); ++i) {
+    if (view.ids[i] == kUnknownName) continue;
+    if (values_.may_mention(view.ids[i])) {
+      const auto items = values_.find(view.ids[i], view.value(i));
+      if (std::any_of(items.begin(), items.end(), look)) return found;
+    }
+    if (view.ids[i] != address_) continue;
+    const auto client = base::IpPrefix::parse(view.value(i), base::HostBits::ignored);
+    if (client && prefixes_.any_of(*client, look)) return found;
+  }
+  std::any_of(unfiled_.begin(), unfiled_.end(), look);
+  return found;
+}
+
+}  // namespace weir::rules

@@ -1,0 +1,147 @@
+#include "rules/compile/block_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace weir::rules {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+const TimePoint kNow = from_micros(1'800'000'000'000'000);
+
+Block block_of(std::vector<Condition> when, std::string id = "b") {
+  return {.when = std::move(when), .use = std::make_shared<UseMark>(std::move(id))};
+}
+
+std::string found_by(const BlockSet& set, std::vector<Attribute> attributes, TimePoint now = kNow) {
+  const Block* block = set.find(Request(attributes), now);
+  return block == nullptr ? "" : block->use->id();
+}
+
+std::shared_ptr<const BlockSet> compiled(std::vector<Block> blocks) {
+  auto set = BlockSet::compile(std::move(blocks));
+  EXPECT_TRUE(set.ok()) << (set.ok() ? "" : set.failure().message);
+  return set.value();
+}
+
+TEST(BlockSet, FindsAValueAmongManyOthers) {
+  std::vector<Block> blocks;
+  for (int i = 0; i < 10'000; ++i)
+    blocks.push_back(block_of({{"tenant", {"t" + std::to_string(i)}}}, std::to_string(i)));
+  const auto set = compiled(std::move(blocks));
+  EXPECT_EQ("7001", found_by(*set, {{"action", "x"}, {"tenant", "t7001"}}));
+  EXPECT_EQ("", found_by(*set, {{"tenant", "t10000"}}));
+  EXPECT_EQ("", found_by(*set, {{"user", "t7001"}}));
+}
+
+TEST(BlockSet, FindsPrefixesOfEveryLengthAndBothFamilies) {
+  const auto set = compiled({block_of({{"ip", {"203.0.113.0/24"}}}, "v4"), block_of({{"ip", {"2001:db8::/32"}}}, "v6"),
+                             block_of({{"ip", {"198.51.100.7"}}}, "one")});
+  EXPECT_EQ("v4", found_by(*set, {{"ip", "203.0.113.255"}}));
+  EXPECT_EQ("v4", found_by(*set, {{"ip", "::ffff:203.0.113.9"}}));
+  EXPECT_EQ("", found_by(*set, {{"ip", "203.0.114.1"}}));
+  EXPECT_EQ("v6", found_by(*set, {{"ip", "2001:db8:ffff::1"}}));
+  EXPECT_EQ("one", found_by(*set, {{"ip", "198.51.100.7"}}));
+  EXPECT_EQ("one", found_by(*set, {{"ip", "::ffff:198.51.100.7"}}));
+  EXPECT_EQ("", found_by(*set, {{"ip", "not an address"}}));
+  EXPECT_EQ("", found_by(*set, {{"peer", "203.0.113.1"}}));
+}
+
+TEST(BlockSet, ANetworkIsBlockedByAPrefixThatContainsAllOfIt) {
+  const auto set = compiled(
+      {block_of({{"ip", {"2001:db8:1::/48"}}}, "wide"), block_of({{"ip", {"2001:db8:2:3::4"}}}, "one address")});
+  EXPECT_EQ("wide", found_by(*set, {{"ip", "2001:db8:1:2::/64"}}));
+  EXPECT_EQ("", found_by(*set, {{"ip", "2001:db8:2:3::/64"}})) << "others share the network";
+}
+
+TEST(BlockSet, PrefixesAgreeWithAWalkOverAllOfThem) {
+  std::mt19937 random(7);
+  const auto address = [&] {
+    return "10." + std::to_string(random() % 4) + "." + std::to_string(random() % 256) + "." +
+           std::to_string(random() % 256);
+  };
+  std::vector<Block> blocks;
+  std::vector<base::IpPrefix> prefixes;
+  for (int i = 0; i < 300; ++i) {
+    const std::string text = address() + "/" + std::to_string(8 + random() % 25);
+    prefixes.push_back(*base::IpPrefix::parse(text, base::HostBits::ignored));
+    if (random() % 8 != 0 || i == 0)
+      blocks.push_back(block_of({{"ip", {text}}}));
+    else
+      prefixes.pop_back();
+  }
+  // Wide ones would hide the narrow ones.
+  const auto is_wide = [](const base::IpPrefix& prefix) { return prefix.bits() < 96 + 18; };
+  for (std::size_t i = prefixes.size(); i-- > 0;) {
+    if (!is_wide(prefixes[i])) continue;
+    prefixes.erase(prefixes.begin() + static_cast<std::ptrdiff_t>(i));
+    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  const auto set = compiled(std::move(blocks));
+  int blocked = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    const std::string ip = address();
+    const bool expected = std::any_of(prefixes.begin(), prefixes.end(), [&](const base::IpPrefix& prefix) {
+      return prefix.contains(*base::parse_ip(ip));
+    });
+    ASSERT_EQ(expected, !found_by(*set, {{"ip", ip}}).empty()) << ip;
+    blocked += expected ? 1 : 0;
+  }
+  EXPECT_GT(blocked, 100);
+}
+
+TEST(BlockSet, AllConditionsMustHold) {
+  const auto set = compiled({block_of({{"ip", {"10.0.0.0/8"}}, {"action", {"login"}}, {"api_key", {"absent"}}})});
+  EXPECT_EQ("b", found_by(*set, {{"ip", "10.1.2.3"}, {"action", "login"}}));
+  EXPECT_EQ("", found_by(*set, {{"ip", "10.1.2.3"}, {"action", "search"}}));
+  EXPECT_EQ("", found_by(*set, {{"ip", "10.1.2.3"}, {"action", "login"}, {"api_key", "k"}}));
+  EXPECT_EQ("", found_by(*set, {{"action", "login"}}));
+}
+
+TEST(BlockSet, GlobsExpressionsAndAbsenceWorkWithoutAnythingToFileUnder) {
+  const auto set =
+      compiled({block_of({{"user_agent", {"Bad*"}}}, "glob"), block_of({{"path", {"~/old/[0-9]+"}}}, "regex"),
+                block_of({{"tenant", {"absent"}}, {"kind", {"*"}}}, "absent")});
+  EXPECT_EQ("glob", found_by(*set, {{"tenant", "t"}, {"user_agent", "BadBot/1"}}));
+  EXPECT_EQ("regex", found_by(*set, {{"tenant", "t"}, {"path", "/old/12"}}));
+  EXPECT_EQ("absent", found_by(*set, {{"kind", "x"}}));
+  EXPECT_EQ("", found_by(*set, {{"tenant", "t"}, {"kind", "x"}}));
+}
+
+TEST(BlockSet, EndsAtItsTime) {
+  Block block = block_of({{"tenant", {"acme"}}});
+  block.until = kNow + 1s;
+  const auto set = compiled({block});
+  EXPECT_EQ("b", found_by(*set, {{"tenant", "acme"}}, kNow + 1s - 1us));
+  EXPECT_EQ("", found_by(*set, {{"tenant", "acme"}}, kNow + 1s));
+}
+
+TEST(BlockSet, KnowsWhatMatchesEverything) {
+  EXPECT_TRUE(blocks_everything({.when = {}}));
+  EXPECT_TRUE(blocks_everything({.when = {{"tenant", {"*"}}}}));
+  EXPECT_TRUE(blocks_everything({.when = {{"ip", {"0.0.0.0/0"}}}}));
+  EXPECT_TRUE(blocks_everything({.when = {{"ip", {"::/0"}}, {"x", {"~.*"}}}}));
+  EXPECT_FALSE(blocks_everything({.when = {{"ip", {"0.0.0.0/0"}}, {"tenant", {"a"}}}}));
+  EXPECT_FALSE(blocks_everything({.when = {{"tenant", {"a*"}}}}));
+}
+
+TEST(BlockSet, RefusesWhatCannotBeRightAndSaysWhere) {
+  const auto bad = BlockSet::compile({block_of({{"tenant", {"a"}}}), block_of({{"ip", {"10.0.0.0/33"}}})});
+  ASSERT_FALSE(bad.ok());
+  EXPECT_THAT(bad.failure().message, HasSubstr("blocks[1].when.ip: is \"10.0.0.0/33\", expected an address"));
+  EXPECT_THAT(BlockSet::compile({block_of({{"", {"a"}}})}).failure().message, HasSubstr("name of an attribute"));
+}
+
+TEST(BlockSet, BlocksThatMustBeTriedOneByOneAreBounded) {
+  std::vector<Block> blocks(kMaxUnfiledBlocks + 1, block_of({{"path", {"/x*"}}}));
+  EXPECT_THAT(BlockSet::compile(blocks).failure().message, HasSubstr("1001 blocks without an exact value"));
+  blocks.pop_back();
+  EXPECT_TRUE(BlockSet::compile(blocks).ok());
+}
+
+}  // namespace
+}  // namespace weir::rules

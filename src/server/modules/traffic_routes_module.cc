@@ -1,0 +1,109 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "admin/subject_routes.h"
+#include "admin/traffic.h"
+#include "server/modules/admin_tools_module.h"
+#include "server/modules/front_ends.h"
+#include "server/modules/traffic_module.h"
+
+namespace weir::server {
+namespace {
+
+// The routes of the admin API that show the traffic of this node, and act on one subject of it.
+class TrafficRoutesModule final : public Module {
+ public:
+  TrafficRoutesModule(ServerContext& context, AdminToolsModule& tools, const RulesModule& rules,
+                      const TrafficModule& traffic, DecisionsModule& decisions)
+      : context_(context), tools_(tools), rules_(rules), traffic_(traffic), decisions_(decisions) {}
+
+  Status start() override {
+    shown_.reset(
+        new admin::Traffic{.history = traffic_.history(),
+                           .hot_keys = traffic_.hot_keys(),
+                           .journal = traffic_.journal(),
+                           .rules = *rules_.book(),
+                           .rules_source = rules_source(),
+                           .facts = [this] { return context_.facts(); },
+                           .database = [this] { return database_state(); },
+                           .find_stored = [this](const auto& query, std::size_t count,
+                                                 const auto& after) { return find_stored(query, count, after); },
+                           .node = tools_.node(),
+                           .side = side_});
+    context_.add_routes("admin", [this](http::Router& router, std::size_t loop) { add_routes(router, loop); });
+    return success();
+  }
+
+ private:
+  void add_routes(http::Router& router, std::size_t loop) {
+    // The environment is the tools module's, which lives longer than every router.
+    admin::Api api(router, std::shared_ptr<const admin::Environment>(std::shared_ptr<void>(), &tools_.environment()));
+    admin::add_overview_route(api, *shown_);
+    admin::add_rule_card_routes(api, *shown_);
+    admin::add_decision_routes(api, *shown_);
+    admin::add_hot_key_routes(api, *shown_);
+    Limiter& limiter = decisions_.limiter(loop);
+    admin::add_lookup_route(
+        api, limiter, *shown_,
+        [](admin::JsonWriter& out, const std::vector<Attribute>& attributes) { add_subject_members(out, attributes); });
+    admin::add_reset_route(api, limiter);
+    admin::add_hold_routes(api, limiter);
+  }
+
+  static void add_subject_members(admin::JsonWriter& out, const std::vector<Attribute>&) {
+    out.null_member("tenant");
+    for (const std::string_view name : {"overrides", "penalties", "quotas"}) {
+      out.begin_array(name);
+      out.end_array();
+    }
+  }
+
+  Result<std::vector<admin::StoredDecision>> find_stored(const observe::JournalQuery& query, std::size_t count,
+                                                         const std::optional<observe::JournalPlace>& after) const {
+    std::vector<admin::StoredDecision> all;
+    const JournalStore* const store = traffic_.stored();
+    if (store == nullptr) return all;
+    Result<std::vector<JournalStore::Found>> found = store->find(query, count, after);
+    if (!found.ok()) return found.failure();
+    for (JournalStore::Found& each : found.value()) {
+      all.push_back({each.place, std::move(each.node), std::move(each.json)});
+    }
+    return all;
+  }
+
+  std::string rules_source() const {
+    if (rules_in_database(context_.config)) return "database";
+    return context_.config.rules_path.empty() ? "built-in" : "file";
+  }
+
+  admin::DatabaseState database_state() const {
+    const DatabaseModule& databases = tools_.databases();
+    admin::DatabaseState state;
+    state.kind = databases.kind();
+    if (databases.database() == nullptr) return state;
+    const database::Health health = databases.database()->health();
+    state.ok = databases.is_ready() && health.connected;
+    state.detail = health.trouble;
+    return state;
+  }
+
+  ServerContext& context_;
+  AdminToolsModule& tools_;
+  const RulesModule& rules_;
+  const TrafficModule& traffic_;
+  DecisionsModule& decisions_;
+  std::unique_ptr<admin::Traffic> shown_;
+  admin::SideThread side_;  // ends before what its tasks use
+};
+
+}  // namespace
+
+std::unique_ptr<Module> make_traffic_routes_module(ServerContext& context, AdminToolsModule& tools,
+                                                   const RulesModule& rules, const TrafficModule& traffic,
+                                                   DecisionsModule& decisions) {
+  return std::make_unique<TrafficRoutesModule>(context, tools, rules, traffic, decisions);
+}
+
+}  // namespace weir::server

@@ -1,0 +1,188 @@
+// What people do, and that the server has done it.
+"use strict";
+const { check, until, origin } = require("./browser");
+
+async function fill(page, label, text) {
+  await page.getByRole("dialog").getByLabel(label, { exact: true }).fill(text);
+}
+
+async function submit(page, button) {
+  await page.getByRole("dialog").getByRole("button", { name: button, exact: true }).click();
+}
+
+async function answer(page, path) {
+  return page.evaluate(async (url) => (await fetch(url)).json(), `${origin}/admin/v1${path}`);
+}
+
+const subject = `/subject?a=tenant%3Dacme&a=api_key%3Dhot&a=path%3D%2Fv1%2Fsearch`;
+
+module.exports = {
+  async an_operator_blocks_and_unblocks(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show("/subject?a=tenant%3Dblockme&a=api_key%3Dk1&a=path%3D%2Fv1%2Fsearch");
+    await page.getByRole("button", { name: "Block…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/Affects|affects/).first().waitFor();
+    await dialog.getByText(/The block ends by itself in/).waitFor();
+    await fill(page, "Reason", "abuse");
+    await submit(page, "Block");
+    await page.getByText("Blocked.", { exact: true }).waitFor();
+    const [block] = (await answer(page, "/blocks")).items;
+    check(block.reason === "abuse" && block.when.tenant === "blockme", JSON.stringify(block));
+    await page.show("/blocks");
+    await page.getByText("tenant=blockme").waitFor();
+    await page.getByRole("button", { name: "Unblock…" }).first().click();
+    await fill(page, "Reason", "it was a test");
+    await submit(page, "Unblock");
+    await page.getByText("No one is blocked.").waitFor();
+  },
+
+  async an_operator_raises_a_limit_changes_it_and_ends_it(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show(subject);
+    await page.getByRole("button", { name: "Raise limit…" }).click();
+    await page.getByRole("dialog").getByLabel("Rule").selectOption("search-per-key");
+    await fill(page, "Limit", "5000");
+    await fill(page, "Reason", "launch day");
+    await submit(page, "Make override");
+    const card = page.locator(".card", { has: page.getByRole("heading", { name: "Overrides" }) });
+    await card.getByText("5,000").waitFor();
+    await page.show("/overrides");
+    await page.getByRole("button", { name: "Change…" }).click();
+    await fill(page, "Limit", "7000");
+    await submit(page, "Save");
+    await page.getByText("7,000").waitFor();
+    await page.getByRole("button", { name: "End…" }).click();
+    await page.getByRole("dialog").getByText("applies again at once").waitFor();
+    await fill(page, "Reason", "launch is over");
+    await submit(page, "End now");
+    await page.getByText("No override.").waitFor();
+  },
+
+  async an_operator_resets_what_is_used(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show(subject);
+    await page.getByRole("button", { name: "Reset…" }).click();
+    await page.getByRole("dialog").getByText("1 subject").waitFor();
+    await page.getByRole("dialog").getByText("This cannot be undone.").waitFor();
+    await fill(page, "Reason", "our mistake");
+    await submit(page, "Reset");
+    await page.getByText(/limits? reset/).waitFor();
+    const audit = await answer(page, "/audit?action=reset");
+    check(audit.items.length > 0 && audit.items[0].reason === "our mistake", JSON.stringify(audit));
+  },
+
+  async a_reason_is_required(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show(subject);
+    await page.getByRole("button", { name: "Reset…" }).click();
+    await submit(page, "Reset");
+    check(await page.getByRole("dialog").isVisible(), "the dialog stays");
+    await page.keyboard.press("Escape");
+    await until("Escape closes it", async () => !(await page.getByRole("dialog").isVisible()));
+  },
+
+  async an_operator_registers_a_tenant_and_makes_a_key(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show("/tenants");
+    await page.getByRole("button", { name: "New tenant…" }).click();
+    await fill(page, "Tenant", "globex");
+    await fill(page, "Plan", "pro");
+    await fill(page, "Reason", "signed up");
+    await submit(page, "Save");
+    const row = page.getByRole("row", { name: /globex/ });
+    await row.getByText("pro").waitFor();
+    await row.getByRole("button", { name: "Change…" }).click();
+    await fill(page, "Plan", "free");
+    await page.getByRole("dialog").getByText("changes the limits of every subject").waitFor();
+    await fill(page, "Reason", "downgrade");
+    await submit(page, "Save");
+    await row.getByText("free").waitFor();
+
+    await page.getByRole("link", { name: "Keys" }).click();
+    await page.getByRole("button", { name: "New key…" }).click();
+    await fill(page, "Name", "production");
+    await fill(page, "Tenant", "globex");
+    await submit(page, "Make key");
+    await page.getByRole("dialog").getByText("It is not shown again").waitFor();
+    const secret = await page.getByRole("dialog").locator("pre").innerText();
+    check(secret.length > 16, "a key is shown");
+    await submit(page, "Done");
+    await page.getByText("production").waitFor();
+    check(!(await page.content()).includes(secret), "the key is shown once");
+    await page.getByRole("button", { name: "Revoke…" }).first().click();
+    await fill(page, "Reason", "leaked");
+    await submit(page, "Revoke");
+    await page.getByText("revoked", { exact: true }).waitFor();
+
+    await page.getByRole("link", { name: "Tenants" }).last().click();
+    await row.getByRole("button", { name: "Remove…" }).click();
+    await fill(page, "Reason", "left");
+    await submit(page, "Remove");
+    await until("the tenant is gone", async () => (await row.count()) === 0);
+  },
+
+  async an_admin_makes_and_revokes_a_token(browser, { admin }) {
+    const page = await browser.page({ token: admin });
+    await page.show("/tokens");
+    await page.getByRole("button", { name: "New token…" }).click();
+    await fill(page, "Name", "dashboards");
+    await submit(page, "Make token");
+    await page.getByRole("dialog").getByText("It is not shown again").waitFor();
+    const token = await page.getByRole("dialog").locator("pre").innerText();
+    await submit(page, "Done");
+    const status = await page.evaluate(
+      async ([url, secret]) => (await fetch(url, { credentials: "omit", headers: { Authorization: `Bearer ${secret}` } })).status,
+      [`${origin}/admin/v1/rules/list`, token],
+    );
+    check(status === 200, "the token works");
+    const row = page.getByRole("row", { name: /dashboards/ });
+    await row.getByRole("button", { name: "Revoke…" }).click();
+    await fill(page, "Reason", "not needed");
+    await submit(page, "Revoke");
+    await row.getByText("revoked").waitFor();
+  },
+
+  async the_audit_log_shows_who_did_what(browser, { operator, reader }) {
+    const acting = await browser.page({ token: operator });
+    await acting.show("/blocks");
+    await acting.getByRole("button", { name: "Block…" }).click();
+    const whom = acting.getByRole("dialog").getByRole("textbox", { name: "Whom to block" });
+    await whom.fill("tenant=audited");
+    await whom.press("Enter");
+    await fill(acting, "Reason", "seen in the audit log");
+    await submit(acting, "Block");
+    await acting.getByText("tenant=audited").waitFor();
+    const page = await browser.page({ token: reader });
+    await page.show("/audit");
+    await page.getByText("seen in the audit log").first().waitFor();
+    await page.locator(".expand").first().click();
+    await page.locator("tr.more").getByText("audited").first().waitFor();
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Export" }).click()]);
+    const text = require("fs").readFileSync(await download.path(), "utf8");
+    check(text.trim().split("\n").every((line) => JSON.parse(line).action), "the export has one record a line");
+    await acting.getByRole("button", { name: "Unblock…" }).first().click();
+    await fill(acting, "Reason", "done");
+    await submit(acting, "Unblock");
+  },
+
+  async rules_are_checked_and_compared_before_they_apply(browser, { admin }) {
+    const page = await browser.page({ token: admin, allowFailures: true });
+    await page.show("/change");
+    const editor = page.getByRole("textbox", { name: "Text of the rules" });
+    await until("the text is there", async () => (await editor.inputValue()).includes("search-per-key"));
+    const text = await editor.inputValue();
+    await editor.fill(text.replace(/limit: \d+/, "limit: minus"));
+    const errors = page.locator(".errors");
+    await errors.getByRole("button", { name: /^Line \d+/ }).first().waitFor();
+    check((await page.locator(".gutter .wrong").count()) > 0, "the line is marked");
+    check(await page.getByRole("button", { name: "Apply…" }).isDisabled(), "what is invalid cannot be applied");
+    await errors.getByRole("button").first().click();
+    check(await editor.evaluate((each) => each === document.activeElement), "the error leads to its line");
+    await editor.fill(text.replace(/limit: \d+/, "limit: 4321"));
+    const changes = page.locator(".card", { has: page.getByRole("heading", { name: "What would change" }) });
+    await changes.getByText("4321").first().waitFor();
+    await page.getByRole("button", { name: "Discard draft" }).click();
+    check((await editor.inputValue()) === text, "the draft is gone");
+  },
+};
