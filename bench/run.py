@@ -136,6 +136,7 @@ def bench_http(rounds, seconds, connections):
 
 def bench_engine(rounds):
     out = subprocess.run([f"{BIN}/engine_bench", str(rounds)], capture_output=True, text=True, check=True).stdout
+    out += subprocess.run([f"{BIN}/key_bench"], capture_output=True, text=True, check=True).stdout
     return [json.loads(line) for line in out.splitlines()]
 
 

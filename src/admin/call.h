@@ -64,6 +64,7 @@ class Write {
   // does not exist.
   std::optional<Answer> refuse(const std::optional<std::string>& etag) const { return preconditions_.refuse(etag); }
 
+  const std::string& node() const { return node_; }
   const std::vector<control::AuditEntry>& entries() const { return entries_; }
 
  private:

@@ -13,7 +13,7 @@ Failure wrong_json(simdjson::error_code error) { return http::bad(http::json_fau
 
 Result<Json> json_of(ondemand::value value, int depth);
 
-Result<Json> object_of(ondemand::object object, int depth) {
+Result<Json> json_object_of(ondemand::object object, int depth) {
   Json::Object members;
   for (auto field : object) {
     std::string_view name;
@@ -32,7 +32,7 @@ Result<Json> object_of(ondemand::object object, int depth) {
   return Json(std::move(members));
 }
 
-Result<Json> array_of(ondemand::array array, int depth) {
+Result<Json> json_array_of(ondemand::array array, int depth) {
   Json::Array items;
   for (auto item : array) {
     ondemand::value value;
@@ -44,7 +44,7 @@ Result<Json> array_of(ondemand::array array, int depth) {
   return Json(std::move(items));
 }
 
-Result<Json> number_of(ondemand::value value) {
+Result<Json> json_number_of(ondemand::value value) {
   std::int64_t whole = 0;
   if (!value.get_int64().get(whole)) return Json(whole);
   double fraction = 0;
@@ -60,15 +60,15 @@ Result<Json> json_of(ondemand::value value, int depth) {
     case ondemand::json_type::object: {
       ondemand::object object;
       if (auto error = value.get_object().get(object)) return wrong_json(error);
-      return object_of(object, depth);
+      return json_object_of(object, depth);
     }
     case ondemand::json_type::array: {
       ondemand::array array;
       if (auto error = value.get_array().get(array)) return wrong_json(error);
-      return array_of(array, depth);
+      return json_array_of(array, depth);
     }
     case ondemand::json_type::number:
-      return number_of(value);
+      return json_number_of(value);
     case ondemand::json_type::string: {
       std::string_view text;
       if (auto error = value.get_string().get(text)) return wrong_json(error);
@@ -94,7 +94,7 @@ Result<Json> Json::parse_object(std::string_view text) {
   Json root;
   http::JsonBody body;
   const Status read = body.read(text, [&](ondemand::object& object) -> Status {
-    Result<Json> made = object_of(object, 1);
+    Result<Json> made = json_object_of(object, 1);
     if (!made.ok()) return made.failure();
     root = std::move(made).value();
     return success();

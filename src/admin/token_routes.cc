@@ -24,7 +24,7 @@ void write_token(JsonWriter& out, const Token& token, const std::string* shown_o
   out.end_object();
 }
 
-void list(Call& call) {
+void list_tokens(Call& call) {
   Query query = call.query();
   const Page page = query.page("tokens");
   if (!call.accepts(query)) return;
@@ -54,7 +54,18 @@ void list(Call& call) {
   });
 }
 
-void create(Call& call) {
+void show_token(Call& call) {
+  call.read([id = call.parameter("id")](database::Session& session) -> Result<Answer> {
+    const Result<std::vector<Token>> tokens = control::read_tokens(session);
+    if (!tokens.ok()) return tokens.failure();
+    for (const Token& token : tokens.value()) {
+      if (token.id == id) return json_answer(describe_token(token), etag_of(token));
+    }
+    return not_found("token", id);
+  });
+}
+
+void create_token(Call& call) {
   Members body = call.body();
   Token token;
   token.id = control::make_id("tok");
@@ -78,7 +89,7 @@ void create(Call& call) {
   });
 }
 
-void revoke(Call& call) {
+void revoke_token_by_id(Call& call) {
   Query query = call.query();
   const std::string reason = query.reason();
   if (!call.accepts(query)) return;
@@ -112,9 +123,10 @@ std::string describe_token(const Token& token) {
 std::string etag_of(const Token& token) { return token.revoked ? "2" : "1"; }
 
 void add_token_routes(Api& api) {
-  api.get("/tokens", list);
-  api.post("/tokens", Role::admin, create);
-  api.remove("/tokens/{id}", Role::admin, revoke);
+  api.get("/tokens", list_tokens);
+  api.get("/tokens/{id}", show_token);
+  api.post("/tokens", Role::admin, create_token);
+  api.remove("/tokens/{id}", Role::admin, revoke_token_by_id);
 }
 
 }  // namespace weir::admin

@@ -76,10 +76,14 @@ void assemble(CLI::App& program, Session& session) {
   add_rules_review(rules.app(), session);
   add_rules_estimate(rules.app(), session);
   add_rules_advise(rules.app(), session);
-  Command token(program, "token", "Work with the tokens of the HTTP API");
+  Command token(program, "token", "Work with the tokens of the admin API and the HTTP API");
   token.requires_verb();
+  add_token_create(token.app(), session);
+  add_token_list(token.app(), session);
+  add_token_revoke(token.app(), session);
   add_token_hash(token.app(), session);
   add_operator_verbs(program, session);
+  add_audit(program, session);
   Command redis(program, "redis", "Look into a Redis that Weir uses");
   redis.requires_verb();
   add_redis_inspect(redis.app(), session);
@@ -87,6 +91,7 @@ void assemble(CLI::App& program, Session& session) {
   add_tail(program, session);
   add_status(program, session);
   add_top(program, session);
+  add_metrics(program, session);
   add_bench(program, session);
   add_version(program, session);
   add_completion(program, session);

@@ -7,19 +7,19 @@ using database::Row;
 using database::Rows;
 using database::Statement;
 
-const Statement kAppend{
+const Statement kAppendEntry{
     "INSERT INTO audit_entry (at, actor, origin, action, object, before_json, after_json, reason, node) "
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 
 // Both databases compare the first characters of what is longer with what was asked for and its separator.
-const Statement kRead{
+const Statement kReadEntries{
     "SELECT id, at, actor, origin, action, object, before_json, after_json, reason, node FROM audit_entry "
     "WHERE id < $1 AND at >= $2 AND at <= $3 AND (CAST($4 AS TEXT) = '' OR actor = $4) "
     "AND (CAST($5 AS TEXT) = '' OR action = $5 OR substr(action, 1, length($5) + 1) = $5 || '.') "
     "AND (CAST($6 AS TEXT) = '' OR object = $6 OR substr(object, 1, length($6) + 1) = $6 || '/') "
     "ORDER BY id DESC LIMIT $7"};
 
-AuditEntry entry_of(const Row& row) {
+AuditEntry audit_entry_of(const Row& row) {
   using database::number;
   using database::text;
   return {.id = number(row[0]),
@@ -37,20 +37,20 @@ AuditEntry entry_of(const Row& row) {
 }  // namespace
 
 Status append(database::Session& session, const AuditEntry& entry) {
-  const Result<Rows> added = session.run(kAppend, micros(entry.at), entry.actor, entry.from, entry.action, entry.object,
-                                         entry.before, entry.after, entry.reason, entry.node);
+  const Result<Rows> added = session.run(kAppendEntry, micros(entry.at), entry.actor, entry.from, entry.action,
+                                         entry.object, entry.before, entry.after, entry.reason, entry.node);
   if (!added.ok()) return added.failure();
   return success();
 }
 
 Result<std::vector<AuditEntry>> read_audit(database::Session& session, const AuditFilter& filter, std::int64_t below,
                                            std::int64_t limit) {
-  const Result<Rows> rows = session.run(kRead, below, micros(filter.from), micros(filter.to), filter.actor,
+  const Result<Rows> rows = session.run(kReadEntries, below, micros(filter.from), micros(filter.to), filter.actor,
                                         filter.action, filter.object, limit);
   if (!rows.ok()) return rows.failure();
   std::vector<AuditEntry> entries;
   entries.reserve(rows.value().size());
-  for (const Row& row : rows.value()) entries.push_back(entry_of(row));
+  for (const Row& row : rows.value()) entries.push_back(audit_entry_of(row));
   return entries;
 }
 

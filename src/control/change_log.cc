@@ -6,19 +6,19 @@ namespace {
 using database::Rows;
 using database::Statement;
 
-const Statement kNote{
+const Statement kNoteChange{
     "INSERT INTO change_log (topic, version) VALUES ($1, 1) "
     "ON CONFLICT (topic) DO UPDATE SET version = change_log.version + 1"};
-const Statement kNotify{"SELECT pg_notify($1, $2)"};
+const Statement kNotifyChange{"SELECT pg_notify($1, $2)"};
 const Statement kReadChanges{"SELECT topic, version FROM change_log"};
 
 }  // namespace
 
 Status note_change(database::Session& session, std::string_view topic) {
   database::Batch batch;
-  batch.add(kNote, std::string(topic));
+  batch.add(kNoteChange, std::string(topic));
   if (session.dialect() == database::Dialect::postgres) {
-    batch.add(kNotify, std::string(kChangeChannel), std::string(topic));
+    batch.add(kNotifyChange, std::string(kChangeChannel), std::string(topic));
   }
   const auto noted = session.run(batch);
   if (!noted.ok()) return noted.failure();

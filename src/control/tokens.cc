@@ -33,7 +33,7 @@ const Statement kRevokeToken{"UPDATE admin_token SET revoked_at = $2 WHERE id = 
 const Statement kTouchToken{
     "UPDATE admin_token SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $2)"};
 
-std::string random_bytes(std::size_t count) {
+std::string random_token_bytes(std::size_t count) {
   std::string bytes(count, '\0');
   const int made = ::RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count));
   assert(made == 1);  // the system has no randomness: no token may be made
@@ -41,12 +41,12 @@ std::string random_bytes(std::size_t count) {
   return bytes;
 }
 
-std::optional<TimePoint> time_of(const Value& value) {
+std::optional<TimePoint> token_time_of(const Value& value) {
   if (database::is_null(value)) return std::nullopt;
   return from_micros(database::number(value));
 }
 
-Value value_of(const std::optional<TimePoint>& time) {
+Value token_value_of(const std::optional<TimePoint>& time) {
   if (!time) return std::monostate{};
   return micros(*time);
 }
@@ -57,26 +57,26 @@ Token token_of(const Row& row) {
           .role = role_from_name(database::text(row[2])).value_or(Role::reader),
           .hash = database::text(row[3]),
           .created = from_micros(database::number(row[4])),
-          .expires = time_of(row[5]),
-          .revoked = time_of(row[6]),
-          .last_used = time_of(row[7]),
+          .expires = token_time_of(row[5]),
+          .revoked = token_time_of(row[6]),
+          .last_used = token_time_of(row[7]),
           .actor = database::text(row[8])};
 }
 
-Status done(const Result<Rows>& rows) {
+Status without_rows(const Result<Rows>& rows) {
   if (!rows.ok()) return rows.failure();
   return success();
 }
 
 // One token a line, its fields between tabs: id, name, role, hash, when it expires, when it was revoked (0: not). Names
 // have neither tabs nor line ends.
-std::string line_of(const Token& token) {
+std::string token_line_of(const Token& token) {
   const auto number = [](const std::optional<TimePoint>& time) { return std::to_string(time ? micros(*time) : 0); };
   return token.id + "\t" + token.name + "\t" + std::string(role_name(token.role)) + "\t" + token.hash + "\t" +
          number(token.expires) + "\t" + number(token.revoked) + "\n";
 }
 
-std::optional<TimePoint> time_of(std::string_view digits) {
+std::optional<TimePoint> token_time_of(std::string_view digits) {
   std::int64_t value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (value == 0) return std::nullopt;
@@ -98,21 +98,21 @@ Result<Token> token_of_line(std::string_view line) {
                .role = *role,
                .hash = std::string(fields[3]),
                .created = {},
-               .expires = time_of(fields[4]),
-               .revoked = time_of(fields[5]),
+               .expires = token_time_of(fields[4]),
+               .revoked = token_time_of(fields[5]),
                .last_used = {},
                .actor = {}};
 }
 
 }  // namespace
 
-std::string make_token_text() { return "weir_" + base::encode_base64url(random_bytes(32)); }
+std::string make_token_text() { return "weir_" + base::encode_base64url(random_token_bytes(32)); }
 
 std::string make_id(std::string_view prefix) {
   std::string id(prefix);
   id += '_';
   constexpr std::string_view kAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
-  for (const char byte : random_bytes(12)) id += kAlphabet[static_cast<unsigned char>(byte) % kAlphabet.size()];
+  for (const char byte : random_token_bytes(12)) id += kAlphabet[static_cast<unsigned char>(byte) % kAlphabet.size()];
   return id;
 }
 
@@ -145,8 +145,8 @@ Status add_token(database::Session& session, const Token& token) {
                                              database::text(same.value().front().front()) +
                                              "; revoke that one first, or choose another name"};
   }
-  return done(session.run(kAddToken, token.id, token.name, std::string(role_name(token.role)), token.hash,
-                          micros(token.created), value_of(token.expires), token.actor));
+  return without_rows(session.run(kAddToken, token.id, token.name, std::string(role_name(token.role)), token.hash,
+                                  micros(token.created), token_value_of(token.expires), token.actor));
 }
 
 Result<std::vector<Token>> read_tokens(database::Session& session) {
@@ -165,18 +165,18 @@ Result<std::optional<Token>> find_token(database::Session& session, const std::s
 }
 
 Status revoke_token(database::Session& session, const std::string& id, TimePoint now) {
-  return done(session.run(kRevokeToken, id, micros(now)));
+  return without_rows(session.run(kRevokeToken, id, micros(now)));
 }
 
 Status set_last_used(database::Session& session, const std::string& id, TimePoint used) {
-  return done(session.run(kTouchToken, id, micros(used)));
+  return without_rows(session.run(kTouchToken, id, micros(used)));
 }
 
 Result<std::string> TokenTable::read(database::Session& session) {
   const Result<std::vector<Token>> tokens = read_tokens(session);
   if (!tokens.ok()) return tokens.failure();
   std::string text;
-  for (const Token& token : tokens.value()) text += line_of(token);
+  for (const Token& token : tokens.value()) text += token_line_of(token);
   return text;
 }
 

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <utility>
 
 #include "observe/latency_metrics.h"
 #include "observe/metric_families.h"
+#include "observe/metric_table.h"
 #include "observe/store_metrics.h"
 
 namespace weir::observe {
@@ -171,12 +173,32 @@ void collect_more(const std::vector<FactMetric>& metrics, std::vector<MetricFami
   }
 }
 
+// The sum is an upper estimate from the bounds of the steps.
+void collect_remaining(const std::vector<RuleRemaining>& rules, std::vector<MetricFamily>& out) {
+  MetricFamily left = family(MetricType::Histogram, "weir_rule_remaining_ratio", {});
+  for (const RuleRemaining& each : rules) {
+    ClientMetric metric;
+    metric.label.push_back({"rule", each.rule});
+    for (std::size_t i = 0; i < each.counts.size(); ++i) {
+      const bool last = i == kRemainingBounds.size();
+      const double bound = last ? std::numeric_limits<double>::infinity() : kRemainingBounds[i];
+      metric.histogram.sample_count += each.counts[i];
+      metric.histogram.sample_sum += static_cast<double>(each.counts[i]) * (last ? 1.0 : bound);
+      metric.histogram.bucket.push_back({.cumulative_count = metric.histogram.sample_count, .upper_bound = bound});
+    }
+    left.metric.push_back(std::move(metric));
+  }
+  if (!left.metric.empty()) out.push_back(std::move(left));
+}
+
 void add_denials(const DecisionCounters::RuleCounts& counts, std::string_view rule, std::string_view subject,
                  MetricFamily& denials) {
   for (int r = 0; r < kReasonCount; ++r) {
     for (const bool shared : {false, true}) {
       const std::uint64_t count = counts.denials[static_cast<std::size_t>(r)][shared ? 1 : 0];
-      if (count == 0) continue;
+      // From the start with 0, so that the first denials are an increase.
+      const bool usual = static_cast<Reason>(r) == Reason::limit_exceeded && !shared;
+      if (count == 0 && !usual) continue;
       denials.metric.push_back(sample(
           MetricType::Counter, static_cast<double>(count),
           {{"rule", rule}, {"reason", reason_name(static_cast<Reason>(r))}, {"subject", shared ? "shared" : subject}}));
@@ -208,18 +230,15 @@ void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
     const std::string_view id = table->ids[row];
     DecisionCounters::RuleCounts counts;
     for (const DecisionCounters* loop : loops_) loop->add_counts(row, table->tenures[row], counts);
-    bool used = false;
     for (std::size_t a = 0; a < kAlgorithmRows; ++a) {
       for (std::size_t o = 0; o < kOutcomeCount; ++o) {
         const std::uint64_t count = counts.checks[a][o];
         if (count == 0) continue;
-        used = true;
         checks.metric.push_back(sample(
             MetricType::Counter, static_cast<double>(count),
             {{"rule", id}, {"algorithm", algorithm_row_name(a)}, {"outcome", outcome_name(static_cast<Outcome>(o))}}));
       }
     }
-    if (!used) continue;
     add_denials(counts, id, table->subjects[row], denials);
     near.metric.push_back(sample(MetricType::Counter, static_cast<double>(counts.near_limit), {{"rule", id}}));
     if (counts.shared == 0) continue;
@@ -244,7 +263,9 @@ void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
     const auto reason = static_cast<Reason>(r);
     for (const bool allowed : {true, false}) {
       const std::uint64_t count = sum([&](const DecisionCounters& c) { return c.decisions(reason, allowed); });
-      if (count == 0) continue;
+      // From the start with 0, where a decision of that reason is usual.
+      const bool usual = allowed ? reason == Reason::ok || reason == Reason::no_rule : reason == Reason::limit_exceeded;
+      if (count == 0 && !usual) continue;
       decisions.metric.push_back(sample(MetricType::Counter, static_cast<double>(count),
                                         {{"reason", reason_name(reason)}, {"allowed", allowed ? "true" : "false"}}));
     }
@@ -333,11 +354,13 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_callers(facts, out);
   collect_connections(facts, write);
   collect_clock(facts, write, out);
+  collect_remaining(facts.remaining, out);
   collect_more(facts.more, out);
   write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
                 facts.log_lines_suppressed);
   write.gauge("weir_build_info", "Always 1; the labels tell which program this is.", 1, {{"version", facts.version}});
   write.gauge("process_start_time_seconds", "When the process started.", unix_seconds(facts.started));
+  describe_families(out);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -147,6 +148,15 @@ struct FrontEndTimes {
   base::LatencySums sums;
 };
 
+// Where the steps of what is left of a rule end, as shares of its capacity; the last step has all the rest.
+inline constexpr std::array<double, 8> kRemainingBounds = {0, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1};
+
+// What was left of a rule after decisions, of a sample of them.
+struct RuleRemaining {
+  std::string rule;
+  std::array<std::uint64_t, kRemainingBounds.size() + 1> counts{};
+};
+
 // The state of the process besides its decisions.
 struct Facts {
   std::string version;
@@ -201,6 +211,8 @@ struct Facts {
   std::vector<GatewayTimeCount> gateway_times;  // empty: gateways send no time
 
   std::uint64_t log_lines_suppressed = 0;
+
+  std::vector<RuleRemaining> remaining;
 
   std::vector<FactMetric> more;
 };

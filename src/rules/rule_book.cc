@@ -81,6 +81,23 @@ Status RuleBook::replace(const Rules& rules, TimePoint now) {
   return success();
 }
 
+Status RuleBook::replace_texts(SourceTexts texts, std::string source, TimePoint now) {
+  const std::lock_guard loading(loading_);
+  auto base = std::make_shared<const RulesBase>(
+      RulesBase{.texts = std::move(texts), .format = RulesFormat::weir, .source = std::move(source)});
+  std::shared_ptr<const RuleChanges> changes;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const KeptVersion* latest = history_.latest()) changes = latest->changes;
+    last_read_ = fingerprint(base->texts);
+  }
+  if (Status activated = activate_kept(std::move(base), std::move(changes), now); !activated.ok()) {
+    return fail(activated.failure());
+  }
+  succeed(0);
+  return success();
+}
+
 Status RuleBook::set_changes(RuleChanges changes, TimePoint now) {
   const std::lock_guard loading(loading_);
   std::shared_ptr<const RulesBase> base;
@@ -241,6 +258,12 @@ RuleChanges RuleBook::changes() const {
   const std::lock_guard lock(mutex_);
   const KeptVersion* latest = history_.latest();
   return latest == nullptr ? RuleChanges() : *latest->changes;
+}
+
+std::shared_ptr<const RulesBase> RuleBook::base() const {
+  const std::lock_guard lock(mutex_);
+  const KeptVersion* latest = history_.latest();
+  return latest == nullptr ? nullptr : latest->base;
 }
 
 std::vector<std::string> RuleBook::warnings() const {

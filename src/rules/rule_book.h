@@ -66,6 +66,8 @@ class RuleBook {
   Result<LoadEffect> reload(TimePoint now = {});
   // Replaces the base by rules made in code.
   Status replace(const Rules& rules, TimePoint now = {});
+  // Replaces the base by texts in Weir's own format, which came from `source`.
+  Status replace_texts(SourceTexts texts, std::string source, TimePoint now = {});
   // Replaces the changes on top of the base. The failure names the rule that is wrong.
   Status set_changes(RuleChanges changes, TimePoint now = {});
   Status clear_changes(TimePoint now = {}) { return set_changes({}, now); }
@@ -90,6 +92,8 @@ class RuleBook {
   // Oldest first; the last one is active.
   std::vector<RulesVersion> history() const;
   RuleChanges changes() const;
+  // The lower layer of the active rules, as it was read; null before the first load.
+  std::shared_ptr<const RulesBase> base() const;
 
   const RuleNames& names() const { return names_; }
   // The name that a rule of this id has or will have.

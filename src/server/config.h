@@ -100,6 +100,7 @@ struct Config {
   std::string journal_database;
   Duration journal_keep{0};
   std::string hot_keys;
+  std::vector<std::string> metrics_tenants;
   std::string region_name;  // empty: not logged
 
   std::vector<std::string> identity_apply;  // front ends
@@ -114,7 +115,7 @@ struct Config {
   std::vector<std::string> identity_hashed;
   std::filesystem::path identity_revoked_keys_file;  // empty: none is revoked
   std::string identity_unknown_keys;
-  std::filesystem::path identity_jwt_jwks_file;      // these three empty: no tokens
+  std::filesystem::path identity_jwt_jwks_file;  // these three empty: no tokens
   std::filesystem::path identity_jwt_pem_file;
   std::filesystem::path identity_jwt_secret_file;
   std::string identity_jwt_issuer;    // empty: any

@@ -195,6 +195,9 @@ constexpr ConfigField kFields[] = {
     {"hot_keys", FieldKind::choice, &Config::hot_keys, "show",
      "Whether the subjects that ask most, are denied most and are close to their limit are found, in bounded memory.",
      0, 0, "show|off"},
+    {"metrics.tenants", FieldKind::list, &Config::metrics_tenants, "",
+     "Tenants, at most 100, that weir_tenant_decisions_total has a series of; all others are counted together. Empty: "
+     "there is no such metric."},
     {"region.name", FieldKind::text, &Config::region_name, "",
      "Name of the region that this node is in, for lines about decisions: letters, digits, '.', '_' and '-'."},
     {"identity.apply", FieldKind::list, &Config::identity_apply, "forward-auth,spop",

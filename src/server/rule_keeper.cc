@@ -61,11 +61,23 @@ Status RuleKeeper::load() {
     status = book_->replace(rules.value(), clock_.wall());
   }
   if (status.ok()) {
-    log_loaded();
+    log_own_loaded();
   } else {
     log_.error("rules_rejected", "invalid rules", {{"path", path_.string()}, {"error", status.failure().message}});
   }
   return status;
+}
+
+Status RuleKeeper::replace(rules::SourceTexts texts, const std::string& source) {
+  const std::lock_guard lock(mutex_);
+  Status replaced = book_->replace_texts(std::move(texts), source, clock_.wall());
+  if (replaced.ok()) {
+    log_loaded(source);
+  } else {
+    log_.error("rules_rejected", "invalid rules; the last good ones stay loaded",
+               {{"path", source}, {"error", replaced.failure().message}});
+  }
+  return replaced;
 }
 
 Status RuleKeeper::reload() {
@@ -98,7 +110,7 @@ Status RuleKeeper::read_again(Why why) {
       log_rejected(status.failure());
     }
   } else if (loaded.value() == rules::LoadEffect::replaced) {
-    log_loaded();
+    log_own_loaded();
   } else if (why == Why::asked) {
     log_.info("rules_unchanged", "the rules in the file are loaded already", {{"path", path_.string()}});
   }
@@ -112,14 +124,14 @@ void RuleKeeper::plan_retry(const Status& status, Why why) {
   retrying_.store(retry_at_.has_value(), std::memory_order_relaxed);
 }
 
-void RuleKeeper::log_loaded() {
+void RuleKeeper::log_loaded(const std::string& source) {
   last_rejection_.forget();
   const rules::RulesVersion active = book_->history().back();
   char content[16];  // the same on every node, and after a restart, for the same rules
   base::write_hex(content, active.content);
   log_.info("rules_loaded", "rules loaded",
             {{"rules", active.rules},
-             {"path", path_.empty() ? "quickstart" : path_.string()},
+             {"path", source},
              {"version", active.number},
              {"content", std::string_view(content, sizeof content)}});
   const std::vector<std::string> warnings = book_->warnings();
@@ -135,6 +147,7 @@ void RuleKeeper::log_loaded() {
               "too many rules for a metric of each: these are counted together as rule=\"other\"",
               {{"rules", others}, {"labels", observe::kMaxRuleLabels}});
   }
+  if (on_loaded_) on_loaded_();
 }
 
 void RuleKeeper::log_rejected(const Failure& failure) {

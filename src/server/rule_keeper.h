@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,6 +37,10 @@ class RuleKeeper final : private rules::RulesUser {
 
   // A failure here is final: there are no earlier rules to fall back to.
   Status load();
+  // Replaces the rules by texts that came from elsewhere, such as the database. The result is logged.
+  Status replace(rules::SourceTexts texts, const std::string& source);
+  // Called after each load that has replaced the rules, on the thread that loads. Set before load().
+  void on_loaded(std::function<void()> call) { on_loaded_ = std::move(call); }
   // The result is logged, also when nothing changed.
   Status reload();
   // Reloads if the file has changed since the last call, or if it is time to try again. Frees replaced rules that no
@@ -55,7 +60,8 @@ class RuleKeeper final : private rules::RulesUser {
   bool has_file() const { return !path_.empty() && path_ != rules::kStandardInput; }
   Status read_again(Why why);
   void plan_retry(const Status& status, Why why);
-  void log_loaded();
+  void log_loaded(const std::string& source);
+  void log_own_loaded() { log_loaded(path_.empty() ? "quickstart" : path_.string()); }
   void log_rejected(const Failure& failure);
 
   const std::filesystem::path path_;
@@ -66,6 +72,7 @@ class RuleKeeper final : private rules::RulesUser {
   const std::shared_ptr<observe::RuleLabels> labels_ = std::make_shared<observe::RuleLabels>();
   std::optional<rules::FileWatch> watch_;  // of the thread that polls
   LastRejection last_rejection_;
+  std::function<void()> on_loaded_;  // constant after load()
   std::atomic<bool> retrying_{false};
 
   std::mutex mutex_;             // held while the rules are read

@@ -17,6 +17,7 @@
 #include "server/modules/operators_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
+#include "server/modules/simulate_module.h"
 #include "server/modules/traffic_module.h"
 #include "server/secret_warnings.h"
 #include "server/secrets.h"
@@ -51,7 +52,7 @@ struct Server::Parts {
 void Server::Parts::add_modules() {
   DatabaseModule& database = add<DatabaseModule>();
   AdminToolsModule& tools = add<AdminToolsModule>(database);
-  RulesModule& rules = add<RulesModule>();
+  RulesModule& rules = add<RulesModule>(tools);
   IdentityModule& identity = add<IdentityModule>();
   add<OperatorsModule>(tools, rules, identity);
   add<ClockModule>();
@@ -65,7 +66,8 @@ void Server::Parts::add_modules() {
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
   add(make_console_module(context));
-  add(make_admin_module(context, tools, decisions, rules));
+  add<SimulateModule>(tools, rules, traffic);
+  add(make_admin_module(context, tools, decisions, rules, *connections));
   add(make_traffic_routes_module(context, tools, rules, traffic, decisions));
 }
 

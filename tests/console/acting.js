@@ -68,7 +68,7 @@ module.exports = {
     await fill(page, "Reason", "our mistake");
     await submit(page, "Reset");
     await page.getByText(/limits? reset/).waitFor();
-    const audit = await answer(page, "/audit?action=reset");
+    const audit = await answer(page, "/audit?action=subject.reset");
     check(audit.items.length > 0 && audit.items[0].reason === "our mistake", JSON.stringify(audit));
   },
 
@@ -184,5 +184,29 @@ module.exports = {
     await changes.getByText("4321").first().waitFor();
     await page.getByRole("button", { name: "Discard draft" }).click();
     check((await editor.inputValue()) === text, "the draft is gone");
+  },
+
+  async an_admin_applies_rules_and_restores_a_version(browser, { admin }) {
+    const page = await browser.page({ token: admin });
+    await page.show("/change");
+    const editor = page.getByRole("textbox", { name: "Text of the rules" });
+    await until("the text is there", async () => (await editor.inputValue()).includes("search-per-key"));
+    const text = await editor.inputValue();
+    const before = (await answer(page, "/rules")).version;
+    await editor.fill(text.replace("burst: 100", "burst: 123"));
+    await page.getByText(/valid, \d+ rules/).waitFor();
+    await page.getByRole("button", { name: "Apply…" }).click();
+    await page.getByRole("dialog").getByText("every subject").waitFor();
+    await fill(page, "Reason", "more at once");
+    await submit(page, "Apply");
+    await page.getByText("more at once").first().waitFor();
+    check((await answer(page, "/rules")).text.includes("burst: 123"), "the server has the new text");
+    const versions = page.locator(".card", { has: page.getByRole("heading", { name: "Versions" }) });
+    const old = versions.getByRole("row", { name: new RegExp(`v${before}\\b`) });
+    await old.getByRole("button", { name: "Restore…" }).click();
+    await fill(page, "Reason", "back again");
+    await submit(page, "Restore");
+    await page.getByText("back again").first().waitFor();
+    check((await answer(page, "/rules")).text === text, "the server has the old text again");
   },
 };

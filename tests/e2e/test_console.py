@@ -91,8 +91,10 @@ def modules():
     return node_packages.installed("console", PACKAGES)
 
 
-def call(server, method, path, body=None, token=None):
+def call(server, method, path, body=None, token=None, etag=None):
     fields = {"Authorization": f"Bearer {token}"} if token else {}
+    if etag is not None:
+        fields["If-Match"] = f'"{etag}"'
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"http://{server.admin}{path}", data, fields, method=method)
     with urllib.request.urlopen(request, timeout=10) as answer:
@@ -103,11 +105,13 @@ def call(server, method, path, body=None, token=None):
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("console")
-    (folder / "rules.yaml").write_text(RULES)
-    server = Server("--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0", "--rules", str(folder / "rules.yaml"),
+    server = Server("--listen-http", "127.0.0.1:0", "--listen-admin", "127.0.0.1:0", "--rules", "database",
                     "--data-dir", str(folder / "data"), log=folder / "log")
-    load = Load(server.http)
+    load = None
     try:
+        etag = call(server, "GET", "/admin/v1/rules")["etag"]
+        call(server, "PUT", "/admin/v1/rules", {"text": RULES, "reason": "first rules"}, etag=etag)
+        load = Load(server.http)
         # The first token closes the API, so it must be the admin's.
         server.tokens = {}
         for role in ("admin", "operator", "reader"):
@@ -115,7 +119,8 @@ def server(tmp_path_factory):
             server.tokens[role] = made["token"]
         yield server
     finally:
-        load.stop()
+        if load:
+            load.stop()
         server.stop()
 
 

@@ -1,6 +1,7 @@
 """What operators change while the server runs: overrides, blocks, tenants and API keys, over the admin API and the command line."""
 
 import json
+import socket
 import sqlite3
 import urllib.error
 import urllib.parse
@@ -255,3 +256,30 @@ def test_the_command_line_sets_lists_and_removes(server, operators):
     assert listed[0]["attributes"] == {"team": "blue"}
     assert operators.weir("key", "revoke", listed[0]["id"], "--reason", "leaked").returncode == 0
     assert check(server, api_key=made.stdout.strip())[0] == 403
+
+
+def resp(address, *words):
+    host, port = address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(f"*{len(words)}\r\n".encode() + b"".join(f"${len(w)}\r\n{w}\r\n".encode() for w in words))
+        return connection.recv(65536).decode()
+
+
+def test_blocks_refuse_on_other_front_ends_and_charge_nothing(start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(RULES)
+    server = start("--rules", str(tmp_path / "rules.yaml"), "--listen-resp", "127.0.0.1:0")
+    operators = Operators(server)
+    block = operators.made("/blocks", {"when": {"tenant": "bad"}, "reason": "unpaid"})
+    address = server.await_event("listening")["resp"]
+    assert "blocked" in resp(address, "WEIR.CHECK", "tenant", "bad", "action", "search")
+    envoy = {"domain": "x", "descriptors": [{"entries": [{"key": "tenant", "value": "bad"}, {"key": "action", "value": "search"}]}]}
+    status, text = server.call("/json", envoy)
+    assert status == 429 and json.loads(text)["overallCode"] == "OVER_LIMIT", "all that Envoy's protocol can say"
+    for path, body in (("/v1/leases", {}), ("/v1/reservations", {"amount": 1, "ttl_ms": 5000})):
+        status, text = server.call(path, {"attributes": {"tenant": "bad", "action": "search"}, **body})
+        assert status == 403 and json.loads(text)["reason"] == "blocked", text
+    batch = {"requests": [{"attributes": {"tenant": t, "action": "search"}} for t in ("bad", "good")]}
+    decisions = json.loads(server.call("/v1/check/batch", batch)[1])["decisions"]
+    assert [d["reason"] for d in decisions] == ["blocked", "ok"]
+    assert operators.remove(f"/blocks/{block['id']}", block["etag"])[0] == 204
+    assert check(server, tenant="bad", action="search")[1]["rules"][0]["remaining"] == 1, "nothing was charged before"

@@ -23,7 +23,12 @@ export function RulePage(props: { id: string }): JSX.Element {
     (signal) => get(`/rules/${segment(id)}`, { range }, signal),
     Math.max(2000, paceOf(range)),
   );
-  const versions = usePoll<List<RulesVersion>>("versions", (signal) => get("/rules/versions", { limit: 5 }, signal), 0);
+  const keepsVersions = has("GET /rules/versions");
+  const versions = usePoll<List<RulesVersion>>(
+    "versions",
+    (signal) => (keepsVersions ? get("/rules/versions", { limit: 5 }, signal) : Promise.resolve({ items: [], next: null })),
+    0,
+  );
   const rule = polled.data;
   return (
     <>
@@ -64,7 +69,7 @@ export function RulePage(props: { id: string }): JSX.Element {
           <div class="grid">
             {rule?.candidate && <Candidate id={id} report={rule.candidate} done={polled.refresh} />}
             <Fullest rule={rule} />
-            <Versions list={versions.data?.items ?? null} error={versions.error} />
+            {keepsVersions && <Versions list={versions.data?.items ?? null} error={versions.error} />}
           </div>
         </div>
       </div>

@@ -1,9 +1,9 @@
 // Subject: everything about one caller. Which limits apply and how full they are, why requests were denied, and what can
 // be done about it.
 import type { JSX } from "preact";
-import { ask } from "../api/client";
+import { ask, get, segment } from "../api/client";
 import { has, may } from "../api/session";
-import type { Attributes, SubjectState } from "../api/types";
+import type { Attributes, Override, SubjectState } from "../api/types";
 import { fromPairs, toPairs } from "../core/attributes";
 import { duration, number, percent, words } from "../core/format";
 import { usePoll, type Polled } from "../core/poll";
@@ -29,7 +29,11 @@ async function lookUp(attributes: Attributes, signal: AbortSignal): Promise<Subj
     quotas: [],
     decisions: [],
   };
-  return { ...none, ...(await ask<SubjectState>("/subjects/lookup", { attributes }, signal)) };
+  const found: SubjectState = { ...none, ...(await ask<SubjectState>("/subjects/lookup", { attributes }, signal)) };
+  const used = new Set(found.rules.map((each) => each.override).filter((id): id is string => id !== null && !id.startsWith("file")));
+  for (const each of found.overrides) used.delete(each.id);
+  const further = await Promise.all([...used].slice(0, 5).map((id) => get<Override>(`/overrides/${segment(id)}`, {}, signal)));
+  return { ...found, overrides: [...found.overrides, ...further] };
 }
 
 export function SubjectPage(): JSX.Element {

@@ -109,8 +109,8 @@ function editTenant(old: Tenant | null, then: () => void): void {
     const [settings, setSettings] = useState(toPairs(old?.settings ?? {}).join("\n"));
     const [reason, setReason] = useState("");
     const run = async (): Promise<void> => {
-      const body: Record<string, unknown> = { plan, zone, note, settings: readAttributes(settings) };
-      if (reason) body["reason"] = reason;
+      const body: Record<string, unknown> = { settings: readAttributes(settings) };
+      for (const [member, text] of Object.entries({ plan, zone, note, reason })) if (text) body[member] = text;
       await put<Tenant>(`/tenants/${segment(name)}`, body, old?.etag ?? null);
       closeDialog();
       toast(old ? "Tenant changed" : "Tenant registered");

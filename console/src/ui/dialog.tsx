@@ -1,7 +1,7 @@
 // Dialogs: the browser's own, which keeps the focus inside and closes with Escape.
 import { signal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
 
 const shown = signal<(() => JSX.Element) | null>(null);
@@ -83,13 +83,15 @@ function explain(failure: unknown): string {
   return failure.message;
 }
 
-export function Field(props: { label: string; hint?: string; children: ComponentChildren }): JSX.Element {
+export function Field(props: { label: string; hint?: string; hintId?: string; children: ComponentChildren }): JSX.Element {
   return (
-    <label class="field">
-      <span>{props.label}</span>
-      {props.children}
-      {props.hint && <em>{props.hint}</em>}
-    </label>
+    <div class="field">
+      <label>
+        <span>{props.label}</span>
+        {props.children}
+      </label>
+      {props.hint && <em id={props.hintId}>{props.hint}</em>}
+    </div>
   );
 }
 
@@ -104,9 +106,11 @@ export function Input(props: {
   max?: number;
   mono?: boolean;
 }): JSX.Element {
+  const hintId = useId();
   return (
-    <Field label={props.label} hint={props.hint}>
+    <Field label={props.label} hint={props.hint} hintId={hintId}>
       <input
+        aria-describedby={props.hint ? hintId : undefined}
         class={props.mono ? "mono" : undefined}
         type={props.type ?? "text"}
         value={props.value}

@@ -12,6 +12,7 @@
 #include "server/admin_routes.h"
 #include "server/listener_settings.h"
 #include "server/modules/front_ends.h"
+#include "server/state_route.h"
 #include "server/version.h"
 
 namespace weir::server {
@@ -20,8 +21,8 @@ namespace {
 class AdminModule final : public Module {
  public:
   AdminModule(ServerContext& context, AdminToolsModule& tools, const DecisionsModule& decisions,
-              const RulesModule& rules)
-      : context_(context), tools_(tools), decisions_(decisions), rules_(rules) {}
+              const RulesModule& rules, const ConnectionsModule& connections)
+      : context_(context), tools_(tools), decisions_(decisions), rules_(rules), connections_(connections) {}
 
   Status start() override {
     if (Status closed = check_protection(); !closed.ok()) return closed;
@@ -40,6 +41,7 @@ class AdminModule final : public Module {
       admin::add_session_routes(api, tools_.access(), std::string(kVersion));
       admin::add_token_routes(api);
       admin::add_audit_routes(api);
+      add_state_route(api, context_, tools_, connections_);
     });
     context_.add_listener({.name = "admin",
                            .address = context_.config.listen_admin,
@@ -68,14 +70,16 @@ class AdminModule final : public Module {
   AdminToolsModule& tools_;
   const DecisionsModule& decisions_;
   const RulesModule& rules_;
+  const ConnectionsModule& connections_;
   std::unique_ptr<observe::Metrics> metrics_;
 };
 
 }  // namespace
 
 std::unique_ptr<Module> make_admin_module(ServerContext& context, AdminToolsModule& tools,
-                                          const DecisionsModule& decisions, const RulesModule& rules) {
-  return std::make_unique<AdminModule>(context, tools, decisions, rules);
+                                          const DecisionsModule& decisions, const RulesModule& rules,
+                                          const ConnectionsModule& connections) {
+  return std::make_unique<AdminModule>(context, tools, decisions, rules, connections);
 }
 
 }  // namespace weir::server

@@ -11,7 +11,7 @@ namespace weir::server {
 namespace {
 
 // Twice within the second in which every node must know a change.
-constexpr Duration kLookPeriod = std::chrono::milliseconds(250);
+constexpr Duration kChangeLookPeriod = std::chrono::milliseconds(250);
 constexpr Duration kUsedPeriod = std::chrono::seconds(10);
 constexpr std::size_t kIdempotencyKeys = 10'000;
 
@@ -80,7 +80,7 @@ Status AdminToolsModule::open() {
 Status AdminToolsModule::start() {
   if (watch_ == nullptr) return success();
   watch_->start(databases_.is_ready());
-  context_.add_task(kLookPeriod, [this] { watch_->look(); });
+  context_.add_task(kChangeLookPeriod, [this] { watch_->look(); });
   context_.add_task(kUsedPeriod, [this] { note_used_tokens(); });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { add_health(details); });

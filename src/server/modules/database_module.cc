@@ -11,10 +11,10 @@ namespace {
 using database::Location;
 
 // How long a start waits for PostgreSQL before it goes on without.
-constexpr std::chrono::milliseconds kPatience{5000};
+constexpr std::chrono::milliseconds kMigrationPatience{5000};
 constexpr Duration kRetryPeriod = std::chrono::seconds(1);
 
-bool is_away(const Failure& failure) {
+bool is_database_away(const Failure& failure) {
   return failure.code == Code::unavailable || failure.code == Code::deadline_exceeded;
 }
 
@@ -34,7 +34,7 @@ Status DatabaseModule::open() {
     return success();
   }
   const Failure& failure = migrated.failure();
-  if (location.value().kind != Location::Kind::postgres || !is_away(failure)) {
+  if (location.value().kind != Location::Kind::postgres || !is_database_away(failure)) {
     return Failure{failure.code, "database: " + location.value().shown + ": " + failure.message};
   }
   context_.log.warn("database_away", "the database does not answer; the server starts with what it has kept locally",
@@ -79,7 +79,7 @@ database::Task DatabaseModule::migration() {
     context_.log.info("database_migrated", "brought the tables up to date",
                       {{"database", database_->shown_name()}, {"migrations", names}});
   };
-  return {database::Access::write, work, log, std::chrono::steady_clock::now() + kPatience};
+  return {database::Access::write, work, log, std::chrono::steady_clock::now() + kMigrationPatience};
 }
 
 Status DatabaseModule::migrate() {
@@ -130,7 +130,7 @@ void DatabaseModule::note_trouble(const Failure& failure) {
   const std::lock_guard lock(mutex_);
   if (trouble_ == failure.message) return;
   trouble_ = failure.message;
-  if (!is_away(failure)) {
+  if (!is_database_away(failure)) {
     context_.log.error("database_unusable", failure.message, {{"database", database_->shown_name()}});
   }
 }

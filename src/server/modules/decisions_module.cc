@@ -17,6 +17,11 @@ constexpr Duration kSubjectPeriod = std::chrono::seconds(1);
 
 Status DecisionsModule::open() {
   if (Status opened = open_logs(); !opened.ok()) return opened;
+  if (context_.config.metrics_tenants.size() > observe::RequestCounters::kMaxTenants) {
+    return Failure{Code::invalid_argument,
+                   "metrics.tenants: has " + std::to_string(context_.config.metrics_tenants.size()) +
+                       " entries, expected at most " + std::to_string(observe::RequestCounters::kMaxTenants)};
+  }
   for (std::size_t i = 0; i < context_.loops->size(); ++i) {
     counters_.push_back(std::make_shared<observe::DecisionCounters>(rules_.labels()));
     LimiterOptions options;
@@ -28,6 +33,8 @@ Status DecisionsModule::open() {
     options.clock = context_.clock;
     options.observers = {counters_.back()};
     options.request_observers = {make_decision_log()};
+    requests_.push_back(std::make_shared<observe::RequestCounters>(rules_.labels(), context_.config.metrics_tenants));
+    options.request_observers.push_back(requests_.back());
     traffic_.observe(i, options);
     options.hash_key = context_.keys.previous.value_or(context_.keys.current);
     options.prefilter = context_.config.prefilter;
@@ -106,6 +113,7 @@ std::vector<const observe::DecisionCounters*> DecisionsModule::counters() const 
 }
 
 void DecisionsModule::add_facts(observe::Facts& facts) const {
+  observe::add_request_counts(requests_, context_.config.region_name, facts);
   for (const auto& engine : engines_) {
     facts.local_denials += engine->local_denials();
     facts.forged_handles += engine->forged_handles();

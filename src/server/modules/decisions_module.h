@@ -10,6 +10,7 @@
 #include "keys/key_encoder.h"
 #include "observe/decision_counters.h"
 #include "observe/decision_log.h"
+#include "observe/request_counters.h"
 #include "server/estimate_file.h"
 #include "server/fallback_watch.h"
 #include "server/module.h"
@@ -75,6 +76,7 @@ class DecisionsModule final : public Module {
 
   // One for each loop.
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters_;
+  std::vector<std::shared_ptr<observe::RequestCounters>> requests_;
   std::vector<std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::unique_ptr<engine::Engine>> incoming_;  // empty outside a rotation, like the next
   std::vector<std::unique_ptr<engine::RotatingLimiter>> rotating_;

@@ -5,6 +5,7 @@
 
 #include "server/module.h"
 #include "server/modules/admin_tools_module.h"
+#include "server/modules/connections_module.h"
 #include "server/modules/decisions_module.h"
 #include "server/modules/identity_module.h"
 #include "server/modules/rules_module.h"
@@ -24,7 +25,8 @@ std::unique_ptr<Module> make_spop_module(ServerContext& context, DecisionsModule
 std::unique_ptr<Module> make_console_module(ServerContext& context);
 // For operators: metrics, health, sessions, tokens, the audit trail.
 std::unique_ptr<Module> make_admin_module(ServerContext& context, AdminToolsModule& tools,
-                                          const DecisionsModule& decisions, const RulesModule& rules);
+                                          const DecisionsModule& decisions, const RulesModule& rules,
+                                          const ConnectionsModule& connections);
 // For operators: what the server has decided, about whom and why (traffic_module.h).
 std::unique_ptr<Module> make_traffic_routes_module(ServerContext& context, AdminToolsModule& tools,
                                                    const RulesModule& rules, const TrafficModule& traffic,

@@ -1,17 +1,59 @@
 #include "server/modules/rules_module.h"
 
+#include <array>
+#include <cstdio>
 #include <string>
 
-namespace weir::server {
+#include "advise/rule_diff.h"
 
-RulesModule::RulesModule(ServerContext& context)
+namespace weir::server {
+namespace {
+
+constexpr Duration kRecordPeriod = std::chrono::seconds(1);
+
+std::string changes_between(const Rules& before, const Rules& after) {
+  return advise::diff_json(advise::diff_rules(before, after));
+}
+
+}  // namespace
+
+RulesModule::RulesModule(ServerContext& context, AdminToolsModule& tools)
     : context_(context),
-      rules_(context.config.rules_path, *context.clock, context.log,
-             *rules::format_from_name(context.config.rules_format)) {}
+      tools_(tools),
+      rules_(rules_in_database(context.config) ? std::filesystem::path() : context.config.rules_path, *context.clock,
+             context.log, *rules::format_from_name(context.config.rules_format)),
+      record_(std::make_shared<RuleRecord>(rules_, context, tools)) {}
+
+Status RulesModule::open() {
+  if (!rules_in_database(context_.config)) {
+    rules_.on_loaded([this] { record_->note_load(); });
+  } else if (control::ChangeWatch* const watch = tools_.watch()) {
+    watch->add(std::string(control::kRulesTopic), *record_);
+  }
+  return success();
+}
+
+// The watch has already loaded rules of the database, if there are any.
+Status RulesModule::load() {
+  if (!rules_in_database(context_.config)) return rules_.load();
+  if (record_->has_version()) return success();
+  if (!tools_.databases().is_ready()) {
+    return Failure{Code::unavailable,
+                   "rules: are in the database, which does not answer, and this node has not kept any"};
+  }
+  return rules_.load();
+}
 
 Status RulesModule::start() {
-  if (Status loaded = rules_.load(); !loaded.ok()) return Failure{Code::invalid_argument, loaded.failure().message};
+  if (Status loaded = load(); !loaded.ok()) {
+    const bool away = loaded.failure().code == Code::unavailable && rules_in_database(context_.config);
+    return Failure{away ? Code::unavailable : Code::invalid_argument, loaded.failure().message};
+  }
   context_.add_task(kWatchPeriod, [this] { rules_.poll(); });
+  context_.add_task(kRecordPeriod, [this] { record_->flush(); });
+  tools_.add_routes([this](admin::Api& api) {
+    admin::add_rules_routes(api, {.view = record_, .offload = offload_, .diff = changes_between});
+  });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { add_health(details); });
   return success();
@@ -25,6 +67,13 @@ void RulesModule::add_facts(observe::Facts& facts) const {
   facts.rules_current = book()->last_error().empty();
   facts.rules_loaded = book()->current()->rules().size();
   facts.rules_version = book()->current()->version();
+  std::array<char, 17> hash{};
+  std::snprintf(hash.data(), hash.size(), "%016llx", static_cast<unsigned long long>(book()->last_read()));
+  facts.more.push_back({.name = "weir_rules_info",
+                        .help = {},  // of the table
+                        .kind = observe::FactMetric::Kind::gauge,
+                        .value = 1,
+                        .labels = {{"version", std::to_string(facts.rules_version)}, {"hash", hash.data()}}});
   for (std::size_t i = 0; i < rules::kMatchIssueCount; ++i) {
     const auto issue = static_cast<rules::MatchIssue>(i);
     facts.rule_issues.push_back({rules::match_issue_name(issue), book()->issues().total(issue)});

@@ -1,16 +1,20 @@
-// RulesModule: the rules, read at the start and again when their file changes (rule_keeper.h).
+// RulesModule: the rules, read at the start and again when their file changes (rule_keeper.h) or when another version
+// is stored in the database (rule_record.h), and their routes of the admin API.
 #pragma once
 
 #include "server/module.h"
+#include "server/modules/admin_tools_module.h"
 #include "server/rule_keeper.h"
+#include "server/rule_record.h"
 #include "server/server_context.h"
 
 namespace weir::server {
 
 class RulesModule final : public Module {
  public:
-  explicit RulesModule(ServerContext& context);
+  RulesModule(ServerContext& context, AdminToolsModule& tools);
 
+  Status open() override;
   Status start() override;
   Status reload() override { return rules_.reload(); }
 
@@ -18,11 +22,15 @@ class RulesModule final : public Module {
   std::shared_ptr<const observe::RuleLabels> labels() const { return rules_.labels(); }
 
  private:
+  Status load();
   void add_facts(observe::Facts& facts) const;
   void add_health(HealthDetails& details) const;
 
   ServerContext& context_;
+  AdminToolsModule& tools_;
   RuleKeeper rules_;
+  const std::shared_ptr<RuleRecord> record_;
+  const std::shared_ptr<admin::Offload> offload_ = std::make_shared<admin::Offload>();
 };
 
 }  // namespace weir::server

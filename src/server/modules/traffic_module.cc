@@ -8,7 +8,7 @@
 namespace weir::server {
 namespace {
 
-constexpr Duration kLookPeriod = std::chrono::seconds(1);
+constexpr Duration kTrafficPeriod = std::chrono::seconds(1);
 
 // A subject that asks for this share of all decisions is counted as hot.
 constexpr double kHotShare = 0.02;
@@ -53,7 +53,7 @@ Status TrafficModule::start() {
   sampler_ = std::make_unique<observe::HistorySampler>(counters_, rules_.labels(), history_,
                                                        [this] { return answer_times(); });
   sampler_->sample(context_.clock->wall());
-  context_.add_task(kLookPeriod, [this] { look(); });
+  context_.add_task(kTrafficPeriod, [this] { look(); });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   const StoredEntries which = stored_entries_from_name(context_.config.journal_database);
   if (journal_ != nullptr && which != StoredEntries::none) tools_.databases().when_ready([this] { open_store(); });

@@ -1,0 +1,280 @@
+#include "admin/rules_routes.h"
+
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "admin/json_writer.h"
+#include "admin/rules_check.h"
+#include "control/change_log.h"
+#include "control/rule_versions.h"
+
+namespace weir::admin {
+namespace {
+
+using control::RuleVersion;
+
+constexpr std::size_t kMaxRulesText = std::size_t{16} << 20;
+constexpr TextBounds kRulesText{.least = 1, .most = kMaxRulesText, .lines = true};
+
+std::string rules_etag(const ActiveRules& active) {
+  return active.source == control::kDatabaseRules ? std::to_string(active.version) : active.hash;
+}
+
+std::string describe_rules(const ActiveRules& active) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("source", active.source);
+  out.member("path", active.path.empty() ? std::optional<std::string>() : active.path);
+  out.member("version", active.version);
+  out.member("hash", active.hash);
+  out.member("loaded_at", active.loaded);
+  out.member("author", active.author);
+  out.member("reason", active.reason);
+  out.member("text", active.text);
+  out.member("error", active.error.empty() ? std::optional<std::string>() : active.error);
+  write_texts(out, "warnings", active.warnings);
+  out.member("etag", rules_etag(active));
+  out.end_object();
+  return out.take();
+}
+
+void write_version(JsonWriter& out, const RuleVersion& version, bool with_text) {
+  out.begin_object();
+  out.member("version", version.version);
+  out.member("at", version.at);
+  out.member("author", version.author);
+  out.member("reason", version.reason);
+  out.member("source", version.source);
+  out.member("node", version.node);
+  out.member("hash", version.hash);
+  out.member("rules", version.rules);
+  if (with_text) out.member("text", version.text);
+  out.end_object();
+}
+
+// For the audit trail: the text itself is among the versions.
+std::string version_note(const RuleVersion& version) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("version", version.version);
+  out.member("hash", version.hash);
+  out.member("rules", version.rules);
+  out.end_object();
+  return out.take();
+}
+
+Answer invalid_rules(const CheckedRules& checked) {
+  JsonWriter faults;
+  write_faults(faults, checked.faults);
+  const RulesFault& first = checked.faults.front();
+  const std::string where = first.line == 0 ? "" : "line " + std::to_string(first.line) + ": ";
+  const std::string field = first.field.empty() ? "" : first.field + ": ";
+  return problem(400, "invalid_rules", "the rules are invalid: " + where + field + first.message, "," + faults.take());
+}
+
+Answer rules_from_elsewhere(const ActiveRules& active) {
+  if (active.source == "file") {
+    return problem(
+        409, "rules_from_file",
+        "the rules come from " + active.path + "; change them there, or start the server with `rules: database`");
+  }
+  return problem(409, "rules_built_in",
+                 "the rules are the built-in ones; start the server with `rules: database` or with a file");
+}
+
+std::optional<std::int64_t> version_number(const std::string& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number <= 0) return std::nullopt;
+  return number;
+}
+
+// Makes a text the active one, as a new version.
+Result<Answer> store(Write& write, const std::string& text, const std::string& reason, const std::string& action,
+                     bool needs_match) {
+  CheckedRules checked = check_rules_text(text, write.now);
+  if (!checked.ok()) return invalid_rules(checked);
+  // Also takes the lock that lets one change of the rules follow the other.
+  if (Status noted = control::note_change(write.session, control::kRulesTopic); !noted.ok()) return noted.failure();
+  const auto latest = control::latest_rule_version(write.session, control::kDatabaseRules);
+  if (!latest.ok()) return latest.failure();
+  const std::int64_t current = latest.value() ? latest.value()->version : 0;
+  if (needs_match) {
+    if (const std::optional<Answer> refused = write.refuse(std::to_string(current))) return *refused;
+  }
+  RuleVersion version{.version = 0,
+                      .at = write.now,
+                      .author = write.actor.name,
+                      .reason = reason,
+                      .node = write.node(),
+                      .source = std::string(control::kDatabaseRules),
+                      .hash = control::hash_of_rules(text),
+                      .rules = static_cast<std::int64_t>(checked.rules.rules.size()),
+                      .text = text};
+  const Result<std::int64_t> number = control::add_rule_version(write.session, version);
+  if (!number.ok()) return number.failure();
+  version.version = number.value();
+  const Status audited = write.audit(
+      {action, "rules", latest.value() ? version_note(*latest.value()) : "", version_note(version), reason});
+  if (!audited.ok()) return audited.failure();
+  ActiveRules active{.source = version.source,
+                     .path = {},
+                     .version = version.version,
+                     .hash = version.hash,
+                     .loaded = version.at,
+                     .author = version.author,
+                     .reason = version.reason,
+                     .text = text,
+                     .error = {},
+                     .warnings = std::move(checked.warnings)};
+  return json_answer(describe_rules(active), rules_etag(active));
+}
+
+class RulesRoutes {
+ public:
+  explicit RulesRoutes(RulesRouteOptions options) : options_(std::move(options)) {}
+
+  void show(Call& call) const {
+    const ActiveRules active = options_.view->active();
+    call.answer(json_answer(describe_rules(active), rules_etag(active)));
+  }
+
+  void replace(Call& call) const {
+    Members body = call.body();
+    const std::string text = body.text("text", kRulesText);
+    const std::string reason = body.reason();
+    if (!call.accepts(body) || !is_writable(call)) return;
+    call.write([text, reason](Write& write) { return store(write, text, reason, "rules.change", true); });
+  }
+
+  void validate(Call& call) const {
+    Members body = call.body();
+    const std::string text = body.text("text", kRulesText);
+    if (!call.accepts(body)) return;
+    options_.offload->answer(call, [text, now = call.now()] {
+      const CheckedRules checked = check_rules_text(text, now);
+      JsonWriter out;
+      out.begin_object();
+      out.member("ok", checked.ok());
+      write_faults(out, checked.faults);
+      write_texts(out, "warnings", checked.warnings);
+      out.member("rules", checked.rules.rules.size());
+      out.end_object();
+      return json_answer(out.take());
+    });
+  }
+
+  void diff(Call& call) const {
+    Members body = call.body();
+    if (body.has("text")) {
+      const std::string text = body.text("text", kRulesText);
+      if (!call.accepts(body)) return;
+      return options_.offload->answer(call, [options = options_, text, now = call.now()] {
+        return compared(options, options.view->active().text, text, now);
+      });
+    }
+    const std::int64_t from = body.number("from", 1, std::numeric_limits<std::int64_t>::max());
+    const std::int64_t to = body.number("to", 1, std::numeric_limits<std::int64_t>::max());
+    if (!call.accepts(body)) return;
+    call.read([options = options_, from, to, now = call.now()](database::Session& session) -> Result<Answer> {
+      std::string texts[2];
+      const std::int64_t numbers[2] = {from, to};
+      for (int i = 0; i < 2; ++i) {
+        const auto found = control::find_rule_version(session, numbers[i]);
+        if (!found.ok()) return found.failure();
+        if (!found.value()) return not_found("version", std::to_string(numbers[i]));
+        texts[i] = found.value()->text;
+      }
+      return compared(options, texts[0], texts[1], now);
+    });
+  }
+
+  static void list_versions(Call& call) {
+    Query query = call.query();
+    const Page page = query.page("rules");
+    if (!call.accepts(query)) return;
+    const std::int64_t below = version_number(page.after).value_or(std::numeric_limits<std::int64_t>::max());
+    call.read([below, limit = page.limit](database::Session& session) -> Result<Answer> {
+      const auto versions = control::list_rule_versions(session, below, limit + 1);
+      if (!versions.ok()) return versions.failure();
+      const auto shown = std::min(static_cast<std::size_t>(limit), versions.value().size());
+      JsonWriter out;
+      out.begin_object();
+      out.begin_array("items");
+      for (std::size_t i = 0; i < shown; ++i) write_version(out, versions.value()[i], false);
+      out.end_array();
+      std::optional<std::string> next;
+      if (versions.value().size() > shown) {
+        next = next_cursor("rules", std::to_string(versions.value()[shown - 1].version));
+      }
+      out.member("next", next);
+      out.end_object();
+      return json_answer(out.take());
+    });
+  }
+
+  static void show_version(Call& call) {
+    const std::string text = call.parameter("n");
+    const std::optional<std::int64_t> number = version_number(text);
+    if (!number) return call.answer(not_found("version", text));
+    call.read([number = *number](database::Session& session) -> Result<Answer> {
+      const auto found = control::find_rule_version(session, number);
+      if (!found.ok()) return found.failure();
+      if (!found.value()) return not_found("version", std::to_string(number));
+      JsonWriter out;
+      write_version(out, *found.value(), true);
+      return json_answer(out.take());
+    });
+  }
+
+  void restore(Call& call) const {
+    Members body = call.body();
+    const std::string reason = body.reason();
+    if (!call.accepts(body) || !is_writable(call)) return;
+    const std::string text = call.parameter("n");
+    const std::optional<std::int64_t> number = version_number(text);
+    if (!number) return call.answer(not_found("version", text));
+    call.write([number = *number, reason](Write& write) -> Result<Answer> {
+      const auto found = control::find_rule_version(write.session, number);
+      if (!found.ok()) return found.failure();
+      if (!found.value()) return not_found("version", std::to_string(number));
+      return store(write, found.value()->text, reason, "rules.restore", false);
+    });
+  }
+
+ private:
+  bool is_writable(Call& call) const {
+    const ActiveRules active = options_.view->active();
+    if (active.source == control::kDatabaseRules) return true;
+    call.answer(rules_from_elsewhere(active));
+    return false;
+  }
+
+  static Answer compared(const RulesRouteOptions& options, const std::string& before, const std::string& after,
+                         TimePoint now) {
+    const CheckedRules old_rules = check_rules_text(before, now);
+    if (!old_rules.ok()) return invalid_rules(old_rules);
+    const CheckedRules new_rules = check_rules_text(after, now);
+    if (!new_rules.ok()) return invalid_rules(new_rules);
+    return json_answer(options.diff(old_rules.rules, new_rules.rules));
+  }
+
+  const RulesRouteOptions options_;
+};
+
+}  // namespace
+
+void add_rules_routes(Api& api, const RulesRouteOptions& options) {
+  using control::Role;
+  const auto routes = std::make_shared<const RulesRoutes>(options);
+  api.get("/rules", [routes](Call& call) { routes->show(call); });
+  api.put("/rules", Role::admin, [routes](Call& call) { routes->replace(call); });
+  api.ask("/rules/validate", [routes](Call& call) { routes->validate(call); });
+  if (options.diff) api.ask("/rules/diff", [routes](Call& call) { routes->diff(call); });
+  api.get("/rules/versions", RulesRoutes::list_versions);
+  api.get("/rules/versions/{n}", RulesRoutes::show_version);
+  api.post("/rules/versions/{n}/restore", Role::admin, [routes](Call& call) { routes->restore(call); });
+}
+
+}  // namespace weir::admin

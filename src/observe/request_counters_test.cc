@@ -1,0 +1,110 @@
+#include "observe/request_counters.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "observe/metric_table.h"
+
+namespace weir::observe {
+namespace {
+
+class RequestCountersTest : public testing::Test {
+ protected:
+  RequestCountersTest() {
+    const LabelledRule rules[] = {{"search", 0, "tenant"}};
+    labels_->update(rules);
+    loops_ = {std::make_shared<RequestCounters>(labels_, std::vector<std::string>{"acme"}),
+              std::make_shared<RequestCounters>(labels_, std::vector<std::string>{"acme"})};
+  }
+
+  void decide(std::size_t loop, std::vector<Attribute> attributes, bool allowed, std::int64_t remaining = 50) {
+    Decision decision;
+    decision.allowed = allowed;
+    RuleOutcome& rule = decision.rules.emplace_back();
+    rule.rule = "search";
+    rule.capacity = 100;
+    rule.remaining = remaining;
+    RequestContext context;
+    context.attributes = attributes;
+    loops_[loop]->on_decision(decision, context);
+  }
+
+  double value(std::string_view name, std::string_view label, std::string_view outcome) {
+    Facts facts;
+    add_request_counts(loops_, "eu", facts);
+    for (const FactMetric& each : facts.more) {
+      if (each.name == name && each.labels.front().second == label && each.labels.back().second == outcome)
+        return each.value;
+    }
+    return -1;
+  }
+
+  std::shared_ptr<RuleLabels> labels_ = std::make_shared<RuleLabels>();
+  std::vector<std::shared_ptr<RequestCounters>> loops_;
+};
+
+TEST_F(RequestCountersTest, CountByActionOverAllLoops) {
+  decide(0, {{"action", "search"}}, true);
+  decide(1, {{"action", "search"}}, true);
+  decide(1, {{"action", "search"}}, false);
+  decide(0, {{"user", "u"}}, true);
+  EXPECT_EQ(value("weir_action_decisions_total", "search", "allowed"), 2);
+  EXPECT_EQ(value("weir_action_decisions_total", "search", "denied"), 1);
+  EXPECT_EQ(value("weir_action_decisions_total", "none", "allowed"), 1);
+  EXPECT_EQ(value("weir_action_decisions_total", "other", "allowed"), 0);
+}
+
+TEST_F(RequestCountersTest, CountLaterActionsTogetherWhenThereAreTooMany) {
+  for (std::size_t i = 0; i < RequestCounters::kMaxActions + 10; ++i) {
+    const std::string action = "action-" + std::to_string(i);
+    decide(0, {{"action", action}}, true);
+  }
+  EXPECT_EQ(value("weir_action_decisions_total", "other", "allowed"), 10);
+  EXPECT_EQ(value("weir_action_decisions_total", "action-0", "allowed"), 1);
+  EXPECT_EQ(value("weir_action_decisions_total", "action-105", "allowed"), -1);
+}
+
+TEST_F(RequestCountersTest, CountOnlyTheTenantsOfTheList) {
+  decide(0, {{"tenant", "acme"}}, false);
+  decide(0, {{"tenant", "globex"}}, true);
+  decide(1, {}, true);
+  EXPECT_EQ(value("weir_tenant_decisions_total", "acme", "denied"), 1);
+  EXPECT_EQ(value("weir_tenant_decisions_total", "other", "allowed"), 2);
+  EXPECT_EQ(value("weir_tenant_decisions_total", "globex", "allowed"), -1);
+}
+
+TEST_F(RequestCountersTest, SampleWhatIsLeftOfEachRule) {
+  for (std::uint32_t i = 0; i < RequestCounters::kSampled; ++i) decide(0, {}, true, 0);
+  for (std::uint32_t i = 0; i < 2 * RequestCounters::kSampled; ++i) decide(1, {}, true, 100);
+  Facts facts;
+  add_request_counts(loops_, "", facts);
+  ASSERT_EQ(facts.remaining.size(), 1U);
+  EXPECT_EQ(facts.remaining[0].rule, "search");
+  EXPECT_EQ(facts.remaining[0].counts.front(), 1U);
+  EXPECT_EQ(facts.remaining[0].counts[kRemainingBounds.size() - 1], 2U);
+  EXPECT_EQ(facts.remaining[0].counts.back(), 0U);
+}
+
+TEST(MetricTable, DescribesEachMetricOnce) {
+  for (const MetricRow& row : metric_table()) {
+    const auto same = [&](const MetricRow& other) { return other.name == row.name; };
+    EXPECT_EQ(std::count_if(metric_table().begin(), metric_table().end(), same), 1) << row.name;
+    EXPECT_FALSE(row.help.empty()) << row.name;
+    EXPECT_EQ(row.kind == MetricKind::counter, row.name.ends_with("_total")) << row.name;
+    EXPECT_TRUE(row.labels.empty() || !row.bound.empty()) << row.name << " has labels without a bound";
+  }
+}
+
+TEST(MetricTable, GivesFamiliesTheirHelp) {
+  std::vector<prometheus::MetricFamily> families(2);
+  families[0].name = "weir_connections";
+  families[1].name = "someone_elses";
+  families[1].help = "as it was";
+  describe_families(families);
+  EXPECT_EQ(families[0].help, find_metric("weir_connections")->help);
+  EXPECT_EQ(families[1].help, "as it was");
+}
+
+}  // namespace
+}  // namespace weir::observe
