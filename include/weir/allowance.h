@@ -28,10 +28,11 @@ inline constexpr int kAlgorithmCount = 7;
 
 // What a rule counts in. Only a bucket has an algorithm; in rules files the others stand in its place.
 enum class ChargeKind : std::uint8_t {
-  bucket,  // units that time gives back
-  lease,   // `concurrency`: units that are held, and free again when they are released or lapse
-  quota,   // `quota`: units of a calendar period
-  record,  // not of a rule: what is known of one reservation (hold_step.h)
+  bucket,   // units that time gives back
+  lease,    // `concurrency`: units that are held, and free again when they are released or lapse
+  quota,    // `quota`: units of a calendar period
+  record,   // not of a rule: what is known of one reservation (hold_step.h)
+  penalty,  // not an allowance: the penalty of the charge that it belongs to (penalty.h)
 };
 // The name used in rules files and answers: "concurrency", "quota". Precondition: one of these.
 std::string_view charge_kind_name(ChargeKind kind);
@@ -47,6 +48,8 @@ inline constexpr Duration kMaxWindow = std::chrono::hours(24 * 3660);
 inline constexpr std::int64_t kMaxSubBuckets = 1'000;
 // A sliding log keeps one entry per admitted request, so its limit bounds its memory.
 inline constexpr std::int64_t kMaxLogLimit = 100'000;
+// A rule that counts different values keeps each of them, likewise.
+inline constexpr std::int64_t kMaxDistinct = 1'000;
 // A concurrency rule keeps one entry per lease, likewise.
 inline constexpr std::int64_t kMaxConcurrency = 10'000;
 

@@ -27,12 +27,21 @@ enum class Reason : std::uint8_t {
   store_unavailable,
   cost_too_large,
   too_many_reservations,  // a bucket holds as many open ones as it may
+  challenge,              // the client should be challenged; a reported success clears it
 };
-inline constexpr int kReasonCount = 11;
+inline constexpr int kReasonCount = 12;
 std::string_view reason_name(Reason reason);
 
 enum class Mode : std::uint8_t { enforce, shadow, off };
 std::string_view mode_name(Mode mode);
+
+// What a rule's candidate numbers say of a request.
+enum class CandidateVerdict : std::uint8_t {
+  none,     // the rule has no candidate, or its numbers were not asked
+  warming,  // its bucket has not seen a whole window yet
+  allows,
+  denies,
+};
 
 // One rule's view of one request.
 struct RuleOutcome {
@@ -49,6 +58,9 @@ struct RuleOutcome {
   bool store_failed = false;  // the store could not tell; the rule's failure policy answered
   bool shared = false;        // counted in the bucket of all newcomers beyond Rule::max_subjects
   bool crowded = false;       // it has as many open reservations as it may
+  bool penalized = false;     // denied because of earlier denials or reported failures (Rule::penalty)
+  bool challenge = false;     // denied, and the client should be challenged
+  CandidateVerdict candidate = CandidateVerdict::none;
   std::int64_t limit = 0;
   std::int64_t remaining = 0;
   std::int64_t capacity = 0;  // what `remaining` is when nothing is used: the limit, a burst, a queue and one

@@ -56,6 +56,8 @@ class Limiter {
   // Gives the cost back to every rule that the request matches, never above full; the outcomes tell what is left.
   Decision refund(const Request& request);
   void refund(const Request& request, Completion done);
+  // Tells how the work of a request ended, for the penalties and challenges of the rules that it matches.
+  Decision report(const Request& request, bool success);
   // Forgets the buckets of every rule that the request matches.
   Decision reset(const Request& request);
 
@@ -68,6 +70,9 @@ class Limiter {
   virtual Status replace(const Rules& rules) = 0;
   // Reads again the file or folder given to open().
   virtual Status reload() = 0;
+
+  // Some admitted work took this long, as its caller has said: what load shedding counts as open (docs/shedding.md).
+  virtual void note_duration(Duration) {}
 
   // What the calls above are made of (call.h). True: answered before it returns.
   [[nodiscard]] virtual bool begin(CheckCall& call) = 0;

@@ -20,6 +20,7 @@
 
 #include "weir/allowance.h"
 #include "weir/decision.h"
+#include "weir/penalty.h"
 #include "weir/time.h"
 #include "weir/use_mark.h"
 
@@ -201,6 +202,12 @@ struct Quota {
   bool operator==(const Quota&) const = default;
 };
 
+// What a rule asks of a client that exceeds it.
+enum class OnExceed : std::uint8_t {
+  deny,
+  challenge,  // that it proves to be welcome (a captcha, a second factor); a reported success clears the bucket
+};
+
 enum class Consistency : std::uint8_t { exact, leased, synced };
 
 inline constexpr std::int64_t kMaxSubjects = 1'000'000'000;
@@ -262,6 +269,13 @@ struct Rule {
   std::optional<std::int64_t> overdraft;
   std::optional<Estimate> estimate;
   ExpiryPolicy on_expiry = ExpiryPolicy::release;
+  OnExceed on_exceed = OnExceed::deny;
+  std::optional<Penalty> penalty;
+  // Counts different values of this attribute, each once, instead of cost; empty: not. Fixed-window and sliding-log,
+  // limit up to kMaxDistinct.
+  std::string distinct;
+  // Other numbers that are judged on the same traffic, in a bucket of their own, without affecting any answer.
+  std::optional<AllowanceChange> candidate;
 
   bool operator==(const Rule&) const = default;
 };
@@ -270,11 +284,35 @@ inline OnStoreFailure failure_policy_of(const Rule& rule) {
   return rule.on_store_failure.value_or(rule.kind == ChargeKind::quota ? FailurePolicy::deny : FailurePolicy::allow);
 }
 
+// A priority for load shedding: requests that `match` and are in no earlier class.
+struct SheddingClass {
+  std::string name;
+  std::vector<Condition> match;     // all must be true; empty: every request
+  std::optional<int> shed_at = {};  // percent of the load at which it is refused; none: never
+
+  bool operator==(const SheddingClass&) const = default;
+};
+inline constexpr std::size_t kMaxSheddingClasses = 16;
+
+// When this node refuses requests because it has too much to do (docs/shedding.md).
+struct Shedding {
+  std::int64_t rate = 0;  // requests per `rate_window` that it can do; 0: not bounded
+  Duration rate_window = std::chrono::seconds(1);
+  std::int64_t in_flight = 0;          // requests that it can have open at a time; 0: not bounded
+  std::vector<SheddingClass> classes;  // requests of none are never refused
+  std::string fair_by = "tenant";      // the attribute whose values are to get equal shares of a class
+  // Requests that may name their class in the attribute `priority`. None: it is not looked at.
+  std::optional<std::vector<Condition>> trust_priority = {};
+
+  bool operator==(const Shedding&) const = default;
+};
+
 struct Rules {
   std::vector<Rule> rules;
   bool global_shadow = false;  // every enforced rule acts as if its mode were shadow
   NoRulePolicy on_no_rule = NoRulePolicy::allow;
   std::vector<Block> blocks = {};
+  std::optional<Shedding> shedding = {};
 
   bool operator==(const Rules&) const = default;
 };

@@ -16,6 +16,7 @@
 #include "weir/allowance.h"
 #include "weir/bucket_key.h"
 #include "weir/hold_step.h"
+#include "weir/penalty.h"
 #include "weir/result.h"
 #include "weir/time.h"
 
@@ -33,7 +34,14 @@ struct Charge {
   ChargeKind kind = ChargeKind::bucket;
   std::uint32_t number = 0;        // of the rule: stores count the subjects of each. 0: not counted
   std::uint32_t max_subjects = 0;  // a newcomer is not charged if the rule has so many; 0: no bound
-  bool follows = false;  // of a reservation: the cost is HoldStep::amount, or what is granted of it
+  bool follows = false;            // of a reservation: the cost is HoldStep::amount, or what is granted of it
+  // Of kind `penalty`, and of a candidate: which charge of the call it belongs to. That one comes before it.
+  std::uint8_t of = 0;
+  // Charged when it and all other binding charges than `of` admit, and binds nothing.
+  bool candidate = false;
+  std::uint64_t value = 0;  // a hash of the value that is counted once; 0: the cost is counted
+  // Of kind `penalty`, and of the charge that it belongs to: alive until the call completes.
+  const Penalty* penalty = nullptr;
 };
 inline constexpr std::uint32_t kMaxRuleNumber = (1U << 20U) - 1;
 
@@ -45,6 +53,8 @@ struct ChargeOutcome {
   bool admitted = true;
   bool too_large = false;      // denied, and no wait can help
   bool crowded = false;        // denied, because the bucket has as many open reservations as it may
+  bool penalized = false;      // denied by the charge's penalty, whatever its bucket has left
+  bool challenge = false;      // so denied, in one of the penalty's first steps
   std::int64_t remaining = 0;  // units left after this call
   Duration retry_after{0};     // > 0 exactly when denied and a wait helps; a lone retry then is admitted
   Duration reset_after{0};     // until the bucket is full again
@@ -57,13 +67,15 @@ struct ChargeOutcome {
 inline constexpr std::size_t kMaxCharges = 64;
 
 enum class Action : std::uint8_t {
-  take,    // charge all binding buckets or none; with a hold, also take that
-  peek,    // evaluate as take would, change nothing
-  refund,  // give cost back, never above full; nothing is given back to a lease's bucket
-  reset,   // forget the bucket, with the leases and reservations in it
-  renew,   // a hold lives longer; a reservation may also hold more
-  settle,  // a hold ends
-  list,    // the holds that there are; with a reservation's record: that reservation
+  take,            // charge all binding buckets or none; with a hold, also take that
+  peek,            // evaluate as take would, change nothing
+  refund,          // give cost back, never above full; nothing is given back to a lease's bucket
+  reset,           // forget the bucket, with the leases and reservations in it
+  renew,           // a hold lives longer; a reservation may also hold more
+  settle,          // a hold ends
+  list,            // the holds that there are; with a reservation's record: that reservation
+  report_failure,  // counts for the penalties that count reports; charges nothing
+  report_success,  // ends challenges and forgets what counts for the next penalty (penalty.h); charges nothing
 };
 
 class StoreCall {

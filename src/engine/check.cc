@@ -115,6 +115,9 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     bound_subjects(rules);
   if (rules.set->has_several_windows()) [[unlikely]]
     record_in_other_windows();
+  may_have_protection_ = rules.set->has_protection();
+  if (may_have_protection_) [[unlikely]]
+    add_penalties();
   return issues;
 }
 
@@ -202,7 +205,9 @@ bool Check::change_cost(std::int64_t units) {
   if (!std::all_of(matches_.begin(), matches_.end(), is_plain)) return false;
   requested_cost_ = units;
   for (rules::Match& match : matches_) match.cost = units;
-  for (Charge& charge : charges_) charge.cost = units;
+  for (Charge& charge : charges_) {
+    if (charge.kind != ChargeKind::penalty) charge.cost = units;
+  }
   return true;
 }
 
@@ -210,6 +215,35 @@ void Check::mark_kinds() {
   for (std::size_t i = 0; i < deciding_; ++i) {
     charges_[i].kind = match_of(i).rule->source.kind;
     has_quotas_ = has_quotas_ || charges_[i].kind == ChargeKind::quota;
+  }
+}
+
+// Their keys differ from their buckets' in bits that say nothing of the shard.
+void Check::add_penalties() {
+  constexpr std::uint64_t kPenaltyBits = 0x70656e616c747921;
+  for (std::size_t i = 0; i < deciding_; ++i) {
+    const std::optional<Penalty>& penalty = match_of(i).rule->source.penalty;
+    if (!penalty) continue;
+    charges_[i].penalty = &*penalty;
+    Charge guard = charges_[i];
+    guard.key = subject_of(i);
+    guard.key.high ^= kPenaltyBits;
+    guard.kind = ChargeKind::penalty;
+    guard.of = static_cast<std::uint8_t>(std::min(i, kMaxCharges));
+    guard.cost = 0;
+    guard.binding = guard.count_denied = false;
+    guard.number = guard.max_subjects = 0;
+    charges_.push_back(guard);
+    outcomes_.append();
+  }
+}
+
+// A success clears the buckets of rules that ask for a challenge.
+void Check::prepare_report(bool success) {
+  for (std::size_t i = 0; i < charges_.size(); ++i) {
+    const bool clears = success && charges_[i].kind == ChargeKind::bucket && i < deciding_ &&
+                        match_of(i).rule->source.on_exceed == OnExceed::challenge;
+    charges_[i].cost = clears ? 1 : 0;
   }
 }
 

@@ -48,7 +48,7 @@ class Check {
   std::span<ChargeOutcome> outcomes() { return {outcomes_.data(), outcomes_.size()}; }
   std::span<const ChargeOutcome> outcomes() const { return {outcomes_.data(), outcomes_.size()}; }
   // The first so many charges come from one match each. Those after them only record: they count in a rule's windows of
-  // other lengths (rules/window_lengths.h), bind nothing and appear in no answer.
+  // other lengths (rules/window_lengths.h) or are penalties, bind nothing and appear in no answer.
   std::size_t deciding() const { return deciding_; }
   // The key of the subject that a deciding charge is about, whatever window it counts in.
   BucketKey subject_of(std::size_t charge) const {
@@ -63,6 +63,10 @@ class Check {
   bool may_have_hidden_rules() const { return may_have_hidden_rules_; }
   // For refunds: what a request is denied for costs nothing, so nothing is given back for it.
   void drop_bad_costs();
+  // Some rule of the set has a penalty, asks for challenges, or has a candidate.
+  bool may_have_protection() const { return may_have_protection_; }
+  // For reports: what is to be cleared costs 1, the rest nothing.
+  void prepare_report(bool success);
   // Some rule of the set has max_subjects, so the store may have called a charge a newcomer's.
   bool may_have_newcomers() const { return bounding_ != nullptr; }
   // Turns the charges that the store called a newcomer's into charges of their rules' shared buckets.
@@ -93,6 +97,7 @@ class Check {
 
  private:
   void mark_kinds();
+  void add_penalties();
   void show_to_operator(const OperatorView& view);
   void bound_subjects(const ActiveRules& rules);
   void record_in_other_windows();
@@ -108,6 +113,7 @@ class Check {
   bool planned_ = false;
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;
+  bool may_have_protection_ = false;
   bool denies_unmatched_ = false;
   bool has_quotas_ = false;
   const Request* request_ = nullptr;

@@ -68,6 +68,8 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       local_limits_(*fallback_),
       hold_ids_(options.hash_key),
       estimates_(given_or_made(std::move(shared.estimates))),
+      shedder_(given_or_made(std::move(shared.shedder))),
+      sheds_(shared.sheds),
       prefilter_(options.prefilter && !immediate_
                      ? std::make_unique<Prefilter>(given_or_made(std::move(shared.generations)))
                      : nullptr) {
@@ -79,6 +81,34 @@ Status Engine::reload() {
   const Result<rules::LoadEffect> loaded = rules_.book().reload();
   if (!loaded.ok()) return loaded.failure();
   return success();
+}
+
+[[gnu::noinline]] bool Engine::shed(const Request& request, const Reading& at, const ActiveRules& rules,
+                                    Decision& decision) {
+  if (!sheds_) return false;
+  const std::optional<Duration> wait = shedder_->refuse(*rules.set->shedding(), rules.set->version(), request, at.now);
+  if (!wait) return false;
+  refuse_shed(request, *wait, decision);
+  decision.source = "shedding";
+  decision.at = at.wall();
+  for (const auto& observer : observers_) observer->on_decision(decision);
+  if (shows_requests_) {
+    RequestContext context;
+    context.attributes = request.attributes;
+    context.rules_version = rules.set->version();
+    for (const auto& observer : request_observers_) observer->on_decision(decision, context);
+  }
+  return true;
+}
+
+void Engine::note_open(const HoldStep& step, TimePoint expires) {
+  const rules::SheddingClasses* const shedding = rules_.current().set->shedding();
+  if (shedding == nullptr || shedding->source().in_flight == 0 || !sheds_) return;
+  if (step.state == HoldState::taken || step.state == HoldState::live) {
+    shedder_->open_work().opened(step.id, expires);
+  } else {
+    shedder_->open_work().closed(step.id);
+  }
 }
 
 bool Engine::plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome) {
@@ -149,7 +179,7 @@ bool Engine::refuse_by_prefilter(Run& run) {
 }
 
 bool Engine::refuse_by_local_limits(Run& run) {
-  if (run.combined != nullptr && run.action != Action::take) return false;
+  if ((run.combined != nullptr && run.action != Action::take) || is_report(run.action)) return false;
   for (std::size_t i = 0; i < run.checks.size(); ++i) {
     if (!run.checks[i].may_have_local_limits()) continue;
     const LocalLimits::Answer local = local_limits_.ask(run.checks[i], run.action, run.reading());

@@ -2,6 +2,7 @@
 // of Engine::decide(), in this order:
 //
 //   blocks          refuse some requests before anything else        stages/blocks.h
+//   shedding        denied because this node has too much to do      stages/shedding.h
 //   plan            which rules apply, as charges                    check.h
 //   prefilter       denied without asking the store                  stages/prefilter.h
 //   local limit     denied by a cap of this node                     stages/local_limit.h
@@ -58,6 +59,7 @@ class Engine final : public Limiter,
   [[nodiscard]] bool begin_group(GroupCall& call) override;
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   [[nodiscard]] bool begin_reservation(ReservationCall& call) override;
+  void note_duration(Duration duration) override { shedder_->open_work().reported(duration, clock_->now()); }
   bool may_wait() const override { return !store_->answers_on_this_thread(); }
   AdHocLimiter* ad_hoc() override { return this; }
   LeaseLimiter* leases() override { return this; }
@@ -78,6 +80,8 @@ class Engine final : public Limiter,
   std::uint64_t fallbacks(FailurePolicy policy) const { return policies_.answered(policy); }
   // Handles of leases and reservations that this service has not sealed.
   std::uint64_t forged_handles() const { return hold_ids_.forged(); }
+  // What was refused because there was too much to do. Shared by the engines of one process.
+  const Shedder& shedder() const { return *shedder_; }
   // What reservations have cost, and how wrong estimates were. Shared by the engines of one process.
   const Estimates& estimates() const { return *estimates_; }
   // Units of settled reservations that no bucket was charged for, because they were beyond its overdraft.
@@ -92,7 +96,7 @@ class Engine final : public Limiter,
   class Prepared;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
-  // plan() is the first two; false: out of bounds or blocked, and answered.
+  // plan() is the first three; false: out of bounds, blocked or shed, and answered.
   bool plan(const Request& request, Action action, const Reading& at, const ActiveRules& rules, Check& check,
             Decision& decision) {
     if (!Check::within_bounds(request)) [[unlikely]] {
@@ -102,11 +106,18 @@ class Engine final : public Limiter,
     }
     if (rules.intake != nullptr && refuse_by_block(request, action, at, rules, decision)) [[unlikely]]
       return false;
+    if (rules.set->shedding() != nullptr && action == Action::take) [[unlikely]] {
+      if (shed(request, at, rules, decision)) return false;
+    }
     check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
     return true;
   }
   bool refuse_by_block(const Request& request, Action action, const Reading& at, const ActiveRules& rules,
                        Decision& decision);
+  // True: refused, answered and published.
+  bool shed(const Request& request, const Reading& at, const ActiveRules& rules, Decision& decision);
+  // Leases and reservations are work until they end. Only where rules bound that.
+  void note_open(const HoldStep& step, TimePoint expires);
   bool plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome);
   bool decide(Run& run);
   // False: the store was asked again, for a shared bucket, and answers later.
@@ -191,6 +202,8 @@ class Engine final : public Limiter,
   LocalLimits local_limits_;
   HoldIds hold_ids_;
   const std::shared_ptr<Estimates> estimates_;
+  const std::shared_ptr<Shedder> shedder_;
+  const bool sheds_;
   std::atomic<std::uint64_t> uncharged_units_{0};
   const std::unique_ptr<Prefilter> prefilter_;  // null: every request reaches the store
 };

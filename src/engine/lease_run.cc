@@ -176,6 +176,7 @@ void Engine::LeaseRun::finish() {
     refuse(HoldFault::unavailable, "the store did not answer; try again: renewing and releasing twice does no harm");
     return;
   }
+  if (verb_ != Verb::list) engine_.note_open(step_, now + (step_.expires - step_.at));
   if (verb_ == Verb::renew) finish_renew();
   if (verb_ == Verb::list) finish_list();
 }
@@ -198,6 +199,7 @@ void Engine::LeaseRun::finish_acquire() {
     const Charge& charge = check_.charges()[i];
     if (is_lease(charge) && charge.cost > 0 && check_.outcomes()[i].admitted) handle_.charges.push_back(held(i));
   }
+  engine_.note_open(step_, now + (step_.expires - step_.at));
   answer.handle = engine_.hold_ids_.seal(handle_);
   answer.created = step_.state != HoldState::live;
   tell_expiry();

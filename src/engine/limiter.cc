@@ -48,6 +48,12 @@ Decision Limiter::refund(const Request& request) {
   return decision;
 }
 
+Decision Limiter::report(const Request& request, bool success) {
+  Decision decision;
+  wait_for(*this, success ? Action::report_success : Action::report_failure, {&request, 1}, {&decision, 1});
+  return decision;
+}
+
 Decision Limiter::reset(const Request& request) {
   Decision decision;
   wait_for(*this, Action::reset, {&request, 1}, {&decision, 1});

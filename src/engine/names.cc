@@ -50,7 +50,7 @@ const char* code_name(Code code) {
 std::string_view reason_name(Reason reason) {
   static constexpr std::array<std::string_view, kReasonCount> kNames = {
       "ok",        "no_rule", "limit_exceeded",    "quota_exceeded", "concurrency_exceeded",  "blocked",
-      "penalized", "shed",    "store_unavailable", "cost_too_large", "too_many_reservations",
+      "penalized", "shed",    "store_unavailable", "cost_too_large", "too_many_reservations", "challenge",
   };
   return kNames[static_cast<std::size_t>(reason)];
 }

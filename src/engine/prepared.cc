@@ -68,7 +68,8 @@ const Decision& Engine::Prepared::check(Cost cost) {
     return decision_;
   if (check_.has_quotas()) [[unlikely]]
     return wait_for(cost);
-  decide(Action::take, at, decision_);
+  if (!shed(Action::take, at, decision_)) [[likely]]
+    decide(Action::take, at, decision_);
   return decision_;
 }
 
@@ -84,7 +85,7 @@ bool Engine::Prepared::begin(CheckCall& call, Cost cost) {
   assert(call.requests.empty() && call.decisions.size() == 1);
   assert(call.action == Action::take || call.action == Action::peek);
   const Reading at = engine_.clock_->read();
-  if (!make_ready(at, cost, call.decisions.front())) return true;
+  if (!make_ready(at, cost, call.decisions.front()) || shed(call.action, at, call.decisions.front())) return true;
   if (!engine_.immediate_ || check_.has_quotas()) return engine_.begin_prepared_later(call, check_, at, rules_);
   decide(call.action, at, call.decisions.front());
   return true;
@@ -104,6 +105,14 @@ bool Engine::Prepared::begin(CheckCall& call, Cost cost) {
   // A newcomer may have been counted in a shared bucket this time, and be counted by itself the next time.
   if (check_.may_have_newcomers() && check_.has_shared()) [[unlikely]]
     cost_ = ready_for_ = kNone;
+}
+
+[[gnu::always_inline]] inline bool Engine::Prepared::shed(Action action, const Reading& at, Decision& decision) {
+  if (rules_->set->shedding() == nullptr || action != Action::take) [[likely]]
+    return false;
+  decision.rules.clear();
+  renew_verdict(decision);
+  return engine_.shed(request_, at, *rules_, decision);
 }
 
 // Nothing to do but to count the mistakes again, another cost, or another plan.

@@ -34,6 +34,8 @@ class Engine::Prepared final : public PreparedCheck {
   bool is_current(const Reading& at) const {
     return engine_.rules_.book().version() == version_ && period_.contains(at.wall());
   }
+  // As Engine::shed.
+  bool shed(Action action, const Reading& at, Decision& decision);
   bool change_plan(const Reading& at, Cost cost, Decision& decision);
   bool plan_again(const Reading& at, Cost cost, Decision& decision);
   const Decision& wait_for(Cost cost);

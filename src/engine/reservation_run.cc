@@ -261,6 +261,7 @@ void Engine::ReservationRun::finish() {
   // What it had may be more than another node's prefilter knows.
   if (engine_.prefilter_ != nullptr && action == Action::settle) engine_.prefilter_->forget(charges);
   if (verb_ == Verb::list) return finish_list();
+  if (verb_ != Verb::get) engine_.note_open(step_, now + (step_.expires - step_.at));
   tell_hold();
   describe_outcomes();
   if (verb_ == Verb::extend) return finish_extend();
@@ -299,6 +300,7 @@ void Engine::ReservationRun::finish_reserve() {
     step_.token = 0;
   }
   if (dry_run_) step_.expires = step_.at + step_.ttl;
+  if (stored) engine_.note_open(step_, now + (step_.expires - step_.at));
   tell_hold();
   if (!stored) answer.fencing_token.reset();
   answer.created = step_.state != HoldState::live && !dry_run_;

@@ -23,10 +23,7 @@
 
 namespace weir::engine {
 
-class RotatingLimiter final : public Limiter,
-                              public AdHocLimiter,
-                              public LeaseLimiter,
-                              public ReservationLimiter {
+class RotatingLimiter final : public Limiter, public AdHocLimiter, public LeaseLimiter, public ReservationLimiter {
  public:
   // `previous` should have the observers. Both must take ad-hoc charges and give leases.
   RotatingLimiter(Limiter& previous, Limiter& current) : previous_(previous), current_(current) {}
@@ -35,6 +32,7 @@ class RotatingLimiter final : public Limiter,
   [[nodiscard]] bool begin_group(GroupCall& call) override;
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   [[nodiscard]] bool begin_reservation(ReservationCall& call) override;
+  void note_duration(Duration duration) override { previous_.note_duration(duration); }
   bool may_wait() const override { return previous_.may_wait(); }
   AdHocLimiter* ad_hoc() override { return this; }
   LeaseLimiter* leases() override { return previous_.leases() == nullptr ? nullptr : this; }

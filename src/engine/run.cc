@@ -8,6 +8,7 @@ namespace weir::engine {
 
 // Where two checks disagree about the bucket's numbers, the smaller limit holds for both.
 void CombinedCharges::add(const Check& check) {
+  const std::size_t first = places_.size();
   for (const Charge& charge : check.charges()) {
     if (charge.kind == ChargeKind::quota) continue;
     const auto known =
@@ -15,6 +16,9 @@ void CombinedCharges::add(const Check& check) {
     places_.push_back(static_cast<std::size_t>(known - charges_.begin()));
     if (known == charges_.end()) {
       charges_.push_back(charge);
+      if (charge.kind == ChargeKind::penalty || charge.candidate) {
+        charges_.back().of = static_cast<std::uint8_t>(std::min(places_[first + charge.of], kMaxCharges));
+      }
       continue;
     }
     known->cost = std::min(known->cost + charge.cost, kMaxUnits);

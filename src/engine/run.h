@@ -38,6 +38,8 @@ class CombinedCharges {
   std::vector<std::size_t> places_;  // for each charge of the checks, in their order: its place in charges_
 };
 
+inline bool is_report(Action action) { return action == Action::report_failure || action == Action::report_success; }
+
 struct Run : StoreCall {
   std::span<Check> checks;              // those of requests first, then those of ad-hoc charges
   std::span<Decision> decisions;        // of the requests
@@ -68,6 +70,8 @@ struct Run : StoreCall {
     // Last: a call in between would keep the compiler from dropping the stores that these replace.
     if (asked_action == Action::refund) [[unlikely]]
       check.drop_bad_costs();
+    if (is_report(asked_action)) [[unlikely]]
+      check.prepare_report(asked_action == Action::report_success);
   }
 
  protected:

@@ -1,5 +1,6 @@
 #include "stores/memory/memory_store.h"
 #include "tests/contract/lease_contract.h"
+#include "tests/contract/penalty_contract.h"
 #include "tests/contract/reservation_contract.h"
 #include "tests/contract/store_contract.h"
 
@@ -21,6 +22,8 @@ INSTANTIATE_TEST_SUITE_P(Memory, StoreContract,
                          contract_name);
 
 INSTANTIATE_TEST_SUITE_P(Memory, LeaseContract, testing::Values(kMemory), lease_contract_name);
+
+INSTANTIATE_TEST_SUITE_P(Memory, PenaltyContract, testing::Values(kMemory), penalty_contract_name);
 
 INSTANTIATE_TEST_SUITE_P(Memory, ReservationContract,
                          testing::Combine(testing::Values(kMemory), testing::ValuesIn(all_algorithms())),

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "tests/contract/lease_contract.h"
+#include "tests/contract/penalty_contract.h"
 #include "tests/contract/reservation_contract.h"
 #include "tests/contract/store_contract.h"
 #include "tests/redis/redis_servers.h"
@@ -12,6 +13,7 @@ namespace weir::redis::testing {
 namespace {
 
 using contract::LeaseContract;
+using contract::PenaltyContract;
 using contract::ReservationContract;
 using contract::RunningStore;
 using contract::StoreContract;
@@ -62,7 +64,7 @@ class RunningRedis final : public RunningStore {
   void answer(StoreCall& call) override {
     std::vector<Charge> charges(call.charges.begin(), call.charges.end());
     for (Charge& charge : charges) {
-      if (spread_) charge.tag = charge.key;
+      if (spread_) charge.tag = charge.kind == ChargeKind::penalty ? charges[charge.of].key : charge.key;
     }
     TestCall inner(call.action, charges, call.now);
     inner.hold = call.hold;
@@ -108,6 +110,8 @@ INSTANTIATE_TEST_SUITE_P(AcrossSlots, StoreContract, with_all_algorithms(kAcross
 INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
                          contract::lease_contract_name);
 
+INSTANTIATE_TEST_SUITE_P(Redis, PenaltyContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
+                         contract::penalty_contract_name);
 INSTANTIATE_TEST_SUITE_P(Standalone, ReservationContract, with_all_algorithms(kStandalone), contract::contract_name);
 INSTANTIATE_TEST_SUITE_P(Sentinel, ReservationContract, with_all_algorithms(kSentinel), contract::contract_name);
 INSTANTIATE_TEST_SUITE_P(Cluster, ReservationContract, with_all_algorithms(kCluster), contract::contract_name);

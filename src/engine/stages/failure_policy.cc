@@ -163,7 +163,10 @@ void FailurePolicies::charge_others(Check& check, const Failed& failed, Action a
     if (failed[i]) admitted = admitted && (check.outcomes()[i].admitted || !check.charges()[i].binding);
   }
   if (held.empty()) return;
-  for (std::size_t i = failed.size(); i < check.charges().size(); ++i) hold(i);
+  for (std::size_t i = failed.size(); i < check.charges().size(); ++i) {
+    // These belong to a charge by its place, which is another one here.
+    if (check.charges()[i].kind != ChargeKind::penalty && !check.charges()[i].candidate) hold(i);
+  }
   InlineVector<ChargeOutcome, 8> outcomes;
   outcomes.resize(held.size());
   const bool takes = action == Action::take && admitted;

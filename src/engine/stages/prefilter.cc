@@ -8,9 +8,11 @@ namespace {
 
 // A shadow rule's denial decides nothing. One that counts must reach the store, unless there is nothing left to count:
 // what a fixed window has given out stays so until its end, where other buckets refill in between.
-bool decides_without_store(const Charge& charge, std::int64_t remaining) {
+// So must one that is a strike (weir/penalty.h), and one by a penalty is none.
+bool decides_without_store(const Charge& charge, std::int64_t remaining, bool penalized) {
   // A lease may be released at any time, and a reservation asked again under its id.
   if (!charge.binding || charge.kind != ChargeKind::bucket || charge.follows) return false;
+  if (charge.penalty != nullptr) return penalized;
   return !charge.count_denied || (remaining == 0 && charge.allowance->algorithm == Algorithm::fixed_window);
 }
 
@@ -26,8 +28,9 @@ Prefilter::Prefilter(std::shared_ptr<BucketGenerations> generations)
     : generations_(std::move(generations)), entries_(kEntries) {}
 
 bool Prefilter::is_believed(const Entry& entry, const Charge& charge, TimePoint now, Duration skew) const {
-  return entry.key == charge.key && entry.cost == charge.cost && now + skew < entry.until && now < entry.trusted &&
-         same_numbers(entry.allowance, *charge.allowance) && decides_without_store(charge, entry.remaining) &&
+  return entry.key == charge.key && (entry.penalized || entry.cost == charge.cost) && now + skew < entry.until &&
+         now < entry.trusted && same_numbers(entry.allowance, *charge.allowance) &&
+         decides_without_store(charge, entry.remaining, entry.penalized) &&
          entry.generation == generations_->of(charge.key);
 }
 
@@ -41,6 +44,8 @@ std::optional<Prefilter::Hit> Prefilter::find(std::span<const Charge> charges, T
     hit.charge = i;
     hit.outcome.admitted = false;
     hit.outcome.remaining = entry.remaining;
+    hit.outcome.penalized = entry.penalized;
+    hit.outcome.challenge = entry.challenge;
     hit.outcome.retry_after = entry.until - now - skew;
     hit.outcome.reset_after = std::max(entry.reset_at - now - skew, hit.outcome.retry_after);
     return hit;
@@ -63,7 +68,7 @@ void Prefilter::remember(std::span<const Charge> charges, std::span<const Charge
     if (outcome.admitted || outcome.status != Code::ok || outcome.retry_after <= Duration::zero()) continue;
     if (outcome.crowded) continue;  // says nothing about plain checks
     // A refund came while the answer was on its way, which may be older than it.
-    if (sum != asked.generations || !decides_without_store(charge, outcome.remaining)) continue;
+    if (sum != asked.generations || !decides_without_store(charge, outcome.remaining, outcome.penalized)) continue;
     const std::lock_guard<std::mutex> lock(mutex_);
     Entry& entry = entry_of(charge.key);
     entry.key = charge.key;
@@ -73,6 +78,8 @@ void Prefilter::remember(std::span<const Charge> charges, std::span<const Charge
     entry.generation = generations[i];
     entry.reset_at = asked.sent + asked.skew + outcome.reset_after;
     entry.remaining = outcome.remaining;
+    entry.penalized = outcome.penalized;
+    entry.challenge = outcome.challenge;
     entry.allowance = *charge.allowance;
   }
 }

@@ -70,6 +70,8 @@ class Prefilter {
     std::uint32_t generation = 0;  // … or in another generation of the bucket
     TimePoint reset_at;
     std::int64_t remaining = 0;
+    bool penalized = false;  // denied whatever the cost
+    bool challenge = false;
     Allowance allowance;
   };
   Entry& entry_of(const BucketKey& key) { return entries_[key.low & (kEntries - 1)]; }

@@ -32,6 +32,8 @@ void add_charge(RuleOutcome& outcome, const BucketKey& subject, const ChargeOutc
   outcome.allowed = charged.admitted;
   outcome.too_large = charged.too_large;
   outcome.crowded = charged.crowded;
+  outcome.penalized = charged.penalized;
+  outcome.challenge = charged.challenge;
   outcome.store_failed = store_failed;
   outcome.remaining = charged.remaining;
   outcome.retry_after = charged.retry_after;
@@ -46,7 +48,15 @@ void mark_shared(const Check& check, Decision& decision) {
   }
 }
 
+// A rule with on_exceed: challenge asks for one where it would deny, unless a wait cannot help or a penalty refuses.
+void mark_challenge(const rules::CompiledRule& rule, RuleOutcome& outcome) {
+  if (rule.source.on_exceed != OnExceed::challenge || outcome.allowed || outcome.penalized) return;
+  outcome.challenge = !outcome.too_large && !outcome.store_failed && !outcome.crowded;
+}
+
 Reason reason_of(const RuleOutcome& denial) {
+  if (denial.challenge) return Reason::challenge;
+  if (denial.penalized) return Reason::penalized;
   // Under a limit of 0 every cost is too large; what is wrong then is not the cost.
   if (denial.too_large && denial.limit > 0) return Reason::cost_too_large;
   if (denial.too_large && denial.kind == ChargeKind::bucket) return Reason::limit_exceeded;
@@ -57,12 +67,13 @@ Reason reason_of(const RuleOutcome& denial) {
   return Reason::limit_exceeded;
 }
 
-// Among denials: one that no wait can help, then the longest wait. Among admissions: the least that is left, then the
-// longest until it is full again.
+// Among denials: one that no wait can help, one that no challenge can help, then the longest wait. Among admissions:
+// the least that is left, then the longest until it is full again.
 bool more_restrictive(const RuleOutcome& a, const RuleOutcome& b) {
   if (a.allowed != b.allowed) return !a.allowed;
   if (!a.allowed) {
     if (a.too_large != b.too_large) return a.too_large;
+    if (a.challenge != b.challenge) return b.challenge;
     return a.retry_after > b.retry_after;
   }
   if (a.unlimited != b.unlimited) return b.unlimited;
@@ -141,6 +152,8 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
       add_charge(outcome, check.subject_of(charge), check.outcomes()[charge], failed);
       ++charge;
     }
+    if (check.may_have_protection()) [[unlikely]]
+      mark_challenge(*check.matches()[static_cast<std::size_t>(&outcome - decision.rules.data())].rule, outcome);
     if (outcome.mode != Mode::enforce) continue;
     decision.allowed = decision.allowed && outcome.allowed;
     decision.delay = std::max(decision.delay, outcome.delay);
@@ -173,6 +186,7 @@ void hide_rules(const Check& check, std::string_view source, Decision& decision)
   if (any(Hidden::answer)) {
     decision.rules.clear();
     decision.message = {};
+    if (decision.reason == Reason::penalized) decision.reason = Reason::limit_exceeded;
     forget_decisive(check, source, decision);
   } else if (any(Hidden::rule)) {
     leave_out_hidden(check, source, decision);
@@ -184,6 +198,7 @@ void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcom
   describe(rule, check.match_of(charge));
   add_charge(rule, check.subject_of(charge), outcome, false);
   rule.shared = check.is_shared(charge);
+  mark_challenge(*check.match_of(charge).rule, rule);
   decision.allowed = false;
   decision.deciding = 0;
   decision.reason = reason_of(rule);
@@ -209,6 +224,13 @@ void refuse_too_many_rules(const Check& check, Decision& decision) {
   decision.allowed = false;
   decision.reason = Reason::store_unavailable;
   decision.cost = check.requested_cost();
+}
+
+void refuse_shed(const Request& request, Duration wait, Decision& decision) {
+  decision.allowed = false;
+  decision.reason = Reason::shed;
+  decision.cost = request.cost.units;
+  decision.retry_after = wait;
 }
 
 void refuse_out_of_bounds(const Request& request, Decision& decision) {

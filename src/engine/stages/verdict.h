@@ -42,6 +42,9 @@ void refuse_unanswered(const Check& check, std::size_t charge, Decision& decisio
 // if the store had been asked and had failed.
 void refuse_too_many_rules(const Check& check, Decision& decision);
 
+// The answer to a request that this node has no time for.
+void refuse_shed(const Request& request, Duration wait, Decision& decision);
+
 // The answer to a request outside the bounds of request.h: denied, and no wait can help.
 void refuse_out_of_bounds(const Request& request, Decision& decision);
 

@@ -22,6 +22,7 @@ class Services final : public ServiceTable {
     add({"/weir.v1.Limiter/Check", &limiter_, LimiterService::kCheck});
     add({"/weir.v1.Limiter/CheckBatch", &limiter_, LimiterService::kCheckBatch});
     add({"/weir.v1.Limiter/Refund", &limiter_, LimiterService::kRefund});
+    add({"/weir.v1.Limiter/Report", &limiter_, LimiterService::kReport});
     if (limiter.leases() != nullptr) {
       leases_ = std::make_unique<LeaseService>(*limiter.leases(), options.identity);
       add({"/weir.v1.Limiter/Acquire", leases_.get(), LeaseService::kAcquire});

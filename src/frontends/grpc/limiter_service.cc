@@ -8,7 +8,7 @@
 namespace weir::grpc {
 namespace {
 
-// CheckResponse, RefundResponse and CheckBatchResponse all hold decisions in field 1.
+// CheckResponse, RefundResponse, ReportResponse and CheckBatchResponse all hold decisions in field 1.
 void send_decisions(Call& call, std::span<const Decision> decisions, std::span<const std::size_t> refused = {}) {
   base::WireWriter writer(call.begin_message());
   transport::each_in_order(decisions, refused, [&](const Decision& decision) {
@@ -28,10 +28,34 @@ void LimiterService::on_message(Call& call, int method, std::string_view message
   const TimePoint ingress = call.ingress();
   for (Request& request : messages_.requests) request.ingress = ingress;
   if (method == kCheckBatch) return answer_batch(call);
-  answer_one(call, method == kRefund);
+  if (method == kReport) return answer_report(call, message);
+  answer_one(call, method == kRefund ? Action::refund : Action::take);
 }
 
-void LimiterService::answer_one(Call& call, bool refund) {
+// A ReportRequest has the attributes of a CheckRequest in the same place. Its outcome was read as a cost, which a
+// report has none of.
+void LimiterService::answer_report(Call& call, std::string_view message) {
+  constexpr std::uint64_t kFailure = 1;
+  constexpr std::uint64_t kSuccess = 2;
+  constexpr std::uint64_t kMostMs = 3'600'000;
+  std::uint64_t outcome = 0;
+  std::uint64_t duration_ms = 0;
+  base::WireReader reader(message);
+  while (reader.next()) {
+    if (reader.tag() == base::varint_field(2)) outcome = reader.number();
+    if (reader.tag() == base::varint_field(4)) duration_ms = reader.number();
+  }
+  if (outcome != kFailure && outcome != kSuccess) {
+    return call.finish(Code::invalid_argument, "outcome: expected FAILURE or SUCCESS");
+  }
+  if (duration_ms > kMostMs) return call.finish(Code::invalid_argument, "duration_ms: expected 0 to 3600000");
+  if (duration_ms > 0) limiter_.note_duration(std::chrono::milliseconds(duration_ms));
+  messages_.requests.front().cost = {};
+  messages_.requests.front().peek = false;
+  answer_one(call, outcome == kSuccess ? Action::report_success : Action::report_failure);
+}
+
+void LimiterService::answer_one(Call& call, Action action) {
   if (identity_ != nullptr) {
     if (const auto refusal = transport::identify(*identity_, messages_.requests.front())) {
       if (refusal->malformed) return call.finish(Code::invalid_argument, refusal->message("", "attributes."));
@@ -40,7 +64,7 @@ void LimiterService::answer_one(Call& call, bool refund) {
     }
   }
   const auto now = [&](const Decision& decision) { send_decisions(call, {&decision, 1}); };
-  ask(limiter_, refund ? Action::refund : Action::take, messages_.requests.front(), now, [&] {
+  ask(limiter_, action, messages_.requests.front(), now, [&] {
     return [pending = call.defer()](const Decision& decision) {
       pending.complete([decision](Call& later) { send_decisions(later, {&decision, 1}); });
     };

@@ -1,4 +1,4 @@
-// weir.v1.Limiter: Check, CheckBatch and Refund (api/proto/weir/v1/limiter.proto).
+// weir.v1.Limiter: Check, CheckBatch, Refund and Report (api/proto/weir/v1/limiter.proto).
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace weir::grpc {
 // One for each loop: its buffers are reused. The limiter outlives it.
 class LimiterService final : public Service {
  public:
-  enum MethodIndex { kCheck, kCheckBatch, kRefund };
+  enum MethodIndex { kCheck, kCheckBatch, kRefund, kReport };
 
   // `identity` may be null.
   LimiterService(Limiter& limiter, std::shared_ptr<transport::RequestIdentity> identity)
@@ -24,7 +24,8 @@ class LimiterService final : public Service {
   void on_message(Call& call, int method, std::string_view message) override;
 
  private:
-  void answer_one(Call& call, bool refund);
+  void answer_one(Call& call, Action action);
+  void answer_report(Call& call, std::string_view message);
   void answer_batch(Call& call);
 
   Limiter& limiter_;

@@ -53,6 +53,11 @@ void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options)
               .body_bytes = options.check_body_bytes,
               .handler = once(options.once, handler_of(checks, &CheckHandler::reset)),
               .role = "reset"});
+  router.add({.method = "POST",
+              .path = "/v1/report",
+              .body_bytes = options.check_body_bytes,
+              .handler = once(optional, handler_of(checks, &CheckHandler::report)),
+              .role = "report"});
   add_hold_routes(router, limiter,
                   {.body_bytes = options.check_body_bytes,
                    .once = options.once,

@@ -21,9 +21,9 @@
 
 namespace weir::http {
 
-// What a token may be limited to: checks (of every kind), refunds, resets, leases, reservations, and lists of both,
-// which show what others hold.
-inline constexpr std::string_view kApiRoles[] = {"check", "refund", "reset", "lease", "reserve", "list"};
+// What a token may be limited to: checks (of every kind), refunds, resets, reports of how work ended, leases,
+// reservations, and lists of both, which show what others hold.
+inline constexpr std::string_view kApiRoles[] = {"check", "refund", "reset", "report", "lease", "reserve", "list"};
 
 struct HealthReport {
   bool ready = true;

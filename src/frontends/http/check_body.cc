@@ -15,16 +15,27 @@ constexpr std::string_view kPriorityName = "priority";
 struct Accepts {
   bool peek = false;
   bool wait_ms = false;
+  bool report = false;  // outcome and duration_ms, and no cost
 };
 
-enum CheckMember : unsigned { kCheckAttributes = 1, kCheckCost = 2, kPeek = 4, kPriorityMember = 8, kWaitMs = 16 };
+enum CheckMember : unsigned {
+  kCheckAttributes = 1,
+  kCheckCost = 2,
+  kPeek = 4,
+  kPriorityMember = 8,
+  kWaitMs = 16,
+  kOutcome = 32,
+  kDurationMs = 64
+};
 
 unsigned member_of(std::string_view name, const Accepts& accepts) {
   if (name == "attributes") return kCheckAttributes;
-  if (name == "cost") return kCheckCost;
+  if (name == "cost" && !accepts.report) return kCheckCost;
   if (name == kPriorityName) return kPriorityMember;
   if (name == "peek" && accepts.peek) return kPeek;
   if (name == "wait_ms" && accepts.wait_ms) return kWaitMs;
+  if (name == "outcome" && accepts.report) return kOutcome;
+  if (name == "duration_ms" && accepts.report) return kDurationMs;
   return 0;
 }
 
@@ -49,6 +60,7 @@ class CheckBody::Reader {
       if (Status status = read_member(member, value); !status.ok()) return status;
     }
     if ((seen_ & kCheckAttributes) == 0) return fault("attributes", "is missing");
+    if (accepts_.report && (seen_ & kOutcome) == 0) return fault("outcome", "is missing; expected failure or success");
     return finish();
   }
 
@@ -69,6 +81,12 @@ class CheckBody::Reader {
         return success();
       case kPriorityMember:
         return read_priority(value);
+      case kOutcome:
+        return read_outcome(value);
+      case kDurationMs:
+        static_assert(kMaxDurationMs == 3'600'000);
+        return read_whole(value, kMaxDurationMs, "duration_ms", "must be a whole number from 0 to 3600000",
+                          body_.duration_ms_);
       default:
         static_assert(kMaxWaitMs == 30'000);
         return read_whole(value, kMaxWaitMs, "wait_ms", "must be a whole number from 0 to 30000", body_.wait_ms_);
@@ -78,6 +96,15 @@ class CheckBody::Reader {
   Status read_whole(ondemand::value value, std::int64_t most, std::string_view member, std::string_view expected,
                     std::int64_t& out) {
     if (value.get_int64().get(out) || out < 0 || out > most) return fault(member, expected);
+    return success();
+  }
+
+  Status read_outcome(ondemand::value value) {
+    std::string_view outcome;
+    if (read_string(value, outcome) || (outcome != "failure" && outcome != "success")) {
+      return fault("outcome", "must be \"failure\" or \"success\"");
+    }
+    body_.success_ = outcome == "success";
     return success();
   }
 
@@ -116,7 +143,7 @@ Status CheckBody::read(std::string_view body, Read read_document) {
   attributes_.clear();
   attribute_ends_.clear();
   requests_.clear();
-  wait_ms_ = 0;
+  wait_ms_ = duration_ms_ = 0;
   Status status = json_->read(body, read_document);
   if (status.ok()) refer_to_attributes();
   return status;
@@ -132,6 +159,11 @@ Status CheckBody::read_check(std::string_view body) {
 Status CheckBody::read_refund(std::string_view body) {
   const std::string where;
   return read(body, [&](ondemand::object object) { return Reader(*this, {}, where).read(object); });
+}
+
+Status CheckBody::read_report(std::string_view body) {
+  const std::string where;
+  return read(body, [&](ondemand::object object) { return Reader(*this, {.report = true}, where).read(object); });
 }
 
 Status CheckBody::read_batch(std::string_view body) {

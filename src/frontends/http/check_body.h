@@ -1,4 +1,4 @@
-// CheckBody: the JSON body of /v1/check, /v1/check/batch, /v1/refund and /v1/reset, read strictly.
+// CheckBody: the JSON body of /v1/check, /v1/check/batch, /v1/refund, /v1/reset and /v1/report, read strictly.
 //
 // Wrong types, unknown or repeated members, trailing bytes, NUL, invalid UTF-8 and anything over its bound are refused
 // with a message that names the member: "attributes.tenant: the value is longer than 4096 bytes". Text that is not JSON
@@ -24,6 +24,7 @@ class JsonBody;
 inline constexpr std::size_t kMaxBatch = 1'000;
 inline constexpr std::size_t kMaxPriority = 32;
 inline constexpr std::int64_t kMaxWaitMs = 30'000;
+inline constexpr std::int64_t kMaxDurationMs = 3'600'000;
 
 class CheckBody {
  public:
@@ -33,10 +34,12 @@ class CheckBody {
   Status read_check(std::string_view body);
   // As a check, without "peek" and "wait_ms".
   Status read_refund(std::string_view body);
+  // Attributes, "outcome" and perhaps "duration_ms".
+  Status read_report(std::string_view body);
   // {"requests":[…]}, each as a check without "wait_ms".
   Status read_batch(std::string_view body);
 
-  // One after read_check() and read_refund().
+  // One, except after read_batch().
   std::span<const Request> requests() const { return requests_; }
   const Request& request() const { return requests_.front(); }
   // To be changed by identity.
@@ -45,6 +48,9 @@ class CheckBody {
   void set_ingress(TimePoint time);
   // How long the caller lets us hold back an admitted request's answer.
   std::int64_t wait_ms() const { return wait_ms_; }
+  // Of a report: how the work ended, and how long it took; 0: not told.
+  bool is_success() const { return success_; }
+  std::int64_t duration_ms() const { return duration_ms_; }
 
  private:
   class Reader;
@@ -58,6 +64,8 @@ class CheckBody {
   std::vector<std::size_t> attribute_ends_;  // of each request
   std::vector<Request> requests_;
   std::int64_t wait_ms_ = 0;
+  std::int64_t duration_ms_ = 0;
+  bool success_ = false;
 };
 
 }  // namespace weir::http

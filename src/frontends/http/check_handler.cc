@@ -28,6 +28,16 @@ void CheckHandler::refund(const HttpRequest& request, ResponseWriter& writer) {
 
 void CheckHandler::reset(const HttpRequest& request, ResponseWriter& writer) { change(Action::reset, request, writer); }
 
+void CheckHandler::report(const HttpRequest& request, ResponseWriter& writer) {
+  if (!request.query.empty()) return writer.send_problem(400, "a report takes no query parameters");
+  if (const Status status = body_.read_report(request.body); !status.ok()) {
+    return writer.send_problem(400, status.failure().message);
+  }
+  note_ingress(request, writer);
+  if (body_.duration_ms() > 0) limiter_.note_duration(std::chrono::milliseconds(body_.duration_ms()));
+  decide(body_.is_success() ? Action::report_success : Action::report_failure, {.reports = true}, writer);
+}
+
 void CheckHandler::change(Action action, const HttpRequest& request, ResponseWriter& writer) {
   const Result<int> deny_status = render::read_deny_status(request.query);
   if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
@@ -95,7 +105,7 @@ Response CheckHandler::render(const Decision& decision, const ResponseOptions& o
   json_.clear();
   fields_.clear();
   render::append_decision_fields(fields_, decision, headers_);
-  if (decision.allowed) {
+  if (decision.allowed || options.reports) {
     render::append_decision(json_, decision);
     return {.status = 200, .content_type = kJson, .fields = fields_, .body = json_};
   }

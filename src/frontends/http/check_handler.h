@@ -1,5 +1,5 @@
-// CheckHandler: /v1/check, /v1/check/batch, /v1/refund and /v1/reset: reads the body, asks the limiter, writes the
-// decision.
+// CheckHandler: /v1/check, /v1/check/batch, /v1/refund, /v1/reset and /v1/report: reads the body, asks the limiter,
+// writes the decision.
 //
 // One for each loop: its buffers are reused from request to request. An answer that
 // comes later may come on any thread, and is written on the connection's loop.
@@ -31,12 +31,14 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   void check_batch(const HttpRequest& request, ResponseWriter& writer);
   void refund(const HttpRequest& request, ResponseWriter& writer);
   void reset(const HttpRequest& request, ResponseWriter& writer);
+  void report(const HttpRequest& request, ResponseWriter& writer);
 
  private:
   // How the caller wants to be answered.
   struct ResponseOptions {
     int deny_status = 0;  // 0: the default one
     std::int64_t wait_ms = 0;
+    bool reports = false;  // a report is answered with what is known of the subject, and never refused
   };
 
   void note_ingress(const HttpRequest& request, const ResponseWriter& writer);

@@ -20,6 +20,7 @@ ProblemType problem_type(Reason reason) {
   switch (reason) {
     case Reason::blocked:
     case Reason::penalized:
+    case Reason::challenge:
       return {"https://iana.org/assignments/http-problem-types#abnormal-usage-detected", "Abnormal usage detected"};
     case Reason::shed:
     case Reason::store_unavailable:
@@ -208,6 +209,9 @@ std::string denial_sentence(const Decision& decision) {
       text = "There are too many open reservations; settle some first";
       rule = nullptr;
       break;
+    case Reason::challenge:
+      text = "The client has to pass a challenge first";
+      break;
     case Reason::penalized:
       text = "The caller is blocked for a while after repeated violations";
       break;
@@ -280,7 +284,7 @@ void append_denial(std::string& out, const Decision& decision, int status) {
 
 int default_status(const Decision& decision) {
   if (decision.allowed) return 200;
-  if (decision.reason == Reason::blocked) return 403;
+  if (decision.reason == Reason::blocked || decision.reason == Reason::challenge) return 403;
   return decision.reason == Reason::store_unavailable || decision.reason == Reason::shed ? 503 : 429;
 }
 

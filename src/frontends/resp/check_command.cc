@@ -31,6 +31,22 @@ void put(ReplyWriter& reply, std::string_view name, std::optional<TimePoint> mom
 
 }  // namespace
 
+Result<ReportCommand> ReportCommand::read(std::span<const std::string_view> words) {
+  ReportCommand report;
+  const bool failure = words.size() > 1 && is_word(words[1], "failure");
+  report.success = words.size() > 1 && is_word(words[1], "success");
+  if (!failure && !report.success) return refuse("the outcome must be FAILURE or SUCCESS");
+  report.rest = words.subspan(1);
+  if (words.size() > 3 && is_word(words[2], "duration")) {
+    constexpr std::int64_t kMostMs = 3'600'000;
+    const Result<std::int64_t> ms = read_integer("DURATION", words[3], 0, kMostMs);
+    if (!ms.ok()) return ms.failure();
+    report.duration = std::chrono::milliseconds(ms.value());
+    report.rest = words.subspan(3);
+  }
+  return report;
+}
+
 Result<Request> CheckCommand::read(std::span<const std::string_view> words, bool peek_allowed) {
   Request request;
   bool cost_given = false;

@@ -1,4 +1,5 @@
-// WEIR.CHECK [COST n] [PEEK] attribute value …  and  WEIR.REFUND [COST n] attribute value …
+// WEIR.CHECK [COST n] [PEEK] attribute value …  ·  WEIR.REFUND [COST n] attribute value …  ·
+// WEIR.REPORT FAILURE|SUCCESS [DURATION ms] attribute value …
 //
 // Options come first, in any order and case, each at most once; the first word that is not an option begins the
 // attributes, so an attribute called "cost" may be anywhere but first. The answer is a map (RESP3) or a flat array of
@@ -21,6 +22,15 @@
 #include "weir/result.h"
 
 namespace weir::resp {
+
+// The first words of WEIR.REPORT. `rest` is for CheckCommand::read, and refers to `words`.
+struct ReportCommand {
+  bool success = false;
+  Duration duration{0};  // 0: not told
+  std::span<const std::string_view> rest;
+
+  static Result<ReportCommand> read(std::span<const std::string_view> words);
+};
 
 // Not thread-safe. Holds the attributes of the request it has read.
 class CheckCommand {

@@ -14,6 +14,9 @@ constexpr ArgumentSpec kCheck[] = {{"cost", "integer", "COST", true},
                                    {"peek", "pure-token", "PEEK", true},
                                    {"attribute value", "string", "", false, true}};
 constexpr ArgumentSpec kRefund[] = {{"cost", "integer", "COST", true}, {"attribute value", "string", "", false, true}};
+constexpr ArgumentSpec kReport[] = {{"FAILURE|SUCCESS", "string", ""},
+                                    {"milliseconds", "integer", "DURATION", true},
+                                    {"attribute value", "string", "", false, true}};
 constexpr ArgumentSpec kAcquire[] = {{"cost", "integer", "COST", true},
                                      {"milliseconds", "integer", "TTL", true},
                                      {"id", "string", "ID", true},
@@ -47,6 +50,7 @@ constexpr CommandSpec kCommands[] = {
      kCheck},
     {CommandId::refund, "weir.refund", -3, false, false, "weir", "Gives a cost back to every rule the request matches",
      kRefund},
+    {CommandId::report, "weir.report", -4, false, false, "weir", "Tells how the work of a request ended", kReport},
     {CommandId::acquire, "weir.acquire", -3, false, false, "weir", "Takes a lease of the request's concurrency rules",
      kAcquire},
     {CommandId::renew, "weir.renew", -2, false, false, "weir", "Lets a lease live longer", kRenew},

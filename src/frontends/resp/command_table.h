@@ -11,6 +11,7 @@ enum class CommandId : std::uint8_t {
   throttle,
   check,
   refund,
+  report,
   acquire,
   renew,
   release,

@@ -99,7 +99,9 @@ void RespProtocol::perform(Words words) {
   switch (command->id) {
     case CommandId::check:
     case CommandId::refund:
-      return check(*command, words);
+      return check(command->id == CommandId::refund ? Action::refund : Action::take, words);
+    case CommandId::report:
+      return report(words);
     case CommandId::acquire:
       return lease(LeaseQuestion::Verb::acquire, words);
     case CommandId::renew:
@@ -210,9 +212,17 @@ void RespProtocol::throttle(Words words) {
   });
 }
 
-void RespProtocol::check(const CommandSpec& command, Words words) {
-  const bool refund = command.id == CommandId::refund;
-  Result<Request> request = check_.read(words, !refund);
+void RespProtocol::report(Words words) {
+  const Result<ReportCommand> report = ReportCommand::read(words);
+  if (!report.ok()) {
+    return answer([&](ReplyWriter& reply) { reply.error("ERR " + report.failure().message); });
+  }
+  if (report.value().duration > Duration::zero()) limiter_.note_duration(report.value().duration);
+  check(report.value().success ? Action::report_success : Action::report_failure, report.value().rest);
+}
+
+void RespProtocol::check(Action action, Words words) {
+  Result<Request> request = check_.read(words, action == Action::take);
   if (!request.ok()) {
     return answer([&](ReplyWriter& reply) { reply.error("ERR " + request.failure().message); });
   }
@@ -225,7 +235,7 @@ void RespProtocol::check(const CommandSpec& command, Words words) {
   const auto now = [&](const Decision& decision) {
     answer([&](ReplyWriter& reply) { CheckCommand::write(reply, decision); });
   };
-  ask(limiter_, refund ? Action::refund : Action::take, request.value(), now, [&] {
+  ask(limiter_, action, request.value(), now, [&] {
     return [this, ticket = replies_.owe(session_.version()), held = link_.hold()](const Decision& decision) {
       answer_later(ticket, [decision](ReplyWriter& reply) { CheckCommand::write(reply, decision); });
     };
@@ -272,9 +282,10 @@ void RespProtocol::reserve(ReservationQuestion::Verb verb, Words words) {
     answer([&](ReplyWriter& reply) { ReserveCommand::write(reply, verb, given); });
   };
   ask(*reservations, question.value(), now, [&] {
-    return [this, verb, ticket = replies_.owe(session_.version()), held = link_.hold()](const ReservationAnswer& given) {
-      answer_later(ticket, [verb, given](ReplyWriter& reply) { ReserveCommand::write(reply, verb, given); });
-    };
+    return
+        [this, verb, ticket = replies_.owe(session_.version()), held = link_.hold()](const ReservationAnswer& given) {
+          answer_later(ticket, [verb, given](ReplyWriter& reply) { ReserveCommand::write(reply, verb, given); });
+        };
   });
 }
 

@@ -55,7 +55,8 @@ class RespProtocol final : public transport::Protocol {
 
   void perform(Words words);
   void throttle(Words words);
-  void check(const CommandSpec& command, Words words);
+  void check(Action action, Words words);
+  void report(Words words);
   void lease(LeaseQuestion::Verb verb, Words words);
   void reserve(ReservationQuestion::Verb verb, Words words);
   bool hold_login();

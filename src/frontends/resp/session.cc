@@ -57,6 +57,7 @@ void Session::answer(CommandId id, Words words, ReplyWriter& reply) {
     case CommandId::throttle:
     case CommandId::check:
     case CommandId::refund:
+    case CommandId::report:
     case CommandId::acquire:
     case CommandId::renew:
     case CommandId::release:

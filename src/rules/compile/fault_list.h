@@ -28,6 +28,7 @@ class FaultList {
   void add(std::string line);
 
   bool empty() const { return lines_.empty(); }
+  std::size_t size() const { return lines_.size() + left_out_; }
   // All lines, with Code::invalid_argument. Precondition: !empty().
   Failure failure() const;
 

@@ -41,6 +41,8 @@ void add_too_many(RuleFaults& faults, FieldPath field, std::size_t count, std::s
              "has " + std::to_string(count) + " " + std::string(what) + ", expected at most " + std::to_string(most));
 }
 
+}  // namespace
+
 void check_conditions(const FieldPath& field, const std::vector<Condition>& conditions, RuleFaults& faults) {
   if (conditions.size() > kMaxConditions) {
     return add_too_many(faults, field, conditions.size(), "conditions", kMaxConditions);
@@ -56,7 +58,7 @@ void check_conditions(const FieldPath& field, const std::vector<Condition>& cond
 }
 
 void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults,
-                  std::string_view expected = "limit, window, burst, queue or unlimited") {
+                  std::string_view expected) {
   const bool numbers = change.limit || change.window || change.burst || change.queue;
   if (change.unlimited && numbers) {
     faults.add(field, "is unlimited and has numbers, expected one or the other");
@@ -66,8 +68,6 @@ void check_change(const Rule& rule, const FieldPath& field, const AllowanceChang
     faults.check_allowance(field, changed_allowance(rule, change));
   }
 }
-
-}  // namespace
 
 void check_override(const Rule& rule, const FieldPath& field, const Override& override, RuleFaults& faults) {
   check_conditions(inside(field, "when"), override.when, faults);

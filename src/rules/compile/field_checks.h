@@ -6,6 +6,11 @@
 
 namespace weir::rules {
 
+// Parts that several fields have.
+void check_conditions(const FieldPath& field, const std::vector<Condition>& conditions, RuleFaults& faults);
+void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults,
+                  std::string_view expected = "limit, window, burst, queue or unlimited");
+
 void check_id(const Rule& rule, RuleFaults& faults);
 void check_match(const Rule& rule, RuleFaults& faults);
 void check_per(const Rule& rule, RuleFaults& faults);
@@ -32,5 +37,10 @@ void check_overdraft(const Rule& rule, RuleFaults& faults);
 void check_estimate(const Rule& rule, RuleFaults& faults);
 void check_on_expiry(const Rule& rule, RuleFaults& faults);
 void check_local_limit(const Rule& rule, RuleFaults& faults);
+// protection_checks.cc
+void check_on_exceed(const Rule& rule, RuleFaults& faults);
+void check_penalty(const Rule& rule, RuleFaults& faults);
+void check_distinct(const Rule& rule, RuleFaults& faults);
+void check_candidate(const Rule& rule, RuleFaults& faults);
 
 }  // namespace weir::rules

@@ -10,6 +10,7 @@
 #include "rules/compile/fault_list.h"
 #include "rules/compile/name_table.h"
 #include "rules/compile/per_entry.h"
+#include "rules/compile/shedding_classes.h"
 #include "rules/read/rule_fields.h"
 #include "weir/request.h"
 
@@ -27,6 +28,7 @@ class Totals {
       for_each_name(entry, [this](std::string_view name) { names.emplace(name); });
     }
     if (!rule.cost.attribute.empty()) names.insert(rule.cost.attribute);
+    if (!rule.distinct.empty()) names.insert(rule.distinct);
   }
 
   std::size_t overrides = 0;
@@ -174,6 +176,11 @@ Status check_rules(const Rules& rules) {
     for (const RuleFault& fault : check_rule(rule)) {
       const std::string field = to_string(fault.field);
       faults.add("rule " + rule.id + ": " + (field.empty() ? "" : field + ": ") + fault.what);
+    }
+  }
+  if (rules.shedding) {
+    for (const RuleFault& fault : check_shedding(*rules.shedding)) {
+      faults.add("shedding." + to_string(fault.field) + ": " + fault.what);
     }
   }
   for (std::size_t i = 0; i < rules.blocks.size(); ++i) {

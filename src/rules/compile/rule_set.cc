@@ -9,6 +9,7 @@
 #include "rules/compile/rule_check.h"
 #include "rules/compile/rule_set_matcher.h"
 #include "rules/compile/selectivity.h"
+#include "rules/compile/shedding_classes.h"
 #include "rules/compile/subject_names.h"
 
 namespace weir::rules {
@@ -62,10 +63,17 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       set->lease_rules_.push_back(static_cast<std::uint32_t>(set->rules_.size()));
     }
     set->has_quotas_ = set->has_quotas_ || (rule.kind == ChargeKind::quota && active);
+    if (rule.candidate && !is_unlimited(rule, *rule.candidate)) {
+      compiled.candidate = changed_allowance(rule, *rule.candidate).value();
+    }
+    set->has_protection_ =
+        set->has_protection_ || (active && (rule.penalty || rule.candidate || !rule.distinct.empty() ||
+                                                            rule.on_exceed != OnExceed::deny));
     set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && active);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }
+  if (rules.shedding) set->shedding_ = std::make_unique<const SheddingClasses>(std::move(*rules.shedding));
   set->find_changes();
   set->matcher_ = std::make_unique<const Matcher>(set->rules_, set->origin_.issues.get());
   set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
@@ -199,6 +207,11 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
 }
 
 void RuleSet::Matcher::compile_subject(CompiledRule& rule, Parts& parts) {
+  // A request without the value that is counted is not counted, like one without the subject.
+  if (!rule.source.distinct.empty()) {
+    rule.distinct = names_.add(rule.source.distinct);
+    parts.subject |= name_bit(*rule.distinct);
+  }
   for (const std::string& entry : rule.source.per) {
     const std::size_t before = rule.per.size();
     for_each_name(entry, [&](std::string_view name) { rule.per.push_back(names_.add(name)); });
@@ -254,6 +267,7 @@ bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestVi
   if (!rule.alternatives.empty()) return SubjectNames().choose(rule, view.names());
   // With few names the bits were exact.
   if (names_.size() <= 64) return true;
+  if (rule.distinct && view.first(*rule.distinct) == nullptr) return false;
   return std::all_of(rule.per.begin(), rule.per.end(), [&](NameId name) { return view.first(name) != nullptr; });
 }
 

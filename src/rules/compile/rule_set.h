@@ -42,7 +42,10 @@ struct CompiledRule {
   std::string_view message;                       // interned: outlives the rule set
   Mode mode = Mode::enforce;                      // global shadow applied
   std::optional<Allowance> local_limit;           // of an enforced rule: a shadow rule denies nothing
-  WindowLengths windows;  // several() only if plans or overrides have other windows than the rule
+  // Of a rule with a candidate; null if it is unlimited. Only where `source.candidate` is.
+  std::optional<Allowance> candidate;
+  std::optional<NameId> distinct;  // the attribute whose values are counted
+  WindowLengths windows;           // several() only if plans or overrides have other windows than the rule
 };
 
 // A rule that applies to a request: it matches, and the request carries every attribute of `per`.
@@ -65,6 +68,8 @@ struct RuleSetOrigin {
   std::shared_ptr<MatchIssueCounters> issues = nullptr;
   TimePoint loaded{};
 };
+
+class SheddingClasses;
 
 class RuleSet {
  public:
@@ -116,6 +121,10 @@ class RuleSet {
   // The limit of the concurrency rule with this id, if it is the same for every request: it has neither plans nor
   // overrides.
   std::optional<std::int64_t> lease_limit(std::string_view id) const;
+  // Some rule has a penalty, counts different values, or has a candidate: its charges are more than a plain one.
+  bool has_protection() const { return has_protection_; }
+  // When to refuse requests because there is too much to do. Null: never.
+  const SheddingClasses* shedding() const { return shedding_.get(); }
   // Some rule counts in windows of several lengths.
   bool has_several_windows() const { return has_several_windows_; }
 
@@ -134,6 +143,8 @@ class RuleSet {
   bool has_leases_ = false;
   bool has_max_subjects_ = false;
   bool has_quotas_ = false;
+  bool has_protection_ = false;
+  std::unique_ptr<const SheddingClasses> shedding_;
   std::vector<std::uint32_t> lease_rules_;  // indexes of rules that give leases
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_
 };

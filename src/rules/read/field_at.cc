@@ -1,6 +1,7 @@
 #include "rules/read/field_at.h"
 
 #include "rules/read/known_fields.h"
+#include "rules/read/rule_reader.h"
 #include "rules/read/yaml_values.h"
 
 namespace weir::rules {
@@ -14,6 +15,12 @@ std::string FieldAt::path() const {
 void FieldAt::fault(std::string_view what) const {
   scope_.faults.add(fault_at(scope_.file, node_, path(), what));
   if (in_ == nullptr) scope_.unreadable.emplace(name_);
+}
+
+void FieldAt::fault_below(const FieldPath& path, std::string_view what) const {
+  const std::string below = to_string(path);
+  const std::string full = below.empty() || below.front() == '[' ? this->path() + below : this->path() + "." + below;
+  scope_.faults.add(fault_at(scope_.file, locate(node_, path), full, what));
 }
 
 void FieldAt::fault_expecting(std::string_view expected) const {

@@ -12,6 +12,7 @@
 
 #include "base/yaml_document.h"
 #include "rules/compile/fault_list.h"
+#include "rules/compile/rule_check.h"
 #include "weir/result.h"
 
 namespace weir::rules {
@@ -40,6 +41,10 @@ class FieldAt {
   // "rules[2].overrides[0].until".
   std::string path() const;
   void fault(std::string_view what) const;
+  // About a part of this value, where the path leads or as far as it goes.
+  void fault_below(const FieldPath& path, std::string_view what) const;
+  // How many errors there are so far, of all fields.
+  std::size_t faults() const { return scope_.faults.size(); }
   // "is a list, expected …".
   void fault_expecting(std::string_view expected) const;
   // False when the value is not a map; keys that are not in `known` are errors.

@@ -4,7 +4,9 @@
 #include "rules/compile/field_checks.h"
 #include "rules/compile/quota_checks.h"
 #include "rules/read/field_values.h"
+#include "rules/read/penalty_fields.h"
 #include "rules/read/quota_fields.h"
+#include "rules/read/shedding_fields.h"
 #include "rules/read/yaml_values.h"
 
 namespace weir::rules {
@@ -19,6 +21,7 @@ constexpr Choice<BadCostPolicy> kBadCostPolicies[] = {{"default", BadCostPolicy:
                                                       {"deny", BadCostPolicy::deny}};
 constexpr Choice<ExpiryPolicy> kExpiryPolicies[] = {{"release", ExpiryPolicy::release},
                                                     {"commit", ExpiryPolicy::commit}};
+constexpr Choice<OnExceed> kOnExceed[] = {{"deny", OnExceed::deny}, {"challenge", OnExceed::challenge}};
 constexpr Choice<Hidden> kHidden[] = {{"true", Hidden::answer}, {"false", Hidden::no}, {"rule", Hidden::rule}};
 constexpr Choice<Consistency> kConsistencies[] = {
     {"exact", Consistency::exact}, {"leased", Consistency::leased}, {"synced", Consistency::synced}};
@@ -35,12 +38,13 @@ bool has_field(const Rule& rule, std::string_view field) {
   if (field == "on_expiry" && rule.kind == ChargeKind::quota) return true;
   if (rule.kind != ChargeKind::bucket) return false;
   if (field == "window" || field == "count_denied" || field == "overdraft" || field == "on_expiry" ||
-      field == "estimate") {
+      field == "estimate" || field == "penalty" || field == "candidate") {
     return true;
   }
   const Algorithm algorithm = rule.allowance.algorithm;
   if (field == "burst") return algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra;
   if (field == "queue") return algorithm == Algorithm::leaky_bucket;
+  if (field == "distinct") return algorithm == Algorithm::fixed_window || algorithm == Algorithm::sliding_log;
   return algorithm == Algorithm::bucketed_window;
 }
 
@@ -121,6 +125,9 @@ constexpr Field<Rules> kTopFields[] = {
     {"blocks", "requests that are refused before any rule is looked at; see [blocks](#blocks)", "none",
      [](const FieldAt& at, Rules& rules) { read_blocks(at, rules.blocks); },
      [](const Rules& rules) { return rules.blocks.empty() ? Written() : write_blocks(rules.blocks); }},
+    {"shedding", "what this node refuses when it has too much to do; see [load shedding](shedding.md)", "nothing",
+     [](const FieldAt& at, Rules& rules) { read_shedding(at, rules.shedding); },
+     [](const Rules& rules) { return rules.shedding ? Written(write_shedding(*rules.shedding)) : std::nullopt; }},
 };
 
 constexpr Field<Rule> kRuleFields[] = {
@@ -337,6 +344,20 @@ constexpr Field<Rule> kRuleFields[] = {
      },
      [](const Rule& rule) { return write_choice_unless(kExpiryPolicies, rule.on_expiry, ExpiryPolicy::release); },
      check_on_expiry},
+    {"on_exceed",
+     "`deny`; `challenge`: answers `challenge` in the place of a denial, and a reported success clears the bucket; see "
+     "[challenges](login-protection.md#challenges)",
+     "`deny`", [](const FieldAt& at, Rule& rule) { read_choice(at, kOnExceed, rule.on_exceed); },
+     [](const Rule& rule) { return write_choice_unless(kOnExceed, rule.on_exceed, OnExceed::deny); }, check_on_exceed},
+    {"penalty",
+     "refuses a subject for a growing time after repeated denials or reported failures; see "
+     "[penalties](login-protection.md#penalties)",
+     "none",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_penalty(at, rule.penalty);
+     },
+     [](const Rule& rule) { return rule.penalty ? Written(write_penalty(*rule.penalty)) : std::nullopt; },
+     check_penalty},
     {"consistency", "`exact`", "`exact`",
      [](const FieldAt& at, Rule& rule) { read_choice(at, kConsistencies, rule.consistency); },
      [](const Rule& rule) { return write_choice_unless(kConsistencies, rule.consistency, Consistency::exact); },

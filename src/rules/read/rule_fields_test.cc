@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "base/bounded_file.h"
+#include "rules/read/penalty_fields.h"
+#include "rules/read/shedding_fields.h"
 
 namespace weir::rules {
 namespace {
 
 // What follows the comment `<!-- fields: NAME -->` in the page, up to the next empty line.
-std::string documented(const std::string& name) {
-  const auto page = base::read_bounded_file(WEIR_SOURCE_DIR "/docs/rules.md", 1 << 20);
+std::string documented(const std::string& name, const std::string& in) {
+  const auto page = base::read_bounded_file(WEIR_SOURCE_DIR "/docs/" + in, 1 << 20);
   if (!page.ok()) return page.failure().message;
   const std::string mark = "<!-- fields: " + name + " -->\n";
   const std::size_t begin = page.value().find(mark);
@@ -20,10 +22,11 @@ std::string documented(const std::string& name) {
 }
 
 template <typename T>
-void expect_documented(const std::string& name, std::span<const Field<T>> fields) {
+void expect_documented(const std::string& name, std::span<const Field<T>> fields, const std::string& in = "rules.md") {
   const std::string expected = fields_as_markdown(fields);
-  EXPECT_EQ(documented(name), expected) << "put this table behind <!-- fields: " << name << " --> in docs/rules.md:\n"
-                                        << expected;
+  EXPECT_EQ(documented(name, in), expected)
+      << "put this table behind <!-- fields: " << name << " --> in " << in << ":\n"
+      << expected;
 }
 
 TEST(RuleFields, TheReferenceDocumentsEveryFieldAndNoOther) {
@@ -35,6 +38,10 @@ TEST(RuleFields, TheReferenceDocumentsEveryFieldAndNoOther) {
   expect_documented("local_limit", local_limit_fields());
   expect_documented("on_store_failure", store_failure_fields());
   expect_documented("estimate", estimate_fields());
+  expect_documented("shedding", shedding_fields(), "shedding.md");
+  expect_documented("capacity", capacity_fields(), "shedding.md");
+  expect_documented("shedding_class", shedding_class_fields(), "shedding.md");
+  expect_documented("penalty", penalty_fields(), "login-protection.md");
 }
 
 template <typename T>

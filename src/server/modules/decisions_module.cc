@@ -97,7 +97,9 @@ void DecisionsModule::add_rotating(const LimiterOptions& deciding) {
   options.request_observers.clear();
   options.hash_key = context_.keys.current;
   options.quotas = std::make_shared<UncountedQuotas>();
-  incoming_.push_back(std::make_unique<engine::Engine>(rules_.book(), std::move(options), memory_.fallback(), shared_));
+  engine::SharedState shared = shared_;
+  shared.sheds = false;  // the other one does, for both
+  incoming_.push_back(std::make_unique<engine::Engine>(rules_.book(), std::move(options), memory_.fallback(), shared));
   rotating_.push_back(std::make_unique<engine::RotatingLimiter>(*engines_.back(), *incoming_.back()));
 }
 
@@ -128,6 +130,7 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
     for (const auto& engine : engines_) count.count += engine->fallbacks(policy);
   }
   fallbacks_.add_facts(context_.clock->now(), facts);
+  add_shedding(facts);
   if (redis_.stores() != nullptr) {
     facts.remote_store = redis_.stores()->facts();
     for (const redis::SubjectCensus::Count& each : redis_.stores()->subjects()) {
@@ -138,6 +141,37 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   for (const auto* log : {decision_lines_.get(), degraded_lines_.get()}) {
     facts.log_lines_suppressed += static_cast<std::uint64_t>(log->suppressed());
   }
+}
+
+void DecisionsModule::add_shedding(observe::Facts& facts) const {
+  const engine::Shedder& shedder = *shared_.shedder;
+  using Kind = observe::FactMetric::Kind;
+  const std::vector<engine::Shedder::ClassCount> counts = shedder.counts();
+  if (counts.empty()) return;
+  for (const engine::Shedder::ClassCount& each : counts) {
+    facts.more.push_back({"weir_shedding_requests_total",
+                          "Requests by class and result, while shedding is configured.",
+                          Kind::counter,
+                          static_cast<double>(each.admitted),
+                          {{"class", each.name}, {"result", "admitted"}}});
+    facts.more.push_back({"weir_shedding_requests_total",
+                          "",
+                          Kind::counter,
+                          static_cast<double>(each.shed),
+                          {{"class", each.name}, {"result", "shed"}}});
+  }
+  for (const engine::Shedder::ClassCount& each : counts) {
+    facts.more.push_back({"weir_shedding_active",
+                          "1 while requests of the class are being shed.",
+                          Kind::gauge,
+                          each.shedding ? 1.0 : 0.0,
+                          {{"class", each.name}}});
+  }
+  facts.more.push_back({"weir_shedding_load",
+                        "The load that classes are shed by: 1 is the capacity.",
+                        Kind::gauge,
+                        static_cast<double>(shedder.load()) / 1'000,
+                        {}});
 }
 
 }  // namespace weir::server

@@ -60,6 +60,7 @@ class DecisionsModule final : public Module {
   std::shared_ptr<RequestObserver> make_decision_log() const;
   void add_rotating(const LimiterOptions& deciding);
   void add_facts(observe::Facts& facts) const;
+  void add_shedding(observe::Facts& facts) const;
 
   ServerContext& context_;
   const RulesModule& rules_;
@@ -72,7 +73,8 @@ class DecisionsModule final : public Module {
   std::unique_ptr<observe::Log> degraded_lines_;
   const engine::SharedState shared_{.generations = std::make_shared<engine::BucketGenerations>(),
                                     .fallback_times = std::make_shared<engine::FallbackTimes>(),
-                                    .estimates = std::make_shared<engine::Estimates>()};
+                                    .estimates = std::make_shared<engine::Estimates>(),
+                                    .shedder = std::make_shared<engine::Shedder>()};
   EstimateFile estimates_;
   FallbackWatch fallbacks_;
   SubjectWatch subjects_;

@@ -117,7 +117,9 @@ bool MemoryStore::begin_ahead(const StoreCall& call) {
 bool MemoryStore::take_at_home(StoreCall& call) {
   if (call.action != Action::take || call.hold != nullptr) return false;
   for (const Charge& charge : call.charges) {
+    if (charge.kind == ChargeKind::penalty) continue;
     if (charge.kind != ChargeKind::bucket || algorithms::keeps_tail(charge.allowance->algorithm)) return false;
+    if (charge.candidate) return false;
   }
   if (call.charges.size() == 1) return take_one(call);
   return call.charges.size() <= kFewCharges && take_together(call);
@@ -142,18 +144,27 @@ bool MemoryStore::take_together(StoreCall& call) {
   Slot* slots[kFewCharges];
   const std::size_t count = call.charges.size();
   for (std::size_t i = 0; i < count; ++i) {
-    slots[i] = find_at_home(shard_of(call.charges[i].key), call.charges[i], call.now);
+    Shard& shard = shard_of(call.charges[i].key);
+    if (call.charges[i].kind == ChargeKind::penalty) {
+      // A subject without strikes, as nearly all are.
+      if (shard.find(call.charges[i].key) != nullptr) return false;
+      slots[i] = nullptr;
+      continue;
+    }
+    slots[i] = find_at_home(shard, call.charges[i], call.now);
     if (slots[i] == nullptr) return false;
   }
   Slot before[kFewCharges];
   for (std::size_t i = 0; i < count; ++i) {
     const Charge& charge = call.charges[i];
+    if (slots[i] == nullptr) continue;
     before[i] = *slots[i];
     take_from(shard_of(charge.key), *slots[i], charge, call.now, call.outcomes[i]);
-    if (call.outcomes[i].admitted || (!charge.binding && !charge.count_denied)) continue;
+    const bool counts = charge.count_denied || charge.penalty != nullptr;
+    if (call.outcomes[i].admitted || (!charge.binding && !counts)) continue;
     while (i > 0) {
       --i;
-      *slots[i] = before[i];
+      if (slots[i] != nullptr) *slots[i] = before[i];
     }
     return false;
   }

@@ -38,25 +38,28 @@
 
 namespace weir::memory {
 
-// What a slot's words mean: those of an algorithm, leases (algorithms/lease_bucket.h), or one reservation
-// (algorithms/reservation_record.h). The numbers are also those of snapshots.
+// What a slot's words mean: those of an algorithm, leases (algorithms/lease_bucket.h), one reservation
+// (algorithms/reservation_record.h), or a penalty (algorithms/penalty.h). The numbers are also those of snapshots.
 class SlotKind {
  public:
-  static constexpr std::uint8_t kCount = kAlgorithmCount + 2;
+  static constexpr std::uint8_t kCount = kAlgorithmCount + 3;
 
   constexpr SlotKind(Algorithm algorithm) : number_(static_cast<std::uint8_t>(algorithm)) {}  // NOLINT: is one
   static constexpr SlotKind leases() { return SlotKind(std::uint8_t{kAlgorithmCount}); }
   // Precondition: number < kCount.
   static constexpr SlotKind of_number(std::uint8_t number) { return SlotKind(number); }
   static constexpr SlotKind record() { return SlotKind(std::uint8_t{kAlgorithmCount + 1}); }
+  static constexpr SlotKind penalty() { return SlotKind(std::uint8_t{kAlgorithmCount + 2}); }
   static SlotKind of(const Charge& charge) {
     if (charge.kind == ChargeKind::bucket) return charge.allowance->algorithm;
+    if (charge.kind == ChargeKind::penalty) return penalty();
     return charge.kind == ChargeKind::record ? record() : leases();
   }
 
   constexpr std::uint8_t number() const { return number_; }
   constexpr bool is_leases() const { return number_ == kAlgorithmCount; }
   constexpr bool is_record() const { return number_ == kAlgorithmCount + 1; }
+  constexpr bool is_penalty() const { return number_ == kAlgorithmCount + 2; }
   constexpr bool is_bucket() const { return number_ < kAlgorithmCount; }
   // Precondition: is_bucket().
   constexpr Algorithm algorithm() const { return static_cast<Algorithm>(number_); }

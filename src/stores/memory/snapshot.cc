@@ -27,6 +27,7 @@
 
 #include "algorithms/bucket_holds.h"
 #include "algorithms/lease_bucket.h"
+#include "algorithms/penalty.h"
 #include "algorithms/reservation_record.h"
 #include "stores/memory/snapshot_file.h"
 
@@ -258,6 +259,10 @@ bool number_image(BucketImage& image, std::string_view rule, const NumberRule& n
 TimePoint last_change(const BucketImage& image, const algorithms::BucketWords& words) {
   if (image.kind.is_leases()) return algorithms::LeaseBucket(words).last_change();
   if (image.kind.is_record()) return from_micros(std::max<std::int64_t>(0, image.idle_from_us)) - 2 * kMaxHoldTtl;
+  // At the latest, when its penalty had the longest length that there is before it.
+  if (image.kind.is_penalty()) {
+    return from_micros(std::max<std::int64_t>(0, std::max(words.head[0] - kMaxPenalty.count(), words.head[1])));
+  }
   return algorithms::last_change(image.kind.algorithm(), words);
 }
 
@@ -265,6 +270,8 @@ Duration move_back(SlotKind kind, const algorithms::BucketWords& words, Duration
   if (kind.is_bucket()) return algorithms::move_back(kind.algorithm(), words, by);
   if (kind.is_leases()) {
     algorithms::LeaseBucket(words).move_back(by.count());
+  } else if (kind.is_penalty()) {
+    algorithms::penalty_move_back(words.head, by.count());
   } else {
     ReservationRecord record = ReservationRecord::read(words.head);
     record.expires_us = std::max<std::int64_t>(0, record.expires_us - by.count());

@@ -42,6 +42,7 @@ void Transaction::add(Shard& shard) {
   entries_[size_] =
       Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), Slot::kLatestIdle, false, false, false};
   locate(size_);
+  guarded_ = guarded_ || is_penalty(size_);
   if (entries_[size_].slot != nullptr) {
     entries_[size_].idle_from_us = entries_[size_].slot->idle_from_us();
     if (is_lease(size_)) open_leases(size_);
@@ -93,6 +94,10 @@ bool Transaction::run() {
     case Action::list:
       list_holds();
       break;
+    case Action::report_failure:
+    case Action::report_success:
+      report();
+      break;
   }
   report_in_callers_time();
   return room;
@@ -124,12 +129,13 @@ bool Transaction::take() {
     for (std::size_t i = 0; i < size_; ++i) describe_uncharged(i);
   }
   if (room) count_denied();
+  if (room && guarded_) strike_denied();
   return room;
 }
 
 ChargeOutcome Transaction::evaluate(std::size_t i, std::int64_t cost) const {
   const Entry& entry = entries_[i];
-  if (is_record(i)) return {};
+  if (is_record(i) || is_penalty(i)) return {};
   if (is_lease(i)) return evaluate_leases(i, cost, call_.hold != nullptr && call_.action == Action::take);
   ChargeOutcome outcome = algorithms::evaluate(*call_.charges[i].allowance, words(i), from_micros(entry.now_us), cost);
   if (!fresh(i) && (!outcome.admitted || cost == 0)) bound_waits(entry.idle_from_us, entry.now_us, outcome);
@@ -152,6 +158,7 @@ bool Transaction::evaluate_all() {
     entries_[i].charge = outcome.admitted && (cost(i) > 0 || holds_here(i)) && (!is_lease(i) || call_.hold != nullptr);
     admitted = admitted && (outcome.admitted || !charge.binding);
   }
+  if (guarded_) admitted = apply_penalties() && admitted;
   return admitted;
 }
 
@@ -223,7 +230,7 @@ bool Transaction::make_room_for(std::size_t i) {
     entry.created = true;
   }
   if (entry.slot == nullptr) return false;
-  return is_record(i) || grow_tail(i);
+  return is_record(i) || is_penalty(i) || grow_tail(i);
 }
 
 // Calls in other shards may have made the rule's last bucket since find_newcomers().
@@ -294,7 +301,7 @@ void Transaction::count_denied() {
     const Charge& charge = call_.charges[i];
     ChargeOutcome& outcome = call_.outcomes[i];
     if (!charge.count_denied || !is_bucket(i) || outcome.admitted || outcome.status != Code::ok) continue;
-    if (outcome.crowded) continue;
+    if (outcome.crowded || outcome.penalized) continue;
     Entry& entry = entries_[i];
     const bool had_bucket = entry.slot != nullptr;
     // Without a bucket only too large a cost is denied, so it is there, unless making room for another charge has just

@@ -4,7 +4,7 @@
 // finds no room leaves every bucket as it was.
 //
 // A charge of a lease without a hold is only looked at. Leases are in transaction_holds.cc, reservations in
-// transaction_reservations.cc.
+// transaction_reservations.cc, penalties in transaction_penalties.cc.
 //
 // Lives on the stack of one call, while the locks are held. Allocates only for new buckets and growing tails.
 #pragma once
@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "algorithms/lease_bucket.h"
+#include "algorithms/penalty.h"
 #include "algorithms/reservation_record.h"
 #include "stores/memory/memory_budget.h"
 #include "stores/memory/shard.h"
@@ -62,6 +63,15 @@ class Transaction {
   void renew_leases(std::uint64_t own_token);
   bool leases_gone(std::uint64_t own_token, bool& lost);
   void end_leases();
+
+  // Penalties.
+  bool is_penalty(std::size_t i) const { return call_.charges[i].kind == ChargeKind::penalty; }
+  algorithms::PenaltyStanding standing(std::size_t i) const;
+  bool apply_penalties();
+  bool strike(std::size_t i);
+  void strike_denied();
+  void keep_penalty(std::size_t i);
+  void report();
 
   // Reservations.
   bool is_bucket(std::size_t i) const { return call_.charges[i].kind == ChargeKind::bucket; }
@@ -120,6 +130,7 @@ class Transaction {
   StoreCall& call_;
   MemoryBudget& budget_;
   std::size_t size_ = 0;
+  bool guarded_ = false;         // some charge is a penalty
   std::int64_t amount_ = 0;      // of a reservation: granted so far, or to be added
   std::int64_t expires_us_ = 0;  // of a reservation that is being taken or extended
   bool adds_only_ = false;       // only what follows the amount is charged

@@ -9,10 +9,18 @@ bool is_number(const ReplyItem& item, std::int64_t most) {
   return item.kind == ReplyKind::integer && item.number >= 0 && item.number <= most;
 }
 
-enum Verdict : std::int64_t { kDenied = 0, kAdmitted = 1, kTooLarge = 2, kNewcomer = 3, kCrowded = 4 };
+enum Verdict : std::int64_t {
+  kDenied = 0,
+  kAdmitted = 1,
+  kTooLarge = 2,
+  kNewcomer = 3,
+  kCrowded = 4,
+  kPenalized = 5,
+  kChallenge = 6,
+};
 
 bool is_verdict(const ReplyItem& item, MayAnswer may) {
-  if (!is_number(item, kCrowded)) return false;
+  if (!is_number(item, kChallenge)) return false;
   return (item.number != kNewcomer || may.newcomer) && (item.number != kCrowded || may.crowded);
 }
 
@@ -28,6 +36,8 @@ bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outc
   outcome.admitted = numbers[0].number == kAdmitted;
   outcome.too_large = numbers[0].number == kTooLarge;
   outcome.crowded = numbers[0].number == kCrowded;
+  outcome.penalized = numbers[0].number >= kPenalized;
+  outcome.challenge = numbers[0].number == kChallenge;
   outcome.remaining = numbers[1].number;
   outcome.retry_after = Duration{numbers[2].number};
   outcome.reset_after = Duration{numbers[3].number};

@@ -11,6 +11,7 @@ constexpr std::size_t kTagDigits = 16;
 // After those of weir::Algorithm.
 constexpr std::int64_t kLeases = kAlgorithmCount;
 constexpr std::int64_t kRecord = kAlgorithmCount + 1;
+constexpr std::int64_t kPenalties = kAlgorithmCount + 2;
 constexpr std::size_t kLeaseWords = 5;
 constexpr std::size_t kReservationWords = 10;
 // Not an id that a rule can have.
@@ -52,6 +53,25 @@ Numbers numbers_of(const Charge& charge) {
   }
 }
 
+bool is_penalty(const Charge& charge) { return charge.kind == ChargeKind::penalty; }
+
+// As penalties.lua unpacks them.
+Numbers numbers_of_penalty(const ScriptCall& call, const Charge& charge) {
+  const Penalty& penalty = *charge.penalty;
+  std::int64_t position = 0;
+  for (std::size_t i = 0; i < call.which.size(); ++i) {
+    if (call.which[i] == charge.of) position = static_cast<std::int64_t>(i) + 1;
+  }
+  const std::int64_t on = (penalty.on_denied ? 1 : 0) + (penalty.on_reported ? 2 : 0);
+  const auto seconds = [](Duration duration) { return duration.count() / 1'000'000; };
+  constexpr std::int64_t kRange = std::int64_t{1} << 22U;
+  static_assert(kMaxPenalty.count() / 1'000'000 < kRange && kMaxPenaltyStrikes < 1'024 && kMaxPenaltyFactor < 128 &&
+                kMaxPenaltySteps < 64 && kMaxCharges <= 64);
+  return {position % 64 + 64 * (penalty.after + 1'024 * (penalty.factor + 128 * (penalty.challenges + 64 * on))),
+          seconds(penalty.within) * kRange + seconds(penalty.decay),
+          seconds(penalty.block) * kRange + seconds(longest_penalty(penalty))};
+}
+
 bool is_reservation(const ScriptCall& call) { return call.hold != nullptr && call.hold->reservation; }
 
 bool has_leases(const ScriptCall& call) {
@@ -72,12 +92,21 @@ std::int64_t flags_of(const ScriptCall& call, std::size_t i) {
 
 std::int64_t algorithm_of(const Charge& charge) {
   if (charge.kind == ChargeKind::record) return kRecord;
+  if (is_penalty(charge)) return kPenalties;
   return is_lease(charge) ? kLeases : static_cast<std::int64_t>(charge.allowance->algorithm);
 }
 
-void write_charge(CommandWriter& command, std::int64_t flags, const Charge& charge) {
-  const Numbers numbers = numbers_of(charge);
+void write_charge(CommandWriter& command, const ScriptCall& call, std::int64_t flags, const Charge& charge) {
+  const Numbers numbers = is_penalty(charge) ? numbers_of_penalty(call, charge) : numbers_of(charge);
   command.number(flags).number(charge.cost).number(numbers.a).number(numbers.b).number(numbers.c);
+}
+
+// A report to one bucket clears it or looks at it.
+char action_of_one(const ScriptCall& call, const Charge& charge) {
+  const bool report = call.action == ScriptAction::failure || call.action == ScriptAction::success;
+  if (!report) return static_cast<char>(call.action);
+  const bool clears = call.action == ScriptAction::success && charge.cost > 0;
+  return static_cast<char>(clears ? ScriptAction::reset : ScriptAction::peek);
 }
 
 // 16 bytes.
@@ -151,18 +180,18 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
     put_bucket_name(name, call.charges[i], scripts.key_prefix());
     command.word(name);
   }
-  const char action = static_cast<char>(call.action);
+  const char action = one ? action_of_one(call, first) : static_cast<char>(call.action);
   command.word({&action, 1});
   if (call.now_us < 0) {
     command.word("");
   } else {
     command.number(call.now_us);
   }
-  if (one) return write_charge(command, flags_of(call, call.which[0]), first);
+  if (one) return write_charge(command, call, flags_of(call, call.which[0]), first);
   for (const std::uint8_t i : call.which) {
     const Charge& charge = call.charges[i];
     command.number(algorithm_of(charge));
-    write_charge(command, (charge.binding ? 1 : 0) + flags_of(call, i), charge);
+    write_charge(command, call, (charge.binding ? 1 : 0) + flags_of(call, i), charge);
   }
   for (const std::int64_t moment : call.charged_at_us) command.number(moment);
   if (reserves) write_reservation(command, call);

@@ -33,6 +33,8 @@ enum class ScriptAction : char {
   share_renewal = 'm',
   follow = 'f',
   amend = 'a',
+  failure = 'w',
+  success = 'y',
 };
 
 struct ScriptCall {

@@ -417,6 +417,10 @@ ScriptAction Operation::action() const {
       return ScriptAction::settle;
     case Action::list:
       return ScriptAction::list;
+    case Action::report_failure:
+      return ScriptAction::failure;
+    case Action::report_success:
+      return ScriptAction::success;
   }
   return ScriptAction::peek;
 }

@@ -1,15 +1,24 @@
 -- Several charges of one decision, all or none. Put together at build with keep.lua, every algorithm, which are in
--- `algorithms` by their number in weir::Algorithm (their letters are in `letters`), and several.lua; the build also adds
--- how it answers.
+-- `algorithms` by their number in weir::Algorithm (their letters are in `letters`), several.lua and penalties.lua; the
+-- build also adds how it answers.
 --
 -- KEYS     the buckets
 -- ARGV     action: t take, p peek, r refund, x reset, s take as a share of a decision that spans slots, u undo such a
---          share; now in microseconds, '' for Redis's TIME; then for each bucket six: algorithm, flags (1 binding, 2 a
+--          share, w and y reports of a failure and of a success, which charge nothing (y clears what has a cost); now in
+--          microseconds, '' for Redis's TIME; then for each bucket six: algorithm, flags (1 binding, 2 a
 --          denied attempt counts, 4 only if the bucket exists), cost, three numbers of the allowance; then, for u, for
 --          each bucket the moment at which it was charged
--- Answer   for each bucket five numbers as in one.lua; for s eight, with what remaining and reset_after are without this
---          charge, and the moment at which it was charged by the bucket's own time (of a reservation, 0 where nothing was)
+-- Answer   for each bucket five numbers as in one.lua, with a verdict of 5 if its penalty refuses and of 6 if it asks for a
+--          challenge; for s eight, with what remaining and reset_after are without this charge, and the moment at which
+--          it was charged by the bucket's own time (of a reservation, 0 where nothing was)
 local answer, after, idle, time, admitted = {}, {}, {}, {}, true
+
+local penalties = {}
+for i = 1, #KEYS do
+  if ARGV[6 * i - 3] == '9' then
+    penalties[i] = open_penalty(i)
+  end
+end
 
 local function answer_with(i, ...)
   for k = 1, 5 do
@@ -26,7 +35,7 @@ for i = 1, #KEYS do
       states[i] = state
     end
     cost = 0
-  elseif action == 'x' then
+  elseif action == 'x' or (action == 'y' and ARGV[6 * i - 1] + 0 > 0) then
     redis.call('DEL', KEYS[i])
     states[i], cost = false, 0
   end
@@ -35,6 +44,32 @@ for i = 1, #KEYS do
   answer_with(i, verdict, remaining, retry, reset, delay)
   if verdict ~= 1 and ARGV[6 * i - 2] % 2 == 1 then
     admitted = false
+  end
+end
+
+-- A penalty refuses whatever its bucket has left.
+local function penalize(p)
+  if p.ends <= now then
+    return
+  end
+  local place = width * (p.of - 1)
+  if answer[place + 1] == 1 then
+    local _, remaining, _, reset = run(p.of, 't', 0)
+    answer[place + 2], answer[place + 3], answer[place + 4] = remaining, 0, reset
+  end
+  local retry = math.max(p.ends - now, answer[place + 3])
+  answer[place + 1] = p.step <= p.challenges and 6 or 5
+  answer[place + 3], answer[place + 4], answer[place + 5] = retry, math.max(answer[place + 4], retry), 0
+  after[p.of] = nil
+  admitted = admitted and ARGV[6 * p.of - 2] % 2 == 0
+end
+
+for i, p in pairs(penalties) do
+  if action == 'w' or action == 'y' then
+    report_to_penalty(i, p)
+  end
+  if action ~= 'r' and action ~= 'x' and action ~= 'u' then
+    penalize(p)
   end
 end
 
@@ -56,10 +91,18 @@ for i = 1, #KEYS do
   end
   if after[i] and takes and admitted then
     keep(KEYS[i], after[i], idle[i], now)
-  elseif takes and answer[place + 1] ~= 1 and answer[place + 1] ~= 4 and ARGV[6 * i - 2] % 4 >= 2 then
+  elseif takes and (answer[place + 1] == 0 or answer[place + 1] == 2) and ARGV[6 * i - 2] % 4 >= 2 then
     local state, until_idle = run(i, 'd')
     keep(KEYS[i], state, until_idle, now)
     states[i] = state
     answer_with(i, run(i, 't'))
+  end
+end
+
+-- Denials by a bucket that a wait could help are strikes.
+for i, p in pairs(penalties) do
+  if takes and p.on % 2 == 1 and answer[width * (p.of - 1) + 1] == 0 then
+    strike(i, p)
+    penalize(p)
   end
 end

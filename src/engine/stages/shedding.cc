@@ -1,0 +1,221 @@
+#include "engine/stages/shedding.h"
+
+#include <algorithm>
+#include <functional>
+#include <random>
+
+namespace weir::engine {
+namespace {
+
+constexpr std::int64_t kFull = 1'000;      // a load of 100 %
+constexpr std::uint32_t kOneRequest = 16;  // in counters that lose a share, so that small numbers do too
+constexpr std::uint32_t kLoss = 8;         // an eighth in each tick
+constexpr std::int64_t kForgotten = 64;    // ticks after which nothing is left
+// Work that is never refused may fill the bucket so far beyond its size, and then empties as fast.
+constexpr std::int64_t kMostFills = 2;
+
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31U);
+}
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32U | device();
+}
+
+// Nanoseconds of the node's time that one request takes.
+std::int64_t interval_ns(const Shedding& capacity) {
+  return std::max<std::int64_t>(1, capacity.rate_window.count() * 1'000 / capacity.rate);
+}
+
+std::int64_t bucket_ns(const Shedding& capacity) {
+  return std::max(Shedder::kBucket.count() * 1'000, Shedder::kLeastBucket * interval_ns(capacity));
+}
+
+// The level up to which each is to get what it asks for, so that all together get `total`.
+std::uint32_t water_level(std::array<std::uint32_t, Shedder::kCohorts>& asked, std::uint64_t total) {
+  std::sort(asked.begin(), asked.end());
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const std::uint64_t left = asked.size() - i;
+    if (given + left * asked[i] >= total) return static_cast<std::uint32_t>((total - given) / left);
+    given += asked[i];
+  }
+  return asked.back();
+}
+
+}  // namespace
+
+Shedder::Shedder() : Shedder(random_seed()) {}
+
+std::optional<Duration> Shedder::refuse(const rules::SheddingClasses& rules, std::uint64_t version,
+                                        const Request& request, TimePoint now) {
+  if (version_.load(std::memory_order_relaxed) != version + 1) use(rules, version);
+  const Shedding& capacity = rules.source();
+  const std::int64_t now_us = micros(now);
+  if (now_us >= next_tick_us_.load(std::memory_order_relaxed)) tick(capacity.classes.size(), now_us);
+  const rules::SheddingClasses::Place place = rules.place_of(request);
+  const std::int64_t load = load_at(capacity, now);
+  last_load_.store(load, std::memory_order_relaxed);
+  if (place.number >= capacity.classes.size()) {
+    static_cast<void>(take(capacity, -1, now_us));
+    return std::nullopt;
+  }
+  Class& own = classes_[place.number];
+  const std::optional<int>& shed_at = capacity.classes[place.number].shed_at;
+  if (!shed_at) {
+    static_cast<void>(take(capacity, -1, now_us));
+    own.admitted.fetch_add(1, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  Cohort& cohort = cohort_of(own, place.share_of, now_us);
+  cohort.seen.fetch_add(kOneRequest, std::memory_order_relaxed);
+  std::int64_t mark = *shed_at * kFull / 100;
+  const bool beyond_share = cohort.admitted.load(std::memory_order_relaxed) >= own.fair.load(std::memory_order_relaxed);
+  if (is_shedding(own, load, mark, now_us) && beyond_share) mark = std::max<std::int64_t>(0, mark - kBand);
+  if (load >= mark || !take(capacity, mark, now_us)) {
+    own.shed.fetch_add(1, std::memory_order_relaxed);
+    return wait(own);
+  }
+  cohort.admitted.fetch_add(kOneRequest, std::memory_order_relaxed);
+  own.admitted.fetch_add(1, std::memory_order_relaxed);
+  return std::nullopt;
+}
+
+std::int64_t Shedder::filled_ns(std::int64_t now_us) const {
+  return std::max<std::int64_t>(0, empty_at_ns_.load(std::memory_order_relaxed) - now_us * 1'000);
+}
+
+std::int64_t Shedder::load_at(const Shedding& capacity, TimePoint now) {
+  std::int64_t load = 0;
+  if (capacity.rate > 0) load = filled_ns(micros(now)) / (bucket_ns(capacity) / kFull);
+  if (capacity.in_flight > 0) load = std::max(load, open_work_.open(now) * kFull / capacity.in_flight);
+  return load;
+}
+
+// Puts one request into the bucket. False: it is filled to `mark`, and nothing has changed. A negative mark: always.
+bool Shedder::take(const Shedding& capacity, std::int64_t mark, std::int64_t now_us) {
+  if (capacity.rate == 0) return true;
+  const std::int64_t now_ns = now_us * 1'000;
+  const std::int64_t bucket = bucket_ns(capacity);
+  const std::int64_t most = mark < 0 ? kMostFills * bucket : bucket / kFull * mark;
+  std::int64_t empty_at = empty_at_ns_.load(std::memory_order_relaxed);
+  std::int64_t after = 0;
+  do {
+    const std::int64_t filled = std::max<std::int64_t>(0, empty_at - now_ns);
+    if (mark >= 0 && filled >= most) return false;
+    const std::int64_t more = filled + interval_ns(capacity);
+    after = now_ns + (mark < 0 ? std::max(filled, std::min(more, most)) : more);
+  } while (!empty_at_ns_.compare_exchange_weak(empty_at, after, std::memory_order_relaxed));
+  return true;
+}
+
+// Begins at the class's own mark, and ends when the load has been below the band for a while.
+bool Shedder::is_shedding(Class& each, std::int64_t load, std::int64_t shed_at, std::int64_t now_us) {
+  if (load >= shed_at - kBand) {
+    each.busy_us.store(now_us, std::memory_order_relaxed);
+    if (load >= shed_at) each.shedding.store(true, std::memory_order_relaxed);
+  } else if (now_us - each.busy_us.load(std::memory_order_relaxed) >= kCalm.count()) {
+    each.shedding.store(false, std::memory_order_relaxed);
+    each.fair.store(kAnyShare, std::memory_order_relaxed);
+  }
+  return each.shedding.load(std::memory_order_relaxed);
+}
+
+Shedder::Cohort& Shedder::cohort_of(Class& each, std::string_view value, std::int64_t now_us) {
+  const std::uint64_t turn = seed_ + static_cast<std::uint64_t>(now_us / kRotation.count());
+  return each.cohorts[mixed(std::hash<std::string_view>()(value) ^ mixed(turn)) % kCohorts];
+}
+
+Duration Shedder::wait(const Class& each) {
+  const auto spread = static_cast<std::uint64_t>(each.spread_us.load(std::memory_order_relaxed));
+  const std::uint64_t random = mixed(seed_ + waits_.fetch_add(1, std::memory_order_relaxed));
+  return kLeastWait + Duration(static_cast<std::int64_t>(random % spread));
+}
+
+// One thread does it; the others go on with what there is.
+void Shedder::tick(std::size_t classes, std::int64_t now_us) {
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  const std::int64_t due = next_tick_us_.load(std::memory_order_relaxed);
+  if (!lock.owns_lock() || now_us < due) return;
+  const std::int64_t ticks = std::min(kForgotten, 1 + (now_us - due) / kTick.count());
+  for (std::size_t i = 0; i < classes; ++i) {
+    decay(classes_[i], ticks);
+    share_out(classes_[i]);
+  }
+  next_tick_us_.store(now_us + kTick.count(), std::memory_order_relaxed);
+}
+
+void Shedder::decay(Class& each, std::int64_t ticks) {
+  const auto lose = [ticks](std::atomic<std::uint32_t>& counter) {
+    const std::uint32_t before = counter.load(std::memory_order_relaxed);
+    std::uint32_t after = ticks >= kForgotten ? 0 : before;
+    for (std::int64_t i = 0; i < ticks && after > 0; ++i) after -= (after + kLoss - 1) / kLoss;
+    if (before > after) counter.fetch_sub(before - after, std::memory_order_relaxed);
+  };
+  for (Cohort& cohort : each.cohorts) {
+    lose(cohort.seen);
+    lose(cohort.admitted);
+  }
+}
+
+// A cohort's fair share is the level that divides what the class gets: no one is given more than it asks for, and those
+// who ask for more get the same.
+void Shedder::share_out(Class& each) {
+  if (!each.shedding.load(std::memory_order_relaxed)) return;
+  std::array<std::uint32_t, kCohorts> seen;
+  std::uint64_t asked = 0;
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < kCohorts; ++i) {
+    seen[i] = each.cohorts[i].seen.load(std::memory_order_relaxed);
+    asked += seen[i];
+    given += each.cohorts[i].admitted.load(std::memory_order_relaxed);
+  }
+  each.fair.store(std::max(kOneRequest, water_level(seen, given)), std::memory_order_relaxed);
+  // The more are refused, the longer the time over which they come back.
+  const auto times = static_cast<std::int64_t>(asked / std::max<std::uint64_t>(1, given));
+  each.spread_us.store(std::clamp(times * 1'000'000, kLeastWait.count(), kLongestSpread.count()),
+                       std::memory_order_relaxed);
+}
+
+// Numbers of classes mean others now: what they have counted is kept under their names.
+void Shedder::use(const rules::SheddingClasses& rules, std::uint64_t version) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (version_.load(std::memory_order_relaxed) == version + 1) return;
+  fold_counts();
+  names_.clear();
+  for (const SheddingClass& each : rules.source().classes) names_.push_back(each.name);
+  version_.store(version + 1, std::memory_order_relaxed);
+}
+
+void Shedder::fold_counts() {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    Totals& totals = folded_[names_[i]];
+    totals.admitted += classes_[i].admitted.exchange(0, std::memory_order_relaxed);
+    totals.shed += classes_[i].shed.exchange(0, std::memory_order_relaxed);
+    classes_[i].shedding.store(false, std::memory_order_relaxed);
+  }
+  // Names of the past are bounded: operators rarely rename classes.
+  constexpr std::size_t kMostNames = 8 * kMaxSheddingClasses;
+  if (folded_.size() > kMostNames) folded_.clear();
+}
+
+std::vector<Shedder::ClassCount> Shedder::counts() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::map<std::string, ClassCount> by_name;
+  for (const auto& [name, totals] : folded_) by_name[name] = {name, totals.admitted, totals.shed, false};
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    ClassCount& count = by_name[names_[i]];
+    count.name = names_[i];
+    count.admitted += classes_[i].admitted.load(std::memory_order_relaxed);
+    count.shed += classes_[i].shed.load(std::memory_order_relaxed);
+    count.shedding = classes_[i].shedding.load(std::memory_order_relaxed);
+  }
+  std::vector<ClassCount> counts;
+  for (auto& [name, count] : by_name) counts.push_back(std::move(count));
+  return counts;
+}
+
+}  // namespace weir::engine

@@ -1,0 +1,177 @@
+"""Penalties, challenges, reports and load shedding from outside, and the recipe of docs/login-protection.md."""
+
+import http.client
+import json
+import pathlib
+import re
+import urllib.request
+
+import pytest
+import redis as redis_py
+from page_runner import blocks_of
+from redis_nodes import PATIENT, Redis
+from test_cli import start  # noqa: F401 (a fixture)
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "login-protection.md"
+LOGIN = """version: 1
+rules:
+  - id: login-account
+    match: {action: login}
+    per: [account]
+    algorithm: fixed-window
+    limit: 2
+    window: 3650d
+    penalty: {after: 3, within: 1h, block: 30s, challenge: 1}
+  - {id: asks, match: {action: signup}, per: [account], algorithm: fixed-window, limit: 1, window: 3650d, on_exceed: challenge}
+"""
+
+
+def ask(server, path, body):
+    host, port = server.http.rsplit(":", 1)
+    connection = http.client.HTTPConnection(host, int(port), timeout=10)
+    connection.request("POST", path, json.dumps(body))
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, json.loads(text) if text else None, dict(answer.getheaders())
+
+
+def check(server, **attributes):
+    return ask(server, "/v1/check", {"attributes": attributes})
+
+
+def report(server, outcome, **attributes):
+    status, body, _ = ask(server, "/v1/report", {"attributes": attributes, "outcome": outcome})
+    assert status == 200, body
+    return body
+
+
+@pytest.fixture(params=["memory", "redis"])
+def login(request, start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(LOGIN)
+    if request.param == "memory":
+        yield start("--rules", str(tmp_path / "rules.yaml"), "--listen-resp", "127.0.0.1:0")
+        return
+    redis = Redis(tmp_path)
+    try:
+        yield start("--rules", str(tmp_path / "rules.yaml"), "--listen-resp", "127.0.0.1:0", "--store", redis.url,
+                    "--redis-deadline", PATIENT)
+    finally:
+        redis.kill()
+
+
+def test_failures_lead_to_a_challenge_and_then_to_a_refusal(login):
+    ann = {"action": "login", "account": "ann"}
+    assert report(login, "failure", **ann)["allowed"]
+    assert report(login, "failure", **ann)["allowed"]
+    assert report(login, "failure", **ann)["reason"] == "challenge"
+    status, body, headers = check(login, **ann)
+    assert status == 403 and body["code"] == "challenge" and "Retry-After" in headers, body
+    assert check(login, action="login", account="bob")[0] == 200
+    assert report(login, "success", **ann)["allowed"]
+    assert check(login, **ann)[0] == 200
+    for _ in range(3):
+        last = report(login, "failure", **ann)
+    assert last["reason"] == "penalized", last
+    status, body, headers = check(login, **ann)
+    assert status == 429 and body["code"] == "penalized", body
+    assert 55 <= int(headers["Retry-After"]) <= 60, "the second step lasts twice as long"
+
+
+def test_denials_are_strikes_and_refusals_by_the_penalty_are_none(login):
+    eve = {"action": "login", "account": "eve"}
+    for _ in range(2):
+        assert check(login, **eve)[0] == 200
+    for _ in range(2):
+        assert check(login, **eve)[1]["reason"] == "limit_exceeded"
+    for _ in range(20):
+        assert check(login, **eve)[1]["reason"] == "challenge"
+    report(login, "success", **eve)
+    assert check(login, **eve)[1]["reason"] == "limit_exceeded", "one strike, not twenty"
+
+
+def test_a_challenge_of_a_rule_is_cleared_by_a_success(login):
+    zoe = {"action": "signup", "account": "zoe"}
+    assert check(login, **zoe)[0] == 200
+    assert check(login, **zoe)[0] == 403
+    report(login, "failure", **zoe)
+    assert check(login, **zoe)[0] == 403
+    report(login, "success", **zoe)
+    assert check(login, **zoe)[0] == 200
+
+
+def test_the_redis_protocol_reports_too(login):
+    host, port = login.await_event("listening")["resp"].rsplit(":", 1)
+    client = redis_py.Redis(host=host, port=int(port), decode_responses=True)
+    for _ in range(2):
+        client.execute_command("WEIR.REPORT", "FAILURE", "DURATION", "20", "action", "login", "account", "kim")
+    reply = client.execute_command("WEIR.REPORT", "FAILURE", "action", "login", "account", "kim")
+    assert "challenge" in reply, reply
+    with pytest.raises(redis_py.ResponseError, match="FAILURE or SUCCESS"):
+        client.execute_command("WEIR.REPORT", "MAYBE", "action", "login")
+
+
+@pytest.mark.parametrize("body,expected", [
+    ({"attributes": {"a": "b"}}, "outcome: is missing"),
+    ({"attributes": {"a": "b"}, "outcome": "maybe"}, "outcome: must be"),
+    ({"attributes": {"a": "b"}, "outcome": "failure", "duration_ms": -1}, "duration_ms: must be"),
+    ({"attributes": {"a": "b"}, "outcome": "failure", "cost": 1}, "cost: is not known here"),
+    ({"outcome": "failure"}, "attributes: is missing"),
+])
+def test_a_report_that_says_too_little_or_too_much_is_refused(login, body, expected):
+    status, problem, _ = ask(login, "/v1/report", body)
+    assert status == 400 and expected in problem["detail"], problem
+
+
+def test_the_recipe_stops_guessing_and_gives_no_account_away(start, tmp_path):  # noqa: F811
+    recipe = [body for kind, body in blocks_of(PAGE) if kind == "yaml rules"][-1]
+    (tmp_path / "rules.yaml").write_text(recipe)
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+
+    def attempt(account, ip, exists):
+        attributes = {"action": "login", "account": account, "ip": ip, "subnet": ip.rsplit(".", 1)[0]}
+        status, body, _ = check(server, **attributes)
+        if status == 200:
+            report(server, "failure", **attributes)  # wrong password, or no such account: the same
+        return status, {name: value for name, value in body.items() if name in ("code", "reason", "rule", "rules")}
+
+    answers = {}
+    for account, exists in (("ann", True), ("nobody-of-that-name", False)):
+        answers[account] = [attempt(account, f"198.51.100.{number}", exists) for number in range(6)]
+    assert answers["ann"] == answers["nobody-of-that-name"]
+    assert [status for status, _ in answers["ann"]] == [200, 200, 200, 429, 429, 429]
+    assert answers["ann"][-1][1]["reason"] == "limit_exceeded", "hidden: not even which kind of limit"
+    # One client that tries an account each.
+    statuses = [attempt(f"user{number}", "203.0.113.9", True)[0] for number in range(30)]
+    assert statuses.count(200) == 20 and statuses[-1] == 429
+
+
+SHEDDING = """version: 1
+shedding:
+  capacity: {rate: 10/h}
+  classes:
+    - {name: critical, match: {action: pay}, shed_at: never}
+    - {name: read, shed_at: 50%}
+rules: []
+"""
+
+
+def test_a_shed_request_is_503_with_a_wait_on_every_front_end(start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(SHEDDING)
+    server = start("--rules", str(tmp_path / "rules.yaml"), "--listen-resp", "127.0.0.1:0")
+    assert [check(server, tenant="t")[0] for _ in range(6)] == [200] * 5 + [503]
+    assert all(check(server, action="pay")[0] == 200 for _ in range(10))
+    status, body, headers = check(server, tenant="t")
+    assert status == 503 and body["code"] == "shed" and int(headers["Retry-After"]) >= 1, body
+    waits = {check(server, tenant="t")[1]["retry_after_ms"] for _ in range(20)}
+    assert len(waits) > 5, waits
+    status, lease, _ = ask(server, "/v1/leases", {"attributes": {"tenant": "t"}})
+    assert status == 503 and lease["code"] == "shed", lease
+    host, port = server.await_event("listening")["resp"].rsplit(":", 1)
+    reply = redis_py.Redis(host=host, port=int(port), decode_responses=True).execute_command("WEIR.CHECK", "tenant", "t")
+    assert "shed" in reply, reply
+    with urllib.request.urlopen(f"http://{server.admin}/metrics") as metrics:
+        text = metrics.read().decode()
+    assert re.search(r'weir_shedding_requests_total\{class="critical",result="admitted"\} 10', text), text
+    assert int(re.search(r'weir_shedding_requests_total\{class="read",result="shed"\} (\d+)', text)[1]) >= 22
+    assert 'weir_shedding_active{class="read"} 1' in text
