@@ -39,6 +39,7 @@ class TrafficRoutesModule final : public Module {
                            .rules_source = rules_source(),
                            .facts = [this] { return context_.facts(); },
                            .database = [this] { return database_state(); },
+                           .ends_soon = [this] { return ends_soon(); },
                            .find_stored = [this](const auto& query, std::size_t count,
                                                  const auto& after) { return find_stored(query, count, after); },
                            .node = tools_.node(),
