@@ -336,7 +336,7 @@ def test_with_redis_subjects_are_explained_and_reset(tmp_path, start):  # noqa: 
     redis = Redis(tmp_path)
     try:
         (tmp_path / "rules.yaml").write_text(RULES)
-        server = start("--rules", str(tmp_path / "rules.yaml"), "--store", redis.url)
+        server = start("--rules", str(tmp_path / "rules.yaml"), "--store", redis.url, "--redis-deadline", "500ms")
         for _ in range(5):
             check(server, tenant="acme", action="search")
         answer = admin(server, "/subjects/lookup", {"attributes": {"tenant": "acme", "action": "search"}})[1]
