@@ -69,7 +69,6 @@ void write_entry(JsonWriter& out, const observe::JournalEntry& entry, std::strin
 }
 
 observe::JournalQuery read_journal_query(Query& query) {
-  using Outcome = observe::JournalQuery::Outcome;
   observe::JournalQuery read;
   read.attributes = query.prefixed("attribute.");
   if (read.attributes.size() > kMaxAttributes) {
@@ -82,9 +81,9 @@ observe::JournalQuery read_journal_query(Query& query) {
     if (!read.reason) query.fail("reason", "is '" + *reason + "', expected a reason such as limit_exceeded");
   }
   const std::string outcome = query.choice("outcome", {"allowed", "denied", "shadow"}).value_or("");
-  if (outcome == "allowed") read.outcome = Outcome::allowed;
-  if (outcome == "denied") read.outcome = Outcome::denied;
-  if (outcome == "shadow") read.outcome = Outcome::shadow;
+  if (outcome == "allowed") read.outcome = observe::JournalQuery::Outcome::allowed;
+  if (outcome == "denied") read.outcome = observe::JournalQuery::Outcome::denied;
+  if (outcome == "shadow") read.outcome = observe::JournalQuery::Outcome::shadow;
   read.from = query.time("from");
   read.until = query.time("to");
   return read;

@@ -96,7 +96,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     out_.member("reason", reason_name(decision_.reason));
     out_.member("plan", plan_);
     write_block();
-    more_(out_, kept_.attributes);
+    more_(out_, {kept_.attributes, explanation_});
     write_rules();
     write_leases(out_, "leases", leases_);
     write_reservations(out_, "reservations", reservations_);

@@ -34,9 +34,9 @@ std::string change_text(const Rule& rule, const AllowanceChange& change) {
                       change.queue ? change.queue : rule.allowance.queue, rule.kind);
 }
 
-std::string conditions_text(const std::vector<Condition>& conditions) {
+std::string conditions_text(const std::vector<weir::Condition>& conditions) {
   std::vector<std::string> words;
-  for (const Condition& each : conditions) {
+  for (const weir::Condition& each : conditions) {
     if (each.patterns.size() == 1) {
       words.push_back(each.patterns[0] == kAbsent ? "no " + each.attribute : each.attribute + " " + each.patterns[0]);
     } else {

@@ -12,8 +12,13 @@
 
 namespace weir::admin {
 
-// What other parts of the server know about a request with these attributes, as members of the answer.
-using AddSubjectMembers = std::function<void(JsonWriter& out, const std::vector<Attribute>& attributes)>;
+// What a lookup has found, for those who know more about it.
+struct LookedUp {
+  const std::vector<Attribute>& attributes;
+  const rules::Explanation& explanation;
+};
+// Adds members to the answer: what other parts of the server know about such a request.
+using AddSubjectMembers = std::function<void(JsonWriter& out, const LookedUp& found)>;
 
 // For each loop, with its limiter; both are borrowed.
 void add_lookup_route(Api& api, Limiter& limiter, const Traffic& traffic, AddSubjectMembers more);

@@ -102,7 +102,7 @@ std::vector<std::pair<std::string, JsonView>> JsonView::members() const {
   return all;
 }
 
-Result<AdminAnswer> AdminClient::call(std::string_view method, std::string_view path, std::string_view body) {
+Result<AdminAnswer> TrafficClient::call(std::string_view method, std::string_view path, std::string_view body) {
   const std::string target = std::string(kAdminBase) + std::string(path);
   Result<HttpAnswer> answer = client_.request(method, target, body);
   if (!answer.ok()) return answer.failure();
@@ -117,7 +117,8 @@ Result<AdminAnswer> AdminClient::call(std::string_view method, std::string_view 
   return made;
 }
 
-Status AdminClient::follow(std::string_view path, const std::function<bool(std::string_view, std::string_view)>& see) {
+Status TrafficClient::follow(std::string_view path,
+                             const std::function<bool(std::string_view, std::string_view)>& see) {
   std::string rest;
   const Result<HttpAnswer> ended =
       client_.stream(std::string(kAdminBase) + std::string(path), [&](std::string_view bytes) {

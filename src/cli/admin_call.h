@@ -46,9 +46,10 @@ struct AdminAnswer {
   JsonView view() const { return JsonView(&json); }
 };
 
-class AdminClient {
+// For what a server shows; admin_client.h is for the verbs that change something.
+class TrafficClient {
  public:
-  explicit AdminClient(ServerTarget target) : client_(std::move(target)) {}
+  explicit TrafficClient(ServerTarget target) : client_(std::move(target)) {}
 
   // `path` begins behind /admin/v1. Failures as ask() has them; what the server says is part of the message.
   Result<AdminAnswer> get(std::string_view path) { return call("GET", path, {}); }

@@ -55,7 +55,7 @@ int tail(const TailOptions& options, const Terminal& terminal) {
   if (!options.outcome.empty()) query += "&outcome=" + options.outcome;
   if (!query.empty()) query[0] = '?';
   std::int64_t seen = 0;
-  const Status ended = AdminClient(std::move(target).value())
+  const Status ended = TrafficClient(std::move(target).value())
                            .follow("/decisions/stream" + query, [&](std::string_view event, std::string_view data) {
                              const Result<admin::Json> json = admin::Json::parse_object(data);
                              if (!json.ok()) return true;

@@ -124,7 +124,7 @@ bool press(char key, TopState& state) {
   return true;
 }
 
-int run_top(const TopOptions& options, const Terminal& terminal, AdminClient& client, Overview now) {
+int run_top(const TopOptions& options, const Terminal& terminal, TrafficClient& client, Overview now) {
   TopState state;
   RawScreen screen(terminal.out);
   std::signal(SIGINT, end_top);
@@ -159,7 +159,7 @@ int top(const TopOptions& options, const Terminal& terminal) {
   }
   Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return fail(target.failure());
-  AdminClient client(std::move(target).value());
+  TrafficClient client(std::move(target).value());
   const Result<AdminAnswer> first = client.get("/overview");
   if (!first.ok()) return fail(first.failure());
   return run_top(options, terminal, client, read_overview(first.value().view()));

@@ -88,7 +88,7 @@ int why(const WhyOptions& options, const Terminal& terminal) {
   if (!query.ok()) return fail(query.failure());
   Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return fail(target.failure());
-  AdminClient client(std::move(target).value());
+  TrafficClient client(std::move(target).value());
   const Result<AdminAnswer> denials = client.get("/decisions" + query.value());
   if (!denials.ok()) return fail(denials.failure());
   const Result<AdminAnswer> now =

@@ -71,22 +71,13 @@ bool JournalWriter::draw(TimePoint at) {
 }
 
 void JournalWriter::keep_denial(const RuleOutcome* rule, const Decision& decision, const RequestContext& context) {
-  Repeated again;
-  if (rule != nullptr) {
-    again.subject = rule->subject;
-    again.ordinal = rule->ordinal;
-  }
-  again.reason = decision.reason;
-  again.attributes = hash_of(context.attributes);
-  Repeated& before = repeated_[again.attributes % kRepeated];
-  const bool same = before.attributes == again.attributes && before.subject == again.subject &&
-                    before.ordinal == again.ordinal && before.reason == again.reason;
+  std::uint64_t request = hash_of(context.attributes) ^ static_cast<std::uint64_t>(decision.reason) << 56;
+  if (rule != nullptr) request ^= rule->subject.low ^ std::uint64_t{rule->ordinal} << 32;
+  Repeated& before = repeated_[request % kRepeated];
   // After the clock was set back, the same may not have been within a second.
   const bool soon = decision.at < before.until && before.until <= decision.at + kCountedTogether;
-  if (same && soon && denials_.increment(before.position, record_count_offset())) return;
-  again.position = keep(denials_, decision, context);
-  again.until = decision.at + kCountedTogether;
-  before = again;
+  if (before.request == request && soon && denials_.increment(before.position, record_count_offset())) return;
+  before = {request, keep(denials_, decision, context), decision.at + kCountedTogether};
 }
 
 std::uint64_t JournalWriter::keep(JournalRing& ring, const Decision& decision, const RequestContext& context) {
@@ -155,11 +146,11 @@ Journal::Filter Journal::filter(const JournalQuery& query) const {
 }
 
 bool Journal::Filter::fits(const RecordGlance& glance) const {
-  using Outcome = JournalQuery::Outcome;
   if (query_.from && glance.at < *query_.from) return false;
   if (query_.until && glance.at >= *query_.until) return false;
   if (query_.reason && glance.reason != *query_.reason) return false;
-  return query_.outcome == Outcome::any || glance.allowed == (query_.outcome != Outcome::denied);
+  return query_.outcome == JournalQuery::Outcome::any ||
+         glance.allowed == (query_.outcome != JournalQuery::Outcome::denied);
 }
 
 bool Journal::Filter::fits(const JournalEntry& entry) const {

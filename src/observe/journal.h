@@ -48,14 +48,11 @@ class JournalWriter final : public RequestObserver {
  private:
   // The last denial that took this place, to be counted on.
   struct Repeated {
-    BucketKey subject;
-    std::uint32_t ordinal = 0;
-    Reason reason = Reason::ok;
-    std::uint64_t attributes = 0;
+    std::uint64_t request = 0;  // a hash of its attributes, its subject, the rule and the reason
     std::uint64_t position = 0;
     TimePoint until;
   };
-  static constexpr std::size_t kRepeated = 128;
+  static constexpr std::size_t kRepeated = 4096;
 
   bool draw(TimePoint at);
   void keep_denial(const RuleOutcome* rule, const Decision& decision, const RequestContext& context);
@@ -71,7 +68,7 @@ class JournalWriter final : public RequestObserver {
   std::uint64_t random_;
   TimePoint second_ends_;
   std::int64_t kept_ = 0;  // in that second
-  std::array<Repeated, kRepeated> repeated_{};
+  std::vector<Repeated> repeated_{kRepeated};
   std::string record_;
 };
 

@@ -167,15 +167,17 @@ void JournalStore::finish(TimePoint now) {
 
 Result<std::vector<JournalStore::Found>> JournalStore::find(const observe::JournalQuery& query, std::size_t count,
                                                             const std::optional<observe::JournalPlace>& after) const {
-  using Outcome = observe::JournalQuery::Outcome;
   std::vector<std::string> words;
   for (const auto& [name, value] : query.attributes) {
     words.push_back(attribute_word(name, observe::attribute_hash(name, value, journal_.encoder())));
   }
   const std::string like = words.empty() ? "%" : "%" + words.front() + "%";
   const std::string reason = query.reason ? std::string(reason_name(*query.reason)) : "";
-  const std::int64_t least_allowed = query.outcome == Outcome::allowed || query.outcome == Outcome::shadow ? 1 : 0;
-  const std::int64_t most_allowed = query.outcome == Outcome::denied ? 0 : 1;
+  const std::int64_t least_allowed = query.outcome == observe::JournalQuery::Outcome::allowed ||
+                                             query.outcome == observe::JournalQuery::Outcome::shadow
+                                         ? 1
+                                         : 0;
+  const std::int64_t most_allowed = query.outcome == observe::JournalQuery::Outcome::denied ? 0 : 1;
   std::vector<Found> found;
   const auto work = [&](Session& session) -> Status {
     found.clear();
@@ -193,7 +195,8 @@ Result<std::vector<JournalStore::Found>> JournalStore::find(const observe::Journ
         const bool has_all = std::all_of(words.begin(), words.end(), [&](const std::string& word) {
           return attributes.find(word) != std::string::npos;
         });
-        if (!has_all || (query.outcome == Outcome::shadow && database::number(row[4]) == 0)) continue;
+        if (!has_all || (query.outcome == observe::JournalQuery::Outcome::shadow && database::number(row[4]) == 0))
+          continue;
         if (found.size() == count) break;
         found.push_back({place, database::text(row[1]), database::text(row[6])});
       }

@@ -55,7 +55,7 @@ void Server::Parts::add_modules() {
   AdminToolsModule& tools = add<AdminToolsModule>(database);
   RulesModule& rules = add<RulesModule>(tools);
   IdentityModule& identity = add<IdentityModule>();
-  add<OperatorsModule>(tools, rules, identity);
+  const OperatorsModule& operators = add<OperatorsModule>(tools, rules, identity);
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
@@ -70,7 +70,7 @@ void Server::Parts::add_modules() {
   add(make_console_module(context));
   add<SimulateModule>(tools, rules, traffic);
   add(make_admin_module(context, tools, decisions, rules, *connections));
-  add(make_traffic_routes_module(context, tools, rules, traffic, decisions));
+  add(make_traffic_routes_module(context, tools, rules, operators, traffic, decisions));
 }
 
 Status Server::Parts::start() {

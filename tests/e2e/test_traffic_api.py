@@ -238,6 +238,21 @@ def test_a_blocked_subject_is_explained(start, tmp_path):  # noqa: F811
     assert get(server, "/decisions?reason=blocked")["items"][0]["rule"] is None
 
 
+def test_a_subject_has_its_tenant_and_overrides_and_the_overview_what_ends_soon(server):
+    status, made = admin(server, "/overrides", {"rules": ["per-tenant"], "when": {"tenant": "acme"}, "limit": 50, "until": "2h", "reason": "launch"})
+    assert status == 201, made
+    connection = http.client.HTTPConnection(server.admin, timeout=10)
+    connection.request("PUT", "/admin/v1/tenants/acme", json.dumps({"plan": "gold"}), {"If-None-Match": "*"})
+    assert connection.getresponse().status in (200, 201)
+    look = lambda: admin(server, "/subjects/lookup", {"attributes": {"tenant": "acme", "action": "search"}})[1]
+    answer = wait_for(lambda: (a := look())["overrides"] and a["tenant"] and a)
+    assert answer["plan"] == "gold" and answer["tenant"]["tenant"] == "acme"
+    assert answer["rules"][0]["override"] == made["id"] == answer["overrides"][0]["id"]
+    assert answer["rules"][0]["allowance"] == "override" and answer["rules"][0]["limit"] == 50
+    (soon,) = get(server, "/overview")["ends_soon"]
+    assert soon == {"kind": "override", "id": made["id"], "text": "launch", "until": made["until"]}
+
+
 def test_a_reset_frees_a_subject(server):
     for _ in range(4):
         check(server, tenant="acme", action="search")
@@ -321,7 +336,7 @@ def test_with_redis_subjects_are_explained_and_reset(tmp_path, start):  # noqa: 
     redis = Redis(tmp_path)
     try:
         (tmp_path / "rules.yaml").write_text(RULES)
-        server = start("--rules", str(tmp_path / "rules.yaml"), "--store", redis.url)
+        server = start("--rules", str(tmp_path / "rules.yaml"), "--store", redis.url, "--redis-deadline", "500ms")
         for _ in range(5):
             check(server, tenant="acme", action="search")
         answer = admin(server, "/subjects/lookup", {"attributes": {"tenant": "acme", "action": "search"}})[1]

@@ -13,6 +13,8 @@
 
 namespace weir::server {
 
+class OperatorsModule;
+
 // The HTTP API: checks, Envoy's /json, forward auth, health.
 std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
 // gRPC: Envoy's rate limit service, weir.v1.Limiter, health and reflection.
@@ -29,7 +31,7 @@ std::unique_ptr<Module> make_admin_module(ServerContext& context, AdminToolsModu
                                           const ConnectionsModule& connections);
 // For operators: what the server has decided, about whom and why (traffic_module.h).
 std::unique_ptr<Module> make_traffic_routes_module(ServerContext& context, AdminToolsModule& tools,
-                                                   const RulesModule& rules, const TrafficModule& traffic,
-                                                   DecisionsModule& decisions);
+                                                   const RulesModule& rules, const OperatorsModule& operators,
+                                                   const TrafficModule& traffic, DecisionsModule& decisions);
 
 }  // namespace weir::server

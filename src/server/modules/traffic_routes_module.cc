@@ -1,23 +1,34 @@
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "admin/operator_state.h"
 #include "admin/subject_routes.h"
 #include "admin/traffic.h"
 #include "server/modules/admin_tools_module.h"
 #include "server/modules/front_ends.h"
+#include "server/modules/operators_module.h"
 #include "server/modules/traffic_module.h"
 
 namespace weir::server {
 namespace {
 
+constexpr Duration kSoon = std::chrono::hours(24);
+constexpr std::size_t kMostEnding = 20;
+
 // The routes of the admin API that show the traffic of this node, and act on one subject of it.
 class TrafficRoutesModule final : public Module {
  public:
   TrafficRoutesModule(ServerContext& context, AdminToolsModule& tools, const RulesModule& rules,
-                      const TrafficModule& traffic, DecisionsModule& decisions)
-      : context_(context), tools_(tools), rules_(rules), traffic_(traffic), decisions_(decisions) {}
+                      const OperatorsModule& operators, const TrafficModule& traffic, DecisionsModule& decisions)
+      : context_(context),
+        tools_(tools),
+        rules_(rules),
+        operators_(operators),
+        traffic_(traffic),
+        decisions_(decisions) {}
 
   Status start() override {
     shown_.reset(
@@ -28,6 +39,7 @@ class TrafficRoutesModule final : public Module {
                            .rules_source = rules_source(),
                            .facts = [this] { return context_.facts(); },
                            .database = [this] { return database_state(); },
+                           .ends_soon = [this] { return ends_soon(); },
                            .find_stored = [this](const auto& query, std::size_t count,
                                                  const auto& after) { return find_stored(query, count, after); },
                            .node = tools_.node(),
@@ -45,19 +57,54 @@ class TrafficRoutesModule final : public Module {
     admin::add_decision_routes(api, *shown_);
     admin::add_hot_key_routes(api, *shown_);
     Limiter& limiter = decisions_.limiter(loop);
-    admin::add_lookup_route(
-        api, limiter, *shown_,
-        [](admin::JsonWriter& out, const std::vector<Attribute>& attributes) { add_subject_members(out, attributes); });
+    admin::add_lookup_route(api, limiter, *shown_, [this](admin::JsonWriter& out, const admin::LookedUp& found) {
+      add_subject_members(out, found);
+    });
     admin::add_reset_route(api, limiter);
     admin::add_hold_routes(api, limiter);
   }
 
-  static void add_subject_members(admin::JsonWriter& out, const std::vector<Attribute>&) {
-    out.null_member("tenant");
-    for (const std::string_view name : {"overrides", "penalties", "quotas"}) {
+  // The tenant's record, and the overrides that apply.
+  void add_subject_members(admin::JsonWriter& out, const admin::LookedUp& found) const {
+    const admin::OperatorState& state = operators_.state();
+    std::string tenant;
+    for (const Attribute& each : found.attributes) {
+      if (each.name != "tenant") continue;
+      for (const control::TenantRecord& record : *state.tenants.current()) {
+        if (record.tenant == each.value) tenant = admin::describe(record);
+      }
+    }
+    out.raw_member("tenant", tenant);
+    out.begin_array("overrides");
+    for (const control::OverrideRecord& record : *state.overrides.current()) {
+      const bool applies = std::any_of(found.explanation.rules.begin(), found.explanation.rules.end(),
+                                       [&](const auto& rule) { return rule.override_id == record.id; });
+      if (applies) out.raw_value(admin::describe(record));
+    }
+    out.end_array();
+    for (const std::string_view name : {"penalties", "quotas"}) {
       out.begin_array(name);
       out.end_array();
     }
+  }
+
+  // Overrides and blocks that end within a day, the first to end first.
+  std::vector<admin::EndsSoon> ends_soon() const {
+    const TimePoint now = context_.clock->wall();
+    std::vector<admin::EndsSoon> all;
+    const auto add = [&](std::string_view kind, const std::string& id, const std::string& text,
+                         const std::optional<TimePoint>& until) {
+      if (until && *until > now && *until <= now + kSoon) all.push_back({std::string(kind), id, text, *until});
+    };
+    for (const control::OverrideRecord& each : *operators_.state().overrides.current()) {
+      add("override", each.id, each.reason, each.until);
+    }
+    for (const control::BlockRecord& each : *operators_.state().blocks.current()) {
+      add("block", each.id, each.reason, each.until);
+    }
+    std::sort(all.begin(), all.end(), [](const auto& left, const auto& right) { return left.until < right.until; });
+    if (all.size() > kMostEnding) all.resize(kMostEnding);
+    return all;
   }
 
   Result<std::vector<admin::StoredDecision>> find_stored(const observe::JournalQuery& query, std::size_t count,
@@ -92,6 +139,7 @@ class TrafficRoutesModule final : public Module {
   ServerContext& context_;
   AdminToolsModule& tools_;
   const RulesModule& rules_;
+  const OperatorsModule& operators_;
   const TrafficModule& traffic_;
   DecisionsModule& decisions_;
   std::unique_ptr<admin::Traffic> shown_;
@@ -101,9 +149,9 @@ class TrafficRoutesModule final : public Module {
 }  // namespace
 
 std::unique_ptr<Module> make_traffic_routes_module(ServerContext& context, AdminToolsModule& tools,
-                                                   const RulesModule& rules, const TrafficModule& traffic,
-                                                   DecisionsModule& decisions) {
-  return std::make_unique<TrafficRoutesModule>(context, tools, rules, traffic, decisions);
+                                                   const RulesModule& rules, const OperatorsModule& operators,
+                                                   const TrafficModule& traffic, DecisionsModule& decisions) {
+  return std::make_unique<TrafficRoutesModule>(context, tools, rules, operators, traffic, decisions);
 }
 
 }  // namespace weir::server
