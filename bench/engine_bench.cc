@@ -132,7 +132,7 @@ std::unique_ptr<Limiter> make_limiter_with_overrides(int count) {
   for (int i = 0; i < count; ++i) {
     Override override;
     override.when = {{"tenant", {i == 0 ? "acme" : "tenant-" + std::to_string(i)}}};
-    override.change.limit = 2'000 + i;
+    override.change.limit = 2'000;
     rule.overrides.push_back(override);
   }
   Rules rules;

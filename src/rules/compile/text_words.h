@@ -40,17 +40,20 @@ struct TextWords {
     return word;
   }
 
-  // A place in a table, for the text of the constructor. `salt` is small: a name's number.
+  // A place in a table, for the text of the constructor. `salt` is small: a name's number. Both halves of the product
+  // count, so that every bit of the text does: of texts that end in numbers, too, few share a place.
   std::uint64_t hash(std::string_view text, std::uint64_t salt = 0) const {
-    std::uint64_t h = first ^ std::rotl(last, 23) ^ (salt << 16 | text.size());
+    std::uint64_t end = last;
     if (text.size() > kWhole) [[unlikely]]
-      h ^= middle(text);
-    h *= kOdd;
-    return h ^ h >> 32;
+      end ^= middle(text);
+    const Wide product = static_cast<Wide>(first ^ kOdd ^ (salt << 16 | text.size())) * (end ^ kOther);
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
   }
 
  private:
+  __extension__ using Wide = unsigned __int128;
   static constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
+  static constexpr std::uint64_t kOther = 0xd6e8feb86659fd93;
 
   static std::uint64_t middle(std::string_view text) {
     std::uint64_t h = 0;
