@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import threading
 import time
 
@@ -94,6 +95,25 @@ def test_invalid_rules_are_refused_with_their_places(server):
     assert admin.get("/rules")["version"] == 0 and admin.audit() == []
 
 
+def test_a_text_and_two_versions_are_compared(server):
+    admin = Admin(server.admin)
+    admin.put("/rules", {"text": rules_text(2), "reason": "start"}, "0")
+    admin.put("/rules", {"text": rules_text(3), "reason": "more"}, "1")
+    for body in ({"text": rules_text(3)}, {"from": 2, "to": 2}):
+        assert admin.post("/rules/diff", body, status=200) == {"changes": []}
+    (change,) = admin.post("/rules/diff", {"from": 1, "to": 2}, status=200)["changes"]
+    assert (change["rule"], change["change"], change["state"]) == ("per-tenant", "changed", "kept")
+    assert change["fields"] == [{"field": "limit", "before": "2", "after": "3"}]
+    assert admin.post("/rules/diff", {"from": 1, "to": 9}, status=404)["code"] == "not_found"
+    assert admin.post("/rules/diff", {"text": "rules: ["}, status=400)["code"] == "invalid_rules"
+
+
+def test_the_state_of_a_node(server):
+    state = Admin(server.admin).get("/state")
+    assert state["database"] == {"kind": "sqlite", "ok": True, "detail": ""} and state["store"]["name"] == "memory"
+    assert state["control"]["stale"] is False and state["listeners"]["http"] == server.http and state["node"]
+
+
 def test_rules_of_the_database_survive_a_restart(start, tmp_path):  # noqa: F811
     flags = ["--rules", "database", "--data-dir", str(tmp_path / "state")]
     server = start(*flags)
@@ -157,6 +177,8 @@ def test_nodes_on_one_database_converge(nodes):
         begun = time.monotonic()
         eventually(lambda: check(second)[1]["limit"] == 10 + number, seconds=10)
         print(f"converged in {time.monotonic() - begun:.3f} s")
+    # The first change may come before the second node listens.
+    assert int(re.search(r"^weir_control_notifications_total (\d+)$", second.metrics(), re.M).group(1)) >= 3
     made = Admin(second.admin).post("/tokens", {"name": "ada", "role": "admin"})
     eventually(lambda: Admin(first.admin, made["token"]).call("GET", "/session")[1].get("actor") == "ada")
     assert Admin(first.admin).call("GET", "/session")[0] == 401

@@ -1,6 +1,6 @@
 """What the documentation shows is true: every `sh` block is run, every rules file validated, every link followed.
 
-The README, the tutorial and the recipes with leases are run from top to bottom in an empty folder (page_runner.py). On other pages each `sh` block
+The README, the tutorial, the recipes with leases and the page of the admin API are run from top to bottom in an empty folder (page_runner.py). On other pages each `sh` block
 runs in a scratch folder of its own, with a server on the quickstart rules in place of 127.0.0.1:8080; blocks marked
 `console` are for the reader (they start servers or build).
 """
@@ -16,7 +16,7 @@ from page_runner import PageRunner, blocks_of
 from test_cli import Server, weir
 
 ROOT = pathlib.Path(__file__).parents[2]
-IN_ORDER = [ROOT / "README.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "lease-recipes.md", ROOT / "docs" / "explaining-denials.md"]
+IN_ORDER = [ROOT / "README.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "lease-recipes.md", ROOT / "docs" / "admin.md", ROOT / "docs" / "explaining-denials.md"]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "control/change_log.h"
 #include "server/listener_settings.h"
 
 namespace weir::server {
@@ -81,10 +82,19 @@ Status AdminToolsModule::start() {
   if (watch_ == nullptr) return success();
   watch_->start(databases_.is_ready());
   context_.add_task(kChangeLookPeriod, [this] { watch_->look(); });
+  listen();
   context_.add_task(kUsedPeriod, [this] { note_used_tokens(); });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { add_health(details); });
   return success();
+}
+
+// A look that runs may have begun before the change, so another one follows it.
+void AdminToolsModule::listen() {
+  const auto location = database::parse_location(context_.config.database, databases_.data_dir());
+  if (!location.ok() || location.value().kind != database::Location::Kind::postgres) return;
+  listener_ = std::make_unique<database::PostgresListener>(
+      location.value().address, std::string(control::kChangeChannel), [this] { watch_->look([] {}); });
 }
 
 void AdminToolsModule::add_routes(std::function<void(admin::Api&)> add) {
@@ -120,6 +130,12 @@ void AdminToolsModule::add_facts(observe::Facts& facts) const {
                         "database.",
                         observe::FactMetric::Kind::gauge,
                         static_cast<double>(watch_->age().count()) / 1e6,
+                        {}});
+  if (listener_ == nullptr) return;
+  facts.more.push_back({"weir_control_notifications_total",
+                        "Changes that PostgreSQL has notified this node of; without them it notices within a second.",
+                        observe::FactMetric::Kind::counter,
+                        static_cast<double>(listener_->notifications()),
                         {}});
 }
 

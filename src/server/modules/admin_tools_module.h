@@ -15,6 +15,7 @@
 #include "admin/token_access.h"
 #include "control/change_watch.h"
 #include "control/tokens.h"
+#include "database/postgres/postgres_listener.h"
 #include "server/module.h"
 #include "server/modules/database_module.h"
 #include "server/server_context.h"
@@ -27,6 +28,7 @@ class AdminToolsModule final : public Module {
 
   Status open() override;
   Status start() override;
+  void stop() override { listener_.reset(); }
 
   // Called once for each event loop.
   void add_routes(std::function<void(admin::Api&)> add);
@@ -40,6 +42,7 @@ class AdminToolsModule final : public Module {
 
  private:
   void note_used_tokens();
+  void listen();
   void add_health(HealthDetails& details) const;
   void add_facts(observe::Facts& facts) const;
 
@@ -50,6 +53,7 @@ class AdminToolsModule final : public Module {
   const std::shared_ptr<admin::TokenAccess> access_;
   std::shared_ptr<const admin::Environment> environment_;
   std::unique_ptr<control::ChangeWatch> watch_;
+  std::unique_ptr<database::PostgresListener> listener_;  // null: not PostgreSQL, or stopped
 };
 
 }  // namespace weir::server
