@@ -32,10 +32,11 @@ PostgresListener::~PostgresListener() {
   ::close(wake_);
 }
 
-bool PostgresListener::wait(int socket, int milliseconds) {
+PostgresListener::Woken PostgresListener::wait(int socket, int milliseconds) {
   pollfd watched[] = {{.fd = wake_, .events = POLLIN, .revents = 0}, {.fd = socket, .events = POLLIN, .revents = 0}};
-  ::poll(watched, socket < 0 ? 1 : 2, milliseconds);
-  return (watched[0].revents & POLLIN) != 0;
+  const int ready = ::poll(watched, socket < 0 ? 1 : 2, milliseconds);
+  if ((watched[0].revents & POLLIN) != 0) return Woken::end;
+  return ready > 0 ? Woken::ready : Woken::quiet;
 }
 
 void PostgresListener::run() {
@@ -51,7 +52,7 @@ void PostgresListener::run() {
     }
     connected_.store(false, std::memory_order_relaxed);
     ::PQfinish(connection);
-    if (wait(-1, pause)) return;
+    if (wait(-1, pause) == Woken::end) return;
     pause = std::min(2 * pause, kLongestListenPause);
   }
 }
@@ -67,20 +68,23 @@ void PostgresListener::listen(PGconn* connection) {
   connected_.store(true, std::memory_order_relaxed);
   notified_();  // what happened before is not told
   for (;;) {
-    if (wait(::PQsocket(connection), kQuietMilliseconds)) return;
+    // Also what came with the answer to a statement: the socket would not become readable for that again.
+    if (take_notices(connection)) notified_();
+    const Woken woken = wait(::PQsocket(connection), kQuietMilliseconds);
+    if (woken == Woken::end) return;
     if (::PQconsumeInput(connection) != 1) return;
-    bool any = false;
-    while (PGnotify* const notice = ::PQnotifies(connection)) {
-      ::PQfreemem(notice);
-      notifications_.fetch_add(1, std::memory_order_relaxed);
-      any = true;
-    }
-    if (any) {
-      notified_();
-    } else if (!run_statement("SELECT 1")) {
-      return;
-    }
+    if (woken == Woken::quiet && !run_statement("SELECT 1")) return;
   }
+}
+
+bool PostgresListener::take_notices(PGconn* connection) {
+  bool any = false;
+  while (PGnotify* const notice = ::PQnotifies(connection)) {
+    ::PQfreemem(notice);
+    notifications_.fetch_add(1, std::memory_order_relaxed);
+    any = true;
+  }
+  return any;
 }
 
 }  // namespace weir::database

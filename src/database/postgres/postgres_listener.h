@@ -33,8 +33,11 @@ class PostgresListener {
   void run();
   // Until the connection is lost, or the end.
   void listen(pg_conn* connection);
-  // True: the end has come. Waits for the socket, if it is not -1, or for the time.
-  bool wait(int socket, int milliseconds);
+  // Counts and frees them. False: there are none.
+  bool take_notices(pg_conn* connection);
+  enum class Woken : std::uint8_t { ready, quiet, end };
+  // Waits for the socket, if it is not -1; `quiet`: nothing came in this time.
+  Woken wait(int socket, int milliseconds);
 
   const std::string url_;
   const std::string channel_;
