@@ -21,10 +21,11 @@ class RequestCountersTest : public testing::Test {
   void decide(std::size_t loop, std::vector<Attribute> attributes, bool allowed, std::int64_t remaining = 50) {
     Decision decision;
     decision.allowed = allowed;
-    RuleOutcome& rule = decision.rules.emplace_back();
+    RuleOutcome rule;
     rule.rule = "search";
     rule.capacity = 100;
     rule.remaining = remaining;
+    decision.rules.push_back(rule);
     RequestContext context;
     context.attributes = attributes;
     loops_[loop]->on_decision(decision, context);
