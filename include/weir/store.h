@@ -33,7 +33,7 @@ struct Charge {
   ChargeKind kind = ChargeKind::bucket;
   std::uint32_t number = 0;        // of the rule: stores count the subjects of each. 0: not counted
   std::uint32_t max_subjects = 0;  // a newcomer is not charged if the rule has so many; 0: no bound
-  bool follows = false;  // of a reservation: the cost is HoldStep::amount, or what is granted of it
+  bool follows = false;  // of a reservation: HoldStep::amount is the cost. With count_denied: up to the overdraft
 };
 inline constexpr std::uint32_t kMaxRuleNumber = (1U << 20U) - 1;
 

@@ -5,8 +5,9 @@
 -- KEYS     the buckets
 -- ARGV     action: t take, p peek, r refund, x reset, s take as a share of a decision that spans slots, u undo such a
 --          share; now in microseconds, '' for Redis's TIME; then for each bucket six: algorithm, flags (1 binding, 2 a
---          denied attempt counts, 4 only if the bucket exists), cost, three numbers of the allowance; then, for u, for
---          each bucket the moment at which it was charged
+--          denied attempt counts, 4 only if the bucket exists, 8 it counts as a debt), cost, three numbers of the
+--          allowance; then, for u, for each bucket the moment at which it was charged; for t and s, if any has the flag 8,
+--          the overdraft of each
 -- Answer   for each bucket five numbers as in one.lua; for s eight, with what remaining and reset_after are without this
 --          charge, and the moment at which it was charged by the bucket's own time (of a reservation, 0 where nothing was)
 local answer, after, idle, time, admitted = {}, {}, {}, {}, true
@@ -57,9 +58,12 @@ for i = 1, #KEYS do
   if after[i] and takes and admitted then
     keep(KEYS[i], after[i], idle[i], now)
   elseif takes and answer[place + 1] ~= 1 and answer[place + 1] ~= 4 and ARGV[6 * i - 2] % 4 >= 2 then
-    local state, until_idle = run(i, 'd')
-    keep(KEYS[i], state, until_idle, now)
-    states[i] = state
+    local as_debt = hold_numbers < 10 and ARGV[6 * i - 2] % 16 >= 8
+    local state, until_idle = run(i, as_debt and 'b' or 'd')
+    if state then
+      keep(KEYS[i], state, until_idle, now)
+      states[i] = state
+    end
     answer_with(i, run(i, 't'))
   end
 end
