@@ -34,7 +34,8 @@ struct Charge {
   ChargeKind kind = ChargeKind::bucket;
   std::uint32_t number = 0;        // of the rule: stores count the subjects of each. 0: not counted
   std::uint32_t max_subjects = 0;  // a newcomer is not charged if the rule has so many; 0: no bound
-  bool follows = false;            // of a reservation: the cost is HoldStep::amount, or what is granted of it
+  // Of a reservation: the cost is HoldStep::amount, or what is granted of it. With count_denied: up to the overdraft.
+  bool follows = false;
   // Of kind `penalty`, and of a candidate: which charge of the call it belongs to. That one comes before it.
   std::uint8_t of = 0;
   // Charged when it and all other binding charges than `of` admit, and binds nothing.

@@ -102,7 +102,8 @@ void LeaseBucket::scan(std::int64_t now_us) {
   set_size(kept, true);
 }
 
-ChargeOutcome LeaseBucket::evaluate(std::int64_t limit, std::int64_t cost, bool takes, std::int64_t now_us) {
+ChargeOutcome LeaseBucket::evaluate(std::int64_t limit, std::int64_t cost, bool takes, std::int64_t now_us,
+                                    std::int64_t ttl_us) {
   ChargeOutcome outcome;
   std::int64_t held = this->held();
   if (cost > limit) {
@@ -118,6 +119,7 @@ ChargeOutcome LeaseBucket::evaluate(std::int64_t limit, std::int64_t cost, bool 
   }
   outcome.remaining = std::max<std::int64_t>(0, limit - held);
   if (this->held() > 0) outcome.reset_after = Duration{std::max<std::int64_t>(0, clamp_tick(tail_[kLast]) - now_us)};
+  if (takes && outcome.admitted && cost > 0) outcome.reset_after = std::max(outcome.reset_after, Duration{ttl_us});
   return outcome;
 }
 

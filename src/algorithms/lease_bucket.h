@@ -54,7 +54,8 @@ class LeaseBucket {
   std::size_t find(const BucketKey& id) const;
 
   // As algorithms::evaluate(). `takes`: the cost would be taken, and so is not part of what remains.
-  ChargeOutcome evaluate(std::int64_t limit, std::int64_t cost, bool takes, std::int64_t now_us);
+  ChargeOutcome evaluate(std::int64_t limit, std::int64_t cost, bool takes, std::int64_t now_us,
+                         std::int64_t ttl_us = 0);
 
   // Tail words for one entry more. Makes room where it can.
   std::size_t words_for_one_more(std::int64_t now_us);

@@ -1,6 +1,7 @@
 #include "cli/held_command.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,9 +49,13 @@ Status HeldCommand::start(const std::vector<std::string>& words,
   arguments.push_back(nullptr);
   int report[2];  // closed by a successful exec; else it carries the error
   if (::pipe2(report, O_CLOEXEC) != 0) return Failure{Code::internal, std::strerror(errno)};
+  const pid_t parent = ::getpid();
   child_ = ::fork();
   if (child_ == 0) {
     sigprocmask(SIG_SETMASK, &before_, nullptr);
+    // If we are killed, no one renews the lease any more, and the command must not go on without it.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0UL, 0UL, 0UL);
+    if (::getppid() != parent) ::_exit(127);
     for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
     ::execvp(arguments[0], arguments.data());
     const int error = errno;

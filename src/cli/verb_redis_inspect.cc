@@ -47,6 +47,7 @@ struct InspectOptions {
 struct Inspected {
   std::string key;
   std::optional<Allowance> allowance;
+  ChargeKind kind = ChargeKind::bucket;
   std::string note;  // which hash key, during a rotation
   server::StoredValue stored = {};
 };
@@ -59,7 +60,7 @@ class KeyCollector final : public Store {
 
   bool begin(StoreCall& call) override {
     for (const Charge& charge : call.charges) {
-      into_.push_back({redis::bucket_name(charge, key_prefix_), *charge.allowance, note_, {}});
+      into_.push_back({redis::bucket_name(charge, key_prefix_), *charge.allowance, charge.kind, note_, {}});
     }
     for (ChargeOutcome& outcome : call.outcomes) outcome = {};
     return true;
@@ -153,7 +154,19 @@ void append_number(std::string& json, std::string_view name, std::int64_t number
   json += ",\"" + std::string(name) + "\":" + std::to_string(number);
 }
 
+// What can be said of a value that is not a bucket of this version.
+std::string unknown_value(const std::string& value) {
+  std::string text = "not a bucket of this version: " + std::to_string(value.size()) + " bytes";
+  if (value.empty()) return text;
+  const auto first = static_cast<unsigned char>(value[0]);
+  const bool is_letter = first > 0x20 && first < 0x7f;
+  text +=
+      is_letter ? std::string(", beginning with '") + value[0] + "'" : ", beginning with byte " + std::to_string(first);
+  return text;
+}
+
 std::string_view kind_name(const redis::StoredBucket& bucket) {
+  if (bucket.kind == ChargeKind::record) return "reservation";
   return bucket.kind == ChargeKind::lease ? charge_kind_name(bucket.kind) : algorithm_name(bucket.algorithm);
 }
 
@@ -168,6 +181,32 @@ std::string leases_json(const redis::StoredBucket& bucket) {
     json += "}";
   }
   return json + "]";
+}
+
+std::string holds_json(const redis::StoredBucket& bucket) {
+  std::string json = ",\"reservations\":[";
+  for (std::size_t i = 0; i < bucket.holds.size(); ++i) {
+    const redis::StoredHold& hold = bucket.holds[i];
+    json += i == 0 ? "{\"id\":" : ",{\"id\":";
+    base::append_json_string(json, hold.id);
+    append_number(json, "units", hold.units);
+    append_number(json, "reserved_ms", micros(hold.reserved) / 1'000);
+    append_number(json, "expires_ms", micros(hold.expires) / 1'000);
+    json += '}';
+  }
+  return json + "]";
+}
+
+std::string record_json(const redis::StoredBucket& bucket) {
+  std::string json;
+  append_text(json, "state", reservation_state_name(bucket.record.state));
+  append_number(json, "expires_ms", micros(bucket.record.expires) / 1'000);
+  append_number(json, "actual", bucket.record.actual);
+  append_number(json, "returned", bucket.record.returned);
+  append_number(json, "debt", bucket.record.debt);
+  append_number(json, "uncharged", bucket.record.uncharged);
+  append_number(json, "idle_from_ms", micros(bucket.idle_from) / 1'000);
+  return json;
 }
 
 std::string inspected_json(const Inspected& each) {
@@ -189,11 +228,13 @@ std::string inspected_json(const Inspected& each) {
   append_number(json, "ttl_ms", each.stored.ttl_ms);
   const auto bucket = redis::parse_stored_bucket(*each.stored.value);
   if (!bucket) {
-    append_text(json, "error", "not a bucket of this version");
+    append_text(json, "error", unknown_value(*each.stored.value));
     return json + "}";
   }
   append_text(json, "algorithm", kind_name(*bucket));
   append_number(json, "used", bucket->used);
+  if (bucket->kind == ChargeKind::record) return json + record_json(*bucket) + "}";
+  if (!bucket->holds.empty()) json += holds_json(*bucket);
   if (bucket->kind == ChargeKind::lease) {
     append_number(json, "idle_from_ms", micros(bucket->idle_from) / 1'000);
     return json + leases_json(*bucket) + "}";
@@ -212,6 +253,30 @@ std::string inspected_json(const Inspected& each) {
   return json + "}";
 }
 
+void show_record(const Terminal& terminal, const redis::StoredBucket& bucket) {
+  const redis::StoredReservation& record = bucket.record;
+  terminal.out << "  reservation: " << reservation_state_name(record.state) << ", " << bucket.used << " granted";
+  if (record.state == ReservationState::open) {
+    terminal.out << ", expires at " << inspect_time(record.expires) << '\n';
+  } else {
+    terminal.out << ", actual " << record.actual << ", returned " << record.returned << ", debt " << record.debt
+                 << ", uncharged " << record.uncharged << '\n';
+  }
+  terminal.out << "  known until " << inspect_time(bucket.idle_from) << '\n';
+}
+
+void show_holds(const Terminal& terminal, const redis::StoredBucket& bucket) {
+  const std::size_t shown_holds = std::min(bucket.holds.size(), kShownEntries);
+  for (std::size_t i = 0; i < shown_holds; ++i) {
+    const redis::StoredHold& hold = bucket.holds[i];
+    terminal.out << "  reservation " << hold.id.substr(0, kSubjectDigits) << ": " << hold.units << " until "
+                 << inspect_time(hold.expires) << '\n';
+  }
+  if (bucket.holds.size() > shown_holds) {
+    terminal.out << "  (" << bucket.holds.size() - shown_holds << " more reservations; --json shows all)\n";
+  }
+}
+
 void show_leases(const Terminal& terminal, const redis::StoredBucket& bucket) {
   terminal.out << '\n';
   for (const redis::StoredLease& lease : bucket.leases) {
@@ -222,6 +287,7 @@ void show_leases(const Terminal& terminal, const redis::StoredBucket& bucket) {
 
 void show_bucket(const Terminal& terminal, const redis::StoredBucket& bucket, const Inspected& each) {
   std::ostream& out = terminal.out;
+  if (bucket.kind == ChargeKind::record) return show_record(terminal, bucket);
   out << "  " << kind_name(bucket) << ": " << bucket.used << (bucket.kind == ChargeKind::lease ? " held" : " used");
   if (each.allowance) out << " of " << each.allowance->largest_cost();
   if (bucket.kind == ChargeKind::lease) return show_leases(terminal, bucket);
@@ -233,6 +299,7 @@ void show_bucket(const Terminal& terminal, const redis::StoredBucket& bucket, co
   for (std::size_t i = first; i < bucket.entries.size(); ++i) {
     out << "  " << inspect_time(bucket.entries[i].at) << "  " << bucket.entries[i].units << '\n';
   }
+  show_holds(terminal, bucket);
 }
 
 void show_inspected(const Terminal& terminal, const Inspected& each) {
@@ -241,7 +308,9 @@ void show_inspected(const Terminal& terminal, const Inspected& each) {
   out << terminal.paint(Colour::bold, name ? shown(name->rule) : shown(each.key));
   if (name) out << "  subject " << name->hash.substr(0, kSubjectDigits);
   if (each.allowance) {
-    out << ", " << each.allowance->limit << " per " << server::duration_text(each.allowance->window);
+    const bool at_a_time = each.kind == ChargeKind::lease;
+    out << ", " << each.allowance->limit << (at_a_time ? " at a time, each for " : " per ")
+        << server::duration_text(each.allowance->window);
   }
   if (!each.note.empty()) out << ", " << each.note;
   out << "\n  key " << shown(each.key) << '\n';
@@ -252,7 +321,7 @@ void show_inspected(const Terminal& terminal, const Inspected& each) {
   } else if (const auto bucket = redis::parse_stored_bucket(*each.stored.value)) {
     show_bucket(terminal, *bucket, each);
   } else {
-    out << "  " << terminal.paint(Colour::red, "not a bucket of this version") << '\n';
+    out << "  " << terminal.paint(Colour::red, unknown_value(*each.stored.value)) << '\n';
   }
 }
 
@@ -268,7 +337,7 @@ Result<std::vector<Inspected>> look_up(const InspectOptions& options) {
   std::vector<Inspected> all;
   const auto is_key = [](const std::string& word) { return word.starts_with("w1:"); };
   if (std::all_of(options.words.begin(), options.words.end(), is_key)) {
-    for (const std::string& key : options.words) all.push_back({key, {}, "", {}});
+    for (const std::string& key : options.words) all.push_back({key, {}, ChargeKind::bucket, "", {}});
   } else if (Status collected = collect_keys(config.value(), redis.value(), options.words, all); !collected.ok()) {
     return collected.failure();
   }

@@ -104,6 +104,7 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     charge.cost = match.cost;
     charge.binding = match.mode == Mode::enforce;
     charge.count_denied = rule.source.count_denied;
+    charge.follows = rule.source.count_denied && rule.source.overdraft.has_value();
     charge.number = rule.name.ordinal + 1;
     if (with_tags) charge.tag = tag_key(request, names, rule, key, encoder);
     outcomes_.append();
@@ -175,6 +176,7 @@ void Check::reserve(std::int64_t amount, const BucketKey& id) {
     return rule.source.kind != ChargeKind::lease &&
            (kind == CostModel::Kind::request || kind == CostModel::Kind::attribute);
   };
+  for (Charge& charge : charges_) charge.follows = false;
   for (rules::Match& match : matches_) {
     if (!follows(*match.rule)) continue;
     match.cost = amount;

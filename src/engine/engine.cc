@@ -351,7 +351,7 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
   const FailurePolicies::Failed failed = policies_.stand_in(check, run, action, again);
   make_verdict(check, {failed.data(), failed.size()}, decision);
   decision.degraded = true;
-  decision.atomic = false;
+  decision.atomic = run.atomic;
   publish(check, run, decision, "fallback", action, decided_at(run));
 }
 

@@ -73,6 +73,7 @@ Duration Engine::LeaseRun::shortest_lease() const {
 bool Engine::LeaseRun::acquire() {
   const LeaseQuestion& question = call_->question;
   if (!check_ttl(question.ttl)) return true;
+  if (question.id.find('\0') != question.id.npos) return refuse(HoldFault::invalid, "id: must not contain NUL");
   if (question.id.size() > kMaxHoldId) {
     return refuse(HoldFault::invalid, "id: has " + std::to_string(question.id.size()) + " bytes, expected at most " +
                                           std::to_string(kMaxHoldId));

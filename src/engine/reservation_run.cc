@@ -89,6 +89,7 @@ bool Engine::ReservationRun::check_question() {
     return invalid("id: has " + std::to_string(question.id.size()) + " bytes, expected at most " +
                    std::to_string(kMaxHoldId));
   }
+  if (question.id.find('\0') != question.id.npos) return invalid("id: must not contain NUL");
   if (question.once != nullptr) {
     return invalid(
         "Idempotency-Key: is not supported for reservations by this version of weir yet; an id makes reserving "

@@ -46,6 +46,7 @@ class RedisStores::LoopStore final : public Store, public transport::Backpressur
 
   const redis::StoreStats* stats() const { return store_ == nullptr ? nullptr : &store_->stats(); }
   const redis::ServerTable* servers() const { return store_ == nullptr ? nullptr : &store_->servers(); }
+  redis::RedisStore* store() const { return store_.get(); }
   void close() { store_.reset(); }
 
  private:
@@ -67,6 +68,8 @@ Result<std::unique_ptr<RedisStores>> RedisStores::open(transport::Loops& loops, 
   }
   return all;
 }
+
+redis::RedisStore* RedisStores::store_of(std::size_t loop) const { return stores_[loop]->store(); }
 
 redis::StoreListener RedisStores::listener() {
   redis::StoreListener listener;

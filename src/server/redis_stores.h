@@ -37,6 +37,9 @@ class RedisStores {
   // Good for as long as the engine likes: after close() it answers that it is unavailable.
   std::shared_ptr<Store> store(std::size_t loop) const;
 
+  // On that loop's thread. Null: closed.
+  redis::RedisStore* store_of(std::size_t loop) const;
+
   // Some server is out of use on some loop.
   bool open_breaker() const { return breaker() != redis::BreakerState::closed; }
   // Half open while some loop probes such a server.

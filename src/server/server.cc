@@ -63,7 +63,7 @@ void Server::Parts::add_modules() {
   TrafficModule& traffic = add<TrafficModule>(tools, rules);
   DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic, quotas);
   connections = &add<ConnectionsModule>(identity);
-  add(make_http_module(context, decisions, identity));
+  add(make_http_module(context, decisions, identity, redis));
   add(make_grpc_module(context, decisions, identity));
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));

@@ -125,6 +125,7 @@ inline void LeaseModelStore::take(StoreCall& call) {
     } else if (!is_lease(charge)) {
       call.outcomes[i] = ask_bucket(call, charge, Action::take);
     } else if (charge.cost > 0) {
+      call.outcomes[i].reset_after = std::max(call.outcomes[i].reset_after, call.hold->ttl);
       leases(charge).add(models::LeaseModel::id_of(call.hold->id),
                          {.units = charge.cost,
                           .expires = micros(call.now + call.hold->ttl),

@@ -179,6 +179,27 @@ TEST_P(StoreContract, CountDeniedConsumesWhatIsLeftAndStaysHonest) {
 }
 
 // What is charged after the fact, such as the tokens of an answer, may be more than the limit: it must be felt.
+// Work that has been done, such as Envoy tells of after a response: charged whether it fits or not.
+TEST_P(StoreContract, ADeniedAttemptCanBeADebtUpToTheOverdraft) {
+  Allowance allowance = allowance_;
+  allowance.overdraft = 3;
+  Charge late = charge(1, 10);
+  late.allowance = &allowance;
+  late.count_denied = late.follows = true;
+  EXPECT_TRUE(take(late).admitted);
+  late.cost = 7;
+  EXPECT_FALSE(take(late).admitted);
+  late.cost = 3;
+  EXPECT_EQ(refund(late).remaining, 0) << "3 of the 7 were charged beyond the capacity";
+  Charge other = charge(2, 10);
+  late.cost = 2;
+  EXPECT_FALSE(run(Action::take, {other, late})[1].admitted) << "together with others";
+  EXPECT_EQ(left(other), 10) << "which are not charged";
+  EXPECT_EQ(refund(late).remaining, 0);
+  late.cost = 1;
+  EXPECT_EQ(refund(late).remaining, 1);
+}
+
 TEST_P(StoreContract, CountDeniedConsumesWhatIsLeftAlsoWhenTheCostCouldNeverFit) {
   for (const std::int64_t used : {0, 3}) {
     Charge counted = charge(static_cast<std::uint64_t>(10 + used), used);

@@ -132,6 +132,7 @@ TEST_P(Differential, MemoryAndRedisAnswerAlike) {
       charge.key.high = key * 0x9e3779b97f4a7c15U;
       charge.cost = any_cost(allowance, dice);
       charge.count_denied = dice.one_in(5);
+      charge.follows = charge.count_denied && dice.one_in(2);  // as a debt
       charge.binding = !dice.one_in(5);
       const std::int64_t what = dice.below(30);
       const Action action = what == 0  ? Action::reset

@@ -39,11 +39,12 @@ class IdempotencyTable {
     std::size_t bytes = std::size_t{64} << 20;  // of scopes and answers
   };
   enum class Found : std::uint8_t {
-    fresh,       // and running from now on
-    replayed,    // the answer is there
-    running,     // the first call with this key has no answer yet
-    other_body,  // the key was used for something else
-    full,        // there is no room for another key
+    fresh,        // and running from now on
+    replayed,     // the answer is there
+    running,      // the first call with this key has no answer yet
+    other_body,   // the key was used for something else
+    full,         // there is no room for another key
+    unavailable,  // not known: the table is kept elsewhere, and did not answer (once_store.h)
   };
 
   explicit IdempotencyTable(Bounds bounds) : bounds_(bounds) {}

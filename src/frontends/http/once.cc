@@ -1,7 +1,9 @@
 #include "frontends/http/once.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "frontends/http/idempotency_field.h"
 #include "frontends/http/json_body.h"
@@ -25,6 +27,12 @@ std::string tenant_of(std::string_view body) {
   return tenant;
 }
 
+// An answer with success is replayed for `keep`, a denial until its wait is over, others not at all.
+Duration replay_time(const Response& response, Duration keep) {
+  const bool success = response.status >= 200 && response.status < 300;
+  return success ? keep : std::min(response.replay_for, keep);
+}
+
 // Writes down the first answer; without one, the key is free again.
 class Recording final : public ResponseRecorder {
  public:
@@ -36,8 +44,7 @@ class Recording final : public ResponseRecorder {
 
   void record(const Response& response) override {
     if (std::exchange(done_, true)) return;
-    const bool success = response.status >= 200 && response.status < 300;
-    const Duration replayed_for = success ? keep_ : std::min(response.replay_for, keep_);
+    const Duration replayed_for = replay_time(response, keep_);
     if (replayed_for <= Duration::zero()) return table_->forget(scope_);
     const TimePoint from = clock_->now() + response.held_for;
     table_->finish(scope_,
@@ -56,33 +63,117 @@ class Recording final : public ResponseRecorder {
   bool done_ = false;
 };
 
-// False: the request was answered.
-bool begin_once(const OnceOptions& options, const HttpRequest& request, const std::string& key,
-                ResponseWriter& writer) {
-  const std::string caller = options.caller_of ? options.caller_of(request) : std::string();
-  const std::string scope = IdempotencyTable::scope_of(caller, tenant_of(request.body), key);
-  RecordedAnswer answer;
-  switch (options.table->begin(scope, hash_of_request(request), options.clock->now(), answer)) {
+// The same for a store that other nodes share.
+class SharedRecording final : public ResponseRecorder {
+ public:
+  SharedRecording(std::shared_ptr<RunningAnswer> running, Duration keep) : running_(std::move(running)), keep_(keep) {}
+
+  void record(const Response& response) override {
+    const std::shared_ptr<RunningAnswer> running = std::exchange(running_, nullptr);
+    if (running == nullptr) return;
+    const Duration replayed_for = replay_time(response, keep_);
+    if (replayed_for <= Duration::zero()) return;
+    running->finish({.status = response.status,
+                     .content_type = std::string(response.content_type),
+                     .fields = std::string(response.fields),
+                     .body = std::string(response.body)},
+                    response.held_for, replayed_for);
+  }
+
+ private:
+  std::shared_ptr<RunningAnswer> running_;
+  const Duration keep_;
+};
+
+// A request that outlives the call of its handler.
+class KeptHttpRequest {
+ public:
+  explicit KeptHttpRequest(const HttpRequest& request)
+      : method_(request.method), path_(request.path), query_(request.query), body_(request.body), request_(request) {
+    texts_.reserve(2 * request.fields.size());
+    for (const HttpField& field : request.fields) {
+      const std::string& name = texts_.emplace_back(field.name);
+      const std::string& value = texts_.emplace_back(field.value);
+      fields_.push_back({name, value});
+    }
+    parameters_.assign(request.parameters.begin(), request.parameters.end());
+    request_.method = method_;
+    request_.path = path_;
+    request_.query = query_;
+    request_.body = body_;
+    request_.fields = fields_;
+    request_.parameters = parameters_;  // their names are the route's
+  }
+  KeptHttpRequest(const KeptHttpRequest&) = delete;
+  KeptHttpRequest& operator=(const KeptHttpRequest&) = delete;
+
+  const HttpRequest& request() const { return request_; }
+
+ private:
+  const std::string method_;
+  const std::string path_;
+  const std::string query_;
+  const std::string body_;
+  std::vector<std::string> texts_;
+  std::vector<HttpField> fields_;
+  std::vector<PathParameter> parameters_;
+  HttpRequest request_;
+};
+
+// What is answered without calling the handler.
+void refuse(IdempotencyTable::Found found, RecordedAnswer& answer, ResponseWriter& writer) {
+  switch (found) {
     case IdempotencyTable::Found::fresh:
-      writer.record(std::make_shared<Recording>(options.table, options.clock, options.keep, scope));
-      return true;
+      break;
     case IdempotencyTable::Found::replayed:
       answer.fields += "Idempotent-Replayed: true\r\n";
       writer.send(
           {.status = answer.status, .content_type = answer.content_type, .fields = answer.fields, .body = answer.body});
-      return false;
+      break;
     case IdempotencyTable::Found::running:
       writer.send_problem(409, "Idempotency-Key: the first request with this key has no answer yet; try again later",
                           "Retry-After: 1\r\n");
-      return false;
+      break;
     case IdempotencyTable::Found::other_body:
       writer.send_problem(422, "Idempotency-Key: was used for another request; use a new key for each request");
-      return false;
+      break;
     case IdempotencyTable::Found::full:
       writer.send_problem(503, "Idempotency-Key: there is no room for another key; try again later, or without a key",
                           "Retry-After: 1\r\n");
-      return false;
+      break;
+    case IdempotencyTable::Found::unavailable:
+      writer.send_problem(503, "Idempotency-Key: the store of keys did not answer; nothing was done, try again",
+                          "Retry-After: 1\r\n");
+      break;
   }
+}
+
+void begin_shared(const OnceOptions& options, const Handler& handler, const HttpRequest& request,
+                  const std::string& scope, ResponseWriter& writer) {
+  const auto kept = std::make_shared<KeptHttpRequest>(request);
+  options.store->begin(scope, hash_of_request(request),
+                       [kept, later = writer.defer(), handler, keep = options.keep](OnceStore::Begun begun) {
+                         if (later.link().closed()) return;  // the key is free again
+                         ResponseWriter answering(later);
+                         if (begun.found != IdempotencyTable::Found::fresh) {
+                           return refuse(begun.found, begun.answer, answering);
+                         }
+                         answering.record(std::make_shared<SharedRecording>(std::move(begun.running), keep));
+                         handler(kept->request(), answering);
+                       });
+}
+
+// False: the request was answered.
+bool begin_once(const OnceOptions& options, const HttpRequest& request, const std::string& scope,
+                ResponseWriter& writer) {
+  RecordedAnswer answer;
+  const IdempotencyTable::Found found =
+      options.table->begin(scope, hash_of_request(request), options.clock->now(), answer);
+  if (found != IdempotencyTable::Found::fresh) {
+    refuse(found, answer, writer);
+    return false;
+  }
+  writer.record(std::make_shared<Recording>(options.table, options.clock, options.keep, scope));
   return true;
 }
 
@@ -98,13 +189,13 @@ Handler once(OnceOptions options, Handler handler) {
           if (!options.required) return handler(request, writer);
           return writer.send_problem(400, "Idempotency-Key: is missing; this server requires it here");
         }
-        if (options.table == nullptr) {
-          return writer.send_problem(
-              400,
-              "Idempotency-Key: is not supported with a Redis store by this version of weir; send the "
-              "request without it");
+        if (options.table == nullptr && options.store == nullptr) {
+          return writer.send_problem(400, "Idempotency-Key: this server keeps no answers; send the request without it");
         }
-        if (begin_once(options, request, *key.value(), writer)) handler(request, writer);
+        const std::string caller = options.caller_of ? options.caller_of(request) : std::string();
+        const std::string scope = IdempotencyTable::scope_of(caller, tenant_of(request.body), *key.value());
+        if (options.store != nullptr) return begin_shared(options, handler, request, scope, writer);
+        if (begin_once(options, request, scope, writer)) handler(request, writer);
       };
 }
 

@@ -87,7 +87,9 @@ void ResponseWriter::send(const Response& response) {
   assert(!used_);
   used_ = true;
   if (recorder_ != nullptr) recorder_->record(response);
-  protocol_.answer(response, form_);
+  if (!later_) return protocol_.answer(response, form_);
+  if (form_.hold > Duration(0)) return later_->send_after(form_.hold, response);
+  later_->send(response);
 }
 
 void ResponseWriter::send_problem(int status, std::string_view detail, std::string_view fields) {
@@ -111,7 +113,7 @@ void StreamWriter::end() const { protocol_->end_stream(number_); }
 LaterResponse ResponseWriter::defer() {
   assert(!used_);
   used_ = true;
-  LaterResponse later = protocol_.defer(form_);
+  LaterResponse later = later_ ? *later_ : protocol_.defer(form_);
   if (recorder_ != nullptr) later.set_recorder(std::move(recorder_));
   return later;
 }

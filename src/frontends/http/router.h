@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,7 @@ class LaterResponse {
       : link_(std::move(link)), protocol_(&protocol), number_(number) {}
 
   transport::Link& link() const { return *link_; }
+  HttpProtocol& protocol() const { return *protocol_; }
   void set_recorder(std::shared_ptr<ResponseRecorder> recorder) { recorder_ = std::move(recorder); }
 
   // Once, on the link's loop. Does nothing if the client has left.
@@ -85,6 +87,8 @@ class StreamSource {
 class ResponseWriter {
  public:
   ResponseWriter(HttpProtocol& protocol, const ResponseForm& form) : protocol_(protocol), form_(form) {}
+  // For an answer that was deferred before. Precondition: its connection is open.
+  explicit ResponseWriter(LaterResponse later) : protocol_(later.protocol()), later_(std::move(later)) {}
 
   void send(const Response& response);
   // application/problem+json.
@@ -104,6 +108,7 @@ class ResponseWriter {
   HttpProtocol& protocol_;
   ResponseForm form_;
   std::shared_ptr<ResponseRecorder> recorder_;  // usually null
+  std::optional<LaterResponse> later_;          // usually none
   bool used_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include "server/modules/connections_module.h"
 #include "server/modules/decisions_module.h"
 #include "server/modules/identity_module.h"
+#include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
 #include "server/server_context.h"
 
@@ -16,7 +17,8 @@ namespace weir::server {
 class OperatorsModule;
 
 // The HTTP API: checks, Envoy's /json, forward auth, health.
-std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
+std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity,
+                                         const RedisModule& redis);
 // gRPC: Envoy's rate limit service, weir.v1.Limiter, health and reflection.
 std::unique_ptr<Module> make_grpc_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity);
 // The Redis protocol.

@@ -11,6 +11,7 @@
 #include "server/envoy_settings.h"
 #include "server/listener_settings.h"
 #include "server/modules/front_ends.h"
+#include "server/redis_once.h"
 #include "server/redis_settings.h"
 #include "server/token_file.h"
 
@@ -19,8 +20,8 @@ namespace {
 
 class HttpModule final : public Module {
  public:
-  HttpModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity)
-      : context_(context), decisions_(decisions), identity_(identity) {}
+  HttpModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity, const RedisModule& redis)
+      : context_(context), decisions_(decisions), identity_(identity), redis_(redis) {}
 
   Status start() override {
     if (Status loaded = load_tokens(); !loaded.ok()) return loaded;
@@ -72,6 +73,10 @@ class HttpModule final : public Module {
                     .clock = context_.clock,
                     .keep = config.http_idempotency_ttl,
                     .required = config.http_require_idempotency_key};
+    if (redis_.stores() != nullptr) {
+      options.once.store = std::make_shared<RedisOnce>(*redis_.stores(), loop, context_.keys.current,
+                                                       static_cast<std::size_t>(config.http_idempotency_keys));
+    }
     if (tokens_ != nullptr) {
       using From = http::TokenGuard::From;
       const auto guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins);
@@ -102,7 +107,8 @@ class HttpModule final : public Module {
   ServerContext& context_;
   DecisionsModule& decisions_;
   IdentityModule& identity_;
-  // Null: the answers of one node are not those of the others, so that keys are refused.
+  const RedisModule& redis_;
+  // Null: answers are kept in Redis, for all nodes.
   std::shared_ptr<http::IdempotencyTable> once_table_;
   std::shared_ptr<TokenFile> tokens_;                          // null: no token is needed
   std::vector<std::shared_ptr<http::StatusCounts>> statuses_;  // one for each loop
@@ -110,8 +116,9 @@ class HttpModule final : public Module {
 
 }  // namespace
 
-std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity) {
-  return std::make_unique<HttpModule>(context, decisions, identity);
+std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity,
+                                         const RedisModule& redis) {
+  return std::make_unique<HttpModule>(context, decisions, identity, redis);
 }
 
 }  // namespace weir::server

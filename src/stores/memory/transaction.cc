@@ -311,10 +311,17 @@ void Transaction::count_denied() {
     if (!room) take_back(i);
     if (!had_bucket) locate_all();
     if (!room) continue;
+    bool changes = entry.created || fresh(i);
     const algorithms::BucketWords words = changing_words(i);
     if (entry.slot->has_holds()) entry.slot->holds().note(*charge.allowance, words, entry.now_us);
-    algorithms::charge_denied(*charge.allowance, words, from_micros(entry.now_us), cost(i));
-    refresh_idle(i);
+    // The overdraft is for work that has been done already, and is told afterwards.
+    if (charge.follows && !reserves()) {
+      changes |= algorithms::charge_beyond(*charge.allowance, words, from_micros(entry.now_us), cost(i)) > 0;
+    } else {
+      algorithms::charge_denied(*charge.allowance, words, from_micros(entry.now_us), cost(i));
+      changes = true;
+    }
+    if (changes) refresh_idle(i);
     outcome = evaluate(i, cost(i));
   }
 }

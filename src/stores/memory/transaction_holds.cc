@@ -16,9 +16,11 @@ void Transaction::open_leases(std::size_t i) {
 
 ChargeOutcome Transaction::evaluate_leases(std::size_t i, std::int64_t cost, bool takes) const {
   const std::int64_t limit = call_.charges[i].allowance->limit;
-  if (entries_[i].slot != nullptr) return leases(i).evaluate(limit, cost, takes, entries_[i].now_us);
+  const std::int64_t now_us = entries_[i].now_us;
+  const std::int64_t ttl_us = takes ? call_.hold->ttl.count() : 0;
+  if (entries_[i].slot != nullptr) return leases(i).evaluate(limit, cost, takes, now_us, ttl_us);
   std::int64_t none[algorithms::kHeadWords] = {};
-  return LeaseBucket({algorithms::Head(none), {}}).evaluate(limit, cost, takes, entries_[i].now_us);
+  return LeaseBucket({algorithms::Head(none), {}}).evaluate(limit, cost, takes, now_us, ttl_us);
 }
 
 bool Transaction::take_hold() {

@@ -81,12 +81,25 @@ bool has_leases(const ScriptCall& call) {
   return false;
 }
 
+// A denied attempt is charged up to the overdraft.
+bool counts_as_debt(const ScriptCall& call, const Charge& charge) {
+  const bool takes = call.action == ScriptAction::take || call.action == ScriptAction::share;
+  return takes && !is_reservation(call) && charge.count_denied && charge.follows && charge.kind == ChargeKind::bucket;
+}
+
+bool has_debts(const ScriptCall& call) {
+  for (const std::uint8_t i : call.which) {
+    if (counts_as_debt(call, call.charges[i])) return true;
+  }
+  return false;
+}
+
 std::int64_t flags_of(const ScriptCall& call, std::size_t i) {
   const bool only_existing = (call.full >> i & 1U) != 0;
   const Charge& charge = call.charges[i];
   const bool counts = charge.count_denied && charge.kind == ChargeKind::bucket;
   const std::int64_t flags = (counts ? 2 : 0) + (only_existing ? 4 : 0);
-  if (!is_reservation(call)) return flags;
+  if (!is_reservation(call)) return flags + (counts_as_debt(call, charge) ? 8 : 0);
   return flags + (charge.follows ? 8 : 0) + (charge.allowance->charges_lapsed ? 16 : 0);
 }
 
@@ -164,7 +177,9 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   const bool one = number < kAlgorithmCount;
   const bool reserves = is_reservation(call);
   const bool holds = reserves || has_leases(call);
+  const bool debts = has_debts(call);
   std::size_t words = one ? 7 : 2 + 6 * count + call.charged_at_us.size();
+  if (debts) words += count;
   if (reserves) words += count + kReservationWords;
   if (holds && !reserves) words += kLeaseWords;
   CommandWriter command(out, 3 + count + words);
@@ -187,13 +202,24 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   } else {
     command.number(call.now_us);
   }
-  if (one) return write_charge(command, call, flags_of(call, call.which[0]), first);
+  if (one) {
+    // The overdraft is one number more, and needs no flag.
+    write_charge(command, call, flags_of(call, call.which[0]) % 8, first);
+    if (debts) command.number(first.allowance->overdraft);
+    return;
+  }
   for (const std::uint8_t i : call.which) {
     const Charge& charge = call.charges[i];
     command.number(algorithm_of(charge));
     write_charge(command, call, (charge.binding ? 1 : 0) + flags_of(call, i), charge);
   }
   for (const std::int64_t moment : call.charged_at_us) command.number(moment);
+  if (debts) {
+    for (const std::uint8_t i : call.which) {
+      const Allowance* const allowance = call.charges[i].allowance;
+      command.number(allowance == nullptr ? 0 : allowance->overdraft);
+    }
+  }
   if (reserves) write_reservation(command, call);
   if (holds) write_hold(command, call.hold);
 }

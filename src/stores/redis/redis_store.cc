@@ -73,6 +73,7 @@ RedisStore::RedisStore(boost::asio::io_context& loop, RedisOptions options, std:
                .random = random_seed()},
       census_(options_.census != nullptr ? options_.census : std::make_shared<SubjectCensus>()),
       exchange_(*census_, context_),
+      answers_(context_),
       retry_timer_(loop, [this] { retry_all(); }),
       directory_(make_directory(context_)) {}
 
@@ -120,6 +121,20 @@ void RedisStore::complete(StoreCall& call, Origin origin) {
   const Origin outer = std::exchange(completing_, origin);
   call.complete();
   completing_ = outer;
+}
+
+void RedisStore::begin_once(const SharedAnswers::Ticket& ticket, std::size_t most, SharedAnswers::Begun done) {
+  if (!alive_) return done(SharedAnswers::Found::unavailable, {});
+  answers_.begin(ticket, most, *directory_, steady_clock::now(), std::move(done));
+}
+
+void RedisStore::finish_once(const SharedAnswers::Ticket& ticket, std::string_view answer, Duration delay,
+                             Duration keep) {
+  if (alive_) answers_.finish(ticket, answer, delay, keep, *directory_, steady_clock::now());
+}
+
+void RedisStore::forget_once(const SharedAnswers::Ticket& ticket) {
+  if (alive_) answers_.forget(ticket, *directory_, steady_clock::now());
 }
 
 void RedisStore::bad_bucket(const Charge& charge, std::string_view why, SteadyTime now) {

@@ -33,6 +33,7 @@
 #include "stores/redis/loop_timer.h"
 #include "stores/redis/operation.h"
 #include "stores/redis/options.h"
+#include "stores/redis/shared_answers.h"
 #include "stores/redis/stats.h"
 #include "weir/result.h"
 #include "weir/store.h"
@@ -61,6 +62,11 @@ class RedisStore final : public Store, private OperationHost {
   bool holds_reservations() const override { return true; }
   bool immediate() const override { return false; }
   std::string_view name() const override { return "redis"; }
+
+  // Requests with an Idempotency-Key. Like begin(), on the loop; `done` may run before it returns.
+  void begin_once(const SharedAnswers::Ticket& ticket, std::size_t most, SharedAnswers::Begun done);
+  void finish_once(const SharedAnswers::Ticket& ticket, std::string_view answer, Duration delay, Duration keep);
+  void forget_once(const SharedAnswers::Ticket& ticket);
 
   // May be read from any thread while the store lives.
   const StoreStats& stats() const { return stats_; }
@@ -91,6 +97,7 @@ class RedisStore final : public Store, private OperationHost {
   NodeContext context_;
   const std::shared_ptr<SubjectCensus> census_;
   CensusExchange exchange_;
+  SharedAnswers answers_;
   bool alive_ = true;
   Origin completing_ = 0;
   SteadyTime bad_bucket_told_{};

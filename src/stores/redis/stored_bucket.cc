@@ -36,8 +36,7 @@ class StoredNumbers {
 };
 
 bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 std::optional<StoredBucket> read_debt(std::string_view value, Algorithm algorithm) {
@@ -145,6 +144,106 @@ std::optional<StoredBucket> read_leases(std::string_view value) {
   return bucket;
 }
 
+std::optional<Algorithm> algorithm_of_letter(char letter) {
+  switch (letter) {
+    case 'T':
+      return Algorithm::token_bucket;
+    case 'G':
+      return Algorithm::gcra;
+    case 'K':
+      return Algorithm::leaky_bucket;
+    case 'F':
+      return Algorithm::fixed_window;
+    case 'C':
+      return Algorithm::sliding_counter;
+    case 'L':
+      return Algorithm::sliding_log;
+    case 'B':
+      return Algorithm::bucketed_window;
+    default:
+      return std::nullopt;
+  }
+}
+
+// As an algorithm writes it.
+std::optional<StoredBucket> parse_plain_bucket(std::string_view value) {
+  const std::optional<Algorithm> algorithm = algorithm_of_letter(value[0]);
+  if (!algorithm) return std::nullopt;
+  switch (*algorithm) {
+    case Algorithm::fixed_window:
+      return read_fixed(value);
+    case Algorithm::sliding_counter:
+      return read_counter(value);
+    case Algorithm::sliding_log:
+      return read_log(value);
+    case Algorithm::bucketed_window:
+      return read_bucketed(value);
+    default:
+      return read_debt(value, *algorithm);
+  }
+}
+
+std::string hex_of(std::string_view bytes) {
+  std::string hex;
+  for (const char byte : bytes) base::append_hex(hex, static_cast<unsigned char>(byte));
+  return hex;
+}
+
+// A bucket with open reservations (scripts/held.lua): their columns, then the bucket itself.
+std::optional<StoredBucket> read_held(std::string_view value) {
+  constexpr std::size_t kHeadBytes = 19;
+  constexpr std::size_t kEntryBytes = 42;
+  constexpr std::size_t kMostEntries = 1'000;
+  if (value.size() < kHeadBytes + kIdleBytes || value[1] != 1) return std::nullopt;
+  StoredNumbers head(value);
+  head.take(2);
+  const auto count = static_cast<std::size_t>(head.take(2));
+  const std::size_t body = kHeadBytes + kEntryBytes * count;
+  if (count == 0 || count > kMostEntries || value.size() < body + kIdleBytes) return std::nullopt;
+  // Where an algorithm has written nothing yet, only its letter is known.
+  std::optional<StoredBucket> bucket;
+  if (value.size() > body + kIdleBytes) {
+    if (value[body] != value[2]) return std::nullopt;
+    bucket = parse_plain_bucket(value.substr(body));
+  } else if (const std::optional<Algorithm> algorithm = algorithm_of_letter(value[2])) {
+    bucket.emplace().algorithm = *algorithm;
+    bucket->idle_from = StoredNumbers(value.substr(value.size() - kIdleBytes - 1)).time();
+  }
+  if (!bucket) return std::nullopt;
+  // The columns, each of which begins after those before it.
+  const auto number = [&](std::size_t before, std::size_t size, std::size_t i) {
+    return StoredNumbers(value.substr(kHeadBytes + before * count + size * i - 1)).take(size);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    bucket->holds.push_back({.id = hex_of(value.substr(kHeadBytes + 16 * i, 16)),
+                             .units = number(16, 5, i),
+                             .reserved = from_micros(number(28, 7, i)),
+                             .expires = from_micros(number(35, 7, i))});
+  }
+  return bucket;
+}
+
+std::optional<StoredBucket> read_record(std::string_view value) {
+  if (value.size() != 54 || value[1] != 1) return std::nullopt;
+  StoredNumbers numbers(value);
+  numbers.take(1);
+  const std::int64_t state = numbers.take(1);
+  if (state > static_cast<std::int64_t>(ReservationState::expired)) return std::nullopt;
+  StoredBucket bucket;
+  bucket.kind = ChargeKind::record;
+  bucket.record.state = static_cast<ReservationState>(state);
+  bucket.used = numbers.take(5);
+  bucket.record.expires = numbers.time();
+  numbers.take(7);
+  numbers.take(5);
+  bucket.record.actual = numbers.take(5);
+  bucket.record.returned = numbers.take(5);
+  bucket.record.debt = numbers.take(5);
+  bucket.record.uncharged = numbers.take(5);
+  bucket.idle_from = numbers.time();
+  return bucket;
+}
+
 }  // namespace
 
 std::optional<StoredName> parse_bucket_name(std::string_view key) {
@@ -170,26 +269,9 @@ std::optional<StoredName> parse_bucket_name(std::string_view key) {
 
 std::optional<StoredBucket> parse_stored_bucket(std::string_view value) {
   if (value.empty()) return std::nullopt;
-  switch (value[0]) {
-    case 'T':
-      return read_debt(value, Algorithm::token_bucket);
-    case 'G':
-      return read_debt(value, Algorithm::gcra);
-    case 'K':
-      return read_debt(value, Algorithm::leaky_bucket);
-    case 'F':
-      return read_fixed(value);
-    case 'C':
-      return read_counter(value);
-    case 'L':
-      return read_log(value);
-    case 'B':
-      return read_bucketed(value);
-    case 'S':
-      return read_leases(value);
-    default:
-      return std::nullopt;
-  }
+  if (value[0] == 'S') return read_leases(value);
+  if (value[0] == 'H') return read_held(value);
+  return value[0] == 'R' ? read_record(value) : parse_plain_bucket(value);
 }
 
 }  // namespace weir::redis

@@ -28,16 +28,53 @@ TEST(StoredBucket, NamesHaveANamespaceOrNone) {
   const auto named = parse_bucket_name(named_key);
   ASSERT_TRUE(named);
   EXPECT_EQ(named->name_space, "prod-eu");
-  for (const std::string& bad : std::vector<std::string>{
-           "", "w1:", "w1:hash-key", "w2:{0123456789abcdef}:r:" + hash, "w1:{0123}:r:" + hash,
+  for (const std::string& bad :
+       std::vector<std::string>{"", "w1:", "w1:hash-key", "w2:{0123456789abcdef}:r:" + hash, "w1:{0123}:r:" + hash,
                                 "w1:{0123456789abcdef}::" + hash, "w1:{0123456789abcdeX}:r:" + hash,
                                 "w1:{0123456789abcdef}:r:" + hash.substr(1), "w1:prod{0123456789abcdef}:r:" + hash}) {
     EXPECT_FALSE(parse_bucket_name(bad)) << bad;
   }
 }
 
+TEST(StoredBucket, ABucketCanHaveReservations) {
+  const std::string plain = "F" + number(6, 5) + number(kAt, 7);
+  const std::string head = std::string("H\1F", 3) + number(2, 2) + number(kAt + 5, 7) + number(kAt + 9, 7);
+  const std::string columns = std::string(16, '\1') + std::string(16, '\2') + number(4, 5) + number(2, 5) +
+                              std::string(2, '\0') + number(4, 6) + number(6, 6) + number(kAt, 7) + number(kAt, 7) +
+                              number(kAt + 5, 7) + number(kAt + 9, 7);
+  const auto bucket = parse_stored_bucket(head + columns + plain + number(kAt + 9, 7));
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->algorithm, Algorithm::fixed_window);
+  EXPECT_EQ(bucket->used, 6);
+  ASSERT_EQ(bucket->holds.size(), 2U);
+  EXPECT_EQ(bucket->holds[1].id, "02020202020202020202020202020202");
+  EXPECT_EQ(bucket->holds[1].units, 2);
+  EXPECT_EQ(bucket->holds[1].reserved, from_micros(kAt));
+  EXPECT_EQ(bucket->holds[1].expires, from_micros(kAt + 9));
+  const auto unused = parse_stored_bucket(head + columns + number(kAt + 9, 7));
+  ASSERT_TRUE(unused) << "nothing was charged yet";
+  EXPECT_EQ(unused->used, 0);
+  EXPECT_EQ(unused->idle_from, from_micros(kAt + 9));
+  EXPECT_FALSE(parse_stored_bucket(head + columns.substr(1) + number(kAt + 9, 7)));
+  EXPECT_FALSE(parse_stored_bucket(head + columns + "C" + plain.substr(1) + number(kAt + 9, 7)));
+}
+
+TEST(StoredBucket, AReservationHasARecord) {
+  const std::string value = std::string("R\1\1", 3) + number(9, 5) + number(kAt, 7) + number(0, 7) + number(60, 5) +
+                            number(4, 5) + number(5, 5) + number(0, 5) + number(0, 5) + number(kAt + 60, 7);
+  const auto record = parse_stored_bucket(value);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->kind, ChargeKind::record);
+  EXPECT_EQ(record->record.state, ReservationState::committed);
+  EXPECT_EQ(record->used, 9);
+  EXPECT_EQ(record->record.actual, 4);
+  EXPECT_EQ(record->record.returned, 5);
+  EXPECT_FALSE(parse_stored_bucket(value + "x"));
+}
+
 TEST(StoredBucket, ADebtIsRoundedUp) {
-  const std::string value = "T" + number(4, 6) + number(1, 7) + number(500'000, 7) + number(kAt, 7) + number(kAt + 9, 7);
+  const std::string value =
+      "T" + number(4, 6) + number(1, 7) + number(500'000, 7) + number(kAt, 7) + number(kAt + 9, 7);
   const auto bucket = parse_stored_bucket(value);
   ASSERT_TRUE(bucket);
   EXPECT_EQ(bucket->algorithm, Algorithm::token_bucket);
@@ -60,8 +97,8 @@ TEST(StoredBucket, ALogListsItsTimes) {
 
 TEST(StoredBucket, SubBucketsComeInOrderOfTime) {
   // Width 10 µs, 3 sub-buckets; the last change is in index 7, which is at place 1.
-  const std::string value = "B" + number(10, 7) + number(3, 2) + number(75, 7) + number(4, 5) + number(9, 5) +
-                            number(0, 5) + number(100, 7);
+  const std::string value =
+      "B" + number(10, 7) + number(3, 2) + number(75, 7) + number(4, 5) + number(9, 5) + number(0, 5) + number(100, 7);
   const auto bucket = parse_stored_bucket(value);
   ASSERT_TRUE(bucket);
   EXPECT_EQ(bucket->used, 13);

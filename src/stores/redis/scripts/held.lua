@@ -193,7 +193,8 @@ local function with_held(algorithm, letter)
       local whole, idle = packed_held(held, ask)
       return verdict, remaining, retry, reset, delay, whole, idle, time
     end
-    if mode == 'd' then
+    local charges = mode == 'd' or mode == 'b'
+    if charges then
       note_held(held, ask, now)
     end
     local after = ask(mode, cost, extra)
@@ -201,7 +202,7 @@ local function with_held(algorithm, letter)
       return
     end
     held.inner = after
-    if mode ~= 'd' then
+    if not charges then
       note_held(held, ask, now)
     end
     return packed_held(held, ask)

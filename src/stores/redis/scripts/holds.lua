@@ -66,6 +66,7 @@ algorithms[7] = function(bucket, mode, _, cost, limit)
     with[name] = value
   end
   add_lease(with, lease_of(cost), now)
+  reset = math.max(reset, ttl)
   return verdict, remaining, retry, reset, 0, packed_leases(with), with.idle, now
 end
 

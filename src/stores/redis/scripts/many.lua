@@ -6,8 +6,8 @@
 -- ARGV     action: t take, p peek, r refund, x reset, s take as a share of a decision that spans slots, u undo such a
 --          share, w and y reports of a failure and of a success, which charge nothing (y clears what has a cost); now in
 --          microseconds, '' for Redis's TIME; then for each bucket six: algorithm, flags (1 binding, 2 a
---          denied attempt counts, 4 only if the bucket exists), cost, three numbers of the allowance; then, for u, for
---          each bucket the moment at which it was charged
+--          denied attempt counts, 4 only if the bucket exists, 8 it counts as a debt), cost, three numbers of the allowance; then, for u, for
+--          each bucket the moment at which it was charged; for t and s, if any has the flag 8, the overdraft of each
 -- Answer   for each bucket five numbers as in one.lua, with a verdict of 5 if its penalty refuses and of 6 if it asks for a
 --          challenge; for s eight, with what remaining and reset_after are without this charge, and the moment at which
 --          it was charged by the bucket's own time (of a reservation, 0 where nothing was)
@@ -92,9 +92,12 @@ for i = 1, #KEYS do
   if after[i] and takes and admitted then
     keep(KEYS[i], after[i], idle[i], now)
   elseif takes and (answer[place + 1] == 0 or answer[place + 1] == 2) and ARGV[6 * i - 2] % 4 >= 2 then
-    local state, until_idle = run(i, 'd')
-    keep(KEYS[i], state, until_idle, now)
-    states[i] = state
+    local as_debt = hold_numbers < 10 and ARGV[6 * i - 2] % 16 >= 8
+    local state, until_idle = run(i, as_debt and 'b' or 'd')
+    if state then
+      keep(KEYS[i], state, until_idle, now)
+      states[i] = state
+    end
     answer_with(i, run(i, 't'))
   end
 end

@@ -3,7 +3,8 @@
 --
 -- KEYS[1]  the bucket
 -- ARGV     action: t take, p peek, r refund, x reset; now in microseconds, '' for Redis's TIME; flags: 2 a denied
---          attempt counts, 4 only if the bucket exists; cost; three numbers of the allowance (see the algorithm)
+--          attempt counts, 4 only if the bucket exists; cost; three numbers of the allowance (see the algorithm); where a
+--          denied attempt counts as a debt, the overdraft
 -- Answer   verdict (0 denied, 1 admitted, 2 the cost can never fit, 3 there is no bucket and nothing was charged),
 --          remaining, retry_after, reset_after, delay; times in microseconds
 local key, action = KEYS[1], ARGV[1]
@@ -38,8 +39,10 @@ elseif after then
   local _
   _, remaining, _, reset = algorithm(state, 't', now, 0, a, b, c)
 elseif verdict ~= 1 and action == 't' and ARGV[3] % 4 == 2 then
-  after, idle = algorithm(state, 'd', now, cost, a, b, c)
-  keep(key, after, idle, now)
-  verdict, remaining, retry, reset, delay = algorithm(after, 't', now, cost, a, b, c)
+  after, idle = algorithm(state, ARGV[8] and 'b' or 'd', now, cost, a, b, c, ARGV[8] and ARGV[8] + 0)
+  if after then
+    keep(key, after, idle, now)
+  end
+  verdict, remaining, retry, reset, delay = algorithm(after or state, 't', now, cost, a, b, c)
 end
 return { verdict, remaining, retry, reset, delay }

@@ -35,7 +35,7 @@ end
 local function run(i, mode, cost)
   local at = 6 * i - 3
   return algorithms[ARGV[at] + 0](states[i], mode, now, cost or ARGV[at + 2] + 0, ARGV[at + 3] + 0, ARGV[at + 4] + 0,
-    ARGV[at + 5] + 0, mode == 'u' and ARGV[2 + 6 * #KEYS + i] + 0)
+    ARGV[at + 5] + 0, (mode == 'u' or mode == 'b') and ARGV[2 + 6 * #KEYS + i] + 0)
 end
 
 if any_held then
