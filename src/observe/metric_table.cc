@@ -14,6 +14,7 @@ using Kind = MetricKind;
 constexpr std::string_view kRedis = "with Redis";
 constexpr std::string_view kDatabase = "with a database";
 constexpr std::string_view kQuotas = "with quota rules";
+constexpr std::string_view kShedding = "with load shedding";
 
 constexpr MetricRow kMetrics[] = {
     {"weir_decisions_total", Kind::counter, Group::decisions, "Decisions, by reason and answer.", "reason, allowed",
@@ -43,6 +44,12 @@ constexpr MetricRow kMetrics[] = {
      "Handles of leases and reservations that this service has not sealed.", "", "", ""},
     {"weir_uncharged_units_total", Kind::counter, Group::decisions,
      "Units of settled reservations beyond what a rule's overdraft lets it charge.", "", "", ""},
+    {"weir_shedding_requests_total", Kind::counter, Group::decisions,
+     "Requests by class and result, while shedding is configured.", "class, result", "32", kShedding},
+    {"weir_shedding_active", Kind::gauge, Group::decisions, "1 while requests of the class are being shed.", "class",
+     "16", kShedding},
+    {"weir_shedding_load", Kind::gauge, Group::decisions, "The load that classes are shed by: 1 is the capacity.", "",
+     "", kShedding},
     {"weir_hot_subjects", Kind::gauge, Group::decisions, "Subjects that ask for at least 2 % of all decisions.", "", "",
      ""},
     {"weir_journal_entries_total", Kind::counter, Group::decisions, "Entries that the journal of decisions has kept.",
