@@ -18,7 +18,7 @@ constexpr std::string_view kShedding = "with load shedding";
 
 constexpr MetricRow kMetrics[] = {
     {"weir_decisions_total", Kind::counter, Group::decisions, "Decisions, by reason and answer.", "reason, allowed",
-     "22", ""},
+     "24", ""},
     {"weir_degraded_decisions_total", Kind::counter, Group::decisions,
      "Decisions made by a failure policy, without the store.", "", "", ""},
     {"weir_action_decisions_total", Kind::counter, Group::decisions,
@@ -66,7 +66,7 @@ constexpr MetricRow kMetrics[] = {
     {"weir_denials_total", Kind::counter, Group::rules,
      "Denied requests, by the rule that is reported, the reason, and what the rule counts by; `shared`: the bucket of "
      "newcomers beyond max_subjects.",
-     "rule, reason, subject", "1,001 × 11 × 2", ""},
+     "rule, reason, subject", "1,001 × 12 × 2", ""},
     {"weir_near_limit_total", Kind::counter, Group::rules,
      "Allowed checks that left less than a fifth of the rule's limit.", "rule", "1,001", ""},
     {"weir_shared_subject_checks_total", Kind::counter, Group::rules,
