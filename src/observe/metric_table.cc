@@ -14,10 +14,11 @@ using Kind = MetricKind;
 constexpr std::string_view kRedis = "with Redis";
 constexpr std::string_view kDatabase = "with a database";
 constexpr std::string_view kQuotas = "with quota rules";
+constexpr std::string_view kShedding = "with load shedding";
 
 constexpr MetricRow kMetrics[] = {
     {"weir_decisions_total", Kind::counter, Group::decisions, "Decisions, by reason and answer.", "reason, allowed",
-     "22", ""},
+     "24", ""},
     {"weir_degraded_decisions_total", Kind::counter, Group::decisions,
      "Decisions made by a failure policy, without the store.", "", "", ""},
     {"weir_action_decisions_total", Kind::counter, Group::decisions,
@@ -49,6 +50,12 @@ constexpr MetricRow kMetrics[] = {
      "Handles of leases and reservations that this service has not sealed.", "", "", ""},
     {"weir_uncharged_units_total", Kind::counter, Group::decisions,
      "Units of settled reservations beyond what a rule's overdraft lets it charge.", "", "", ""},
+    {"weir_shedding_requests_total", Kind::counter, Group::decisions,
+     "Requests by class and result, while shedding is configured.", "class, result", "32", kShedding},
+    {"weir_shedding_active", Kind::gauge, Group::decisions, "1 while requests of the class are being shed.", "class",
+     "16", kShedding},
+    {"weir_shedding_load", Kind::gauge, Group::decisions, "The load that classes are shed by: 1 is the capacity.", "",
+     "", kShedding},
     {"weir_hot_subjects", Kind::gauge, Group::decisions, "Subjects that ask for at least 2 % of all decisions.", "", "",
      ""},
     {"weir_journal_entries_total", Kind::counter, Group::decisions, "Entries that the journal of decisions has kept.",
@@ -65,7 +72,7 @@ constexpr MetricRow kMetrics[] = {
     {"weir_denials_total", Kind::counter, Group::rules,
      "Denied requests, by the rule that is reported, the reason, and what the rule counts by; `shared`: the bucket of "
      "newcomers beyond max_subjects.",
-     "rule, reason, subject", "1,001 × 11 × 2", ""},
+     "rule, reason, subject", "1,001 × 12 × 2", ""},
     {"weir_near_limit_total", Kind::counter, Group::rules,
      "Allowed checks that left less than a fifth of the rule's limit.", "rule", "1,001", ""},
     {"weir_shared_subject_checks_total", Kind::counter, Group::rules,
