@@ -84,8 +84,8 @@ void Engine::UsageRun::start(const UsageReport& report) {
   set_reading(engine_.clock_->read());
   rules_ = engine_.rules_.current_shared();
   if (report.amount < 0 || report.amount > kMaxUnits) {
-    return fail(Code::invalid_argument, "amount: is " + std::to_string(report.amount) + ", expected 0 to " +
-                                            std::to_string(kMaxUnits));
+    return fail(Code::invalid_argument,
+                "amount: is " + std::to_string(report.amount) + ", expected 0 to " + std::to_string(kMaxUnits));
   }
   Request request = report.request;
   request.cost = Cost{report.amount};

@@ -50,7 +50,8 @@ std::string QuotaNotices::body_of(const ledger::PendingNotice& pending) {
                    std::to_string(pending.notice.threshold);
   return "{\"id\":" + json_quoted(id) + ",\"type\":\"quota.threshold\",\"rule\":" + json_quoted(account.key.rule) +
          ",\"subject\":" + json_quoted(account.key.subject) + ",\"tenant\":" + json_quoted(account.tenant) +
-         ",\"period\":" + json_quoted(account.key.period) + ",\"threshold\":" + std::to_string(pending.notice.threshold) +
+         ",\"period\":" + json_quoted(account.key.period) +
+         ",\"threshold\":" + std::to_string(pending.notice.threshold) +
          ",\"used\":" + std::to_string(pending.notice.used) + ",\"limit\":" + std::to_string(account.limit) +
          ",\"reached_at_ms\":" + std::to_string(micros(pending.notice.reached) / 1000) +
          ",\"resets_at_ms\":" + std::to_string(micros(account.ends) / 1000) + "}";

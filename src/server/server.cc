@@ -55,11 +55,11 @@ void Server::Parts::add_modules() {
   AdminToolsModule& tools = add<AdminToolsModule>(database);
   RulesModule& rules = add<RulesModule>(tools);
   IdentityModule& identity = add<IdentityModule>();
-  const OperatorsModule& operators = add<OperatorsModule>(tools, rules, identity);
+  OperatorsModule& operators = add<OperatorsModule>(tools, rules, identity);
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
-  QuotaModule& quotas = add<QuotaModule>(database, rules);
+  QuotaModule& quotas = add<QuotaModule>(database, rules, operators);
   TrafficModule& traffic = add<TrafficModule>(tools, rules);
   DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic, quotas);
   connections = &add<ConnectionsModule>(identity);

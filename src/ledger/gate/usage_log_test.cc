@@ -56,8 +56,8 @@ TEST_F(UsageLogTest, GivesBackAfterACrashWhatWasAppendedAsOneBatchForEachSegment
 
 TEST_F(UsageLogTest, KeepsTheTermsOfAnAccountThatMayNotExist) {
   UsageBatch::Record record = spent("tenant=a", 0, 5);
-  record.terms = Terms{record.account,        "ac,me \n", from_micros(1), from_micros(2), 10, from_micros(3), 4, true,
-                       {5, 10}};
+  record.terms =
+      Terms{record.account, "ac,me \n", from_micros(1), from_micros(2), 10, from_micros(3), 4, true, {5, 10}};
   {
     UsageLog log = open();
     log.begin_epoch(1);

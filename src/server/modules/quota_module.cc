@@ -27,6 +27,14 @@ const Rule* first_quota(const Rules& rules) {
 
 }  // namespace
 
+std::string QuotaModule::Zones::zone_of(const std::string& tenant) const {
+  const auto records = operators_.tenants().current();
+  const auto found =
+      std::lower_bound(records->begin(), records->end(), tenant,
+                       [](const control::TenantRecord& a, const std::string& b) { return a.tenant < b; });
+  return found != records->end() && found->tenant == tenant ? found->zone : std::string();
+}
+
 // Rules that this server cannot keep are refused where they are loaded, at the start and later.
 Status QuotaModule::accept(const Rules& rules) const {
   const Rule* const quota = first_quota(rules);
@@ -81,6 +89,7 @@ Status QuotaModule::open() {
   options.margin = std::min<Duration>(options.slice_ttl / 5, std::chrono::seconds(2));
   options.group_period = context_.config.quota_log_every;
   options.patience = context_.config.quota_timeout;
+  options.tenants = &zones_;
   options.report = [this](std::string_view event, const std::string& message) { context_.log.warn(event, message); };
   gate_ = std::make_unique<ledger::LedgerGate>(*ledger_, *context_.clock, std::move(options));
   for (std::size_t i = 0; i < context_.loops->size(); ++i) {

@@ -17,6 +17,7 @@
 #include "server/loop_quota_gate.h"
 #include "server/module.h"
 #include "server/modules/database_module.h"
+#include "server/modules/operators_module.h"
 #include "server/modules/rules_module.h"
 #include "server/quota_notices.h"
 #include "server/server_context.h"
@@ -25,8 +26,9 @@ namespace weir::server {
 
 class QuotaModule final : public Module {
  public:
-  QuotaModule(ServerContext& context, DatabaseModule& databases, const RulesModule& rules)
-      : context_(context), databases_(databases), rules_(rules) {}
+  QuotaModule(ServerContext& context, DatabaseModule& databases, const RulesModule& rules,
+              const OperatorsModule& operators)
+      : context_(context), databases_(databases), rules_(rules), zones_(operators) {}
 
   Status open() override;
   Status start() override;
@@ -39,6 +41,16 @@ class QuotaModule final : public Module {
   const std::string& node() const { return node_; }
 
  private:
+  // The zones of tenants, from their records.
+  class Zones final : public ledger::TenantDirectory {
+   public:
+    explicit Zones(const OperatorsModule& operators) : operators_(operators) {}
+    std::string zone_of(const std::string& tenant) const override;
+
+   private:
+    const OperatorsModule& operators_;
+  };
+
   Status accept(const Rules& rules) const;
   Result<std::string> node_id() const;
   void begin();
@@ -49,6 +61,7 @@ class QuotaModule final : public Module {
   ServerContext& context_;
   DatabaseModule& databases_;
   const RulesModule& rules_;
+  const Zones zones_;
   std::string node_;
   std::atomic<bool> loops_over_{false};
   std::unique_ptr<ledger::Ledger> ledger_;
