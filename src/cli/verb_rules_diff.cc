@@ -18,15 +18,15 @@ struct DiffOptions {
 };
 
 void show_change(const advise::RuleChange& change, const Terminal& terminal) {
-  using Kind = advise::RuleChange::Kind;
-  const Colour colour = change.kind == Kind::added     ? Colour::green
-                        : change.kind == Kind::removed ? Colour::red
+  using Change = advise::RuleChange::Kind;
+  const Colour colour = change.kind == Change::added     ? Colour::green
+                        : change.kind == Change::removed ? Colour::red
                                                        : Colour::yellow;
   std::ostream& out = terminal.out;
   out << terminal.paint(colour, advise::change_name(change.kind)) << "  "
       << terminal.paint(Colour::bold, change.rule.empty() ? "(the file)" : shown(change.rule)) << "  "
       << shown(change.text) << '\n';
-  if (change.kind != Kind::changed) return;
+  if (change.kind != Change::changed) return;
   for (const advise::FieldChange& field : change.fields) {
     out << "    " << field.field << ": " << (field.before.empty() ? "(default)" : shown(field.before)) << " → "
         << (field.after.empty() ? "(default)" : shown(field.after)) << '\n';

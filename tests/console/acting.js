@@ -20,7 +20,7 @@ module.exports = {
   async an_operator_blocks_and_unblocks(browser, { operator }) {
     const page = await browser.page({ token: operator });
     await page.show("/subject?a=tenant%3Dblockme&a=api_key%3Dk1&a=path%3D%2Fv1%2Fsearch");
-    await page.getByRole("button", { name: "Block…" }).click();
+    await page.getByRole("button", { name: "Block…", exact: true }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText(/Affects|affects/).first().waitFor();
     await dialog.getByText(/The block ends by itself in/).waitFor();
@@ -146,7 +146,7 @@ module.exports = {
   async the_audit_log_shows_who_did_what(browser, { operator, reader }) {
     const acting = await browser.page({ token: operator });
     await acting.show("/blocks");
-    await acting.getByRole("button", { name: "Block…" }).click();
+    await acting.getByRole("button", { name: "Block…", exact: true }).click();
     const whom = acting.getByRole("dialog").getByRole("textbox", { name: "Whom to block" });
     await whom.fill("tenant=audited");
     await whom.press("Enter");

@@ -28,7 +28,7 @@ class Browser {
     });
     if (token) await logIn(context, token);
     const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
     page.on("pageerror", (error) => this.faults.push(`error in a script: ${error.message}`));
     page.on("console", (message) => {
       const text = message.text();
@@ -77,7 +77,7 @@ function check(holds, what) {
 }
 
 /** Until something holds, which changes of the page bring about. */
-async function until(what, holds, timeoutMs = 15_000) {
+async function until(what, holds, timeoutMs = 60_000) {
   const end = Date.now() + timeoutMs;
   while (!(await holds())) {
     if (Date.now() > end) throw new Error(`never: ${what}`);

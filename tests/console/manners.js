@@ -13,7 +13,7 @@ async function audit(browser, token, theme) {
     await axe(page);
   }
   await page.show("/blocks");
-  await page.getByRole("button", { name: "Block…" }).click();
+  await page.getByRole("button", { name: "Block…", exact: true }).click();
   await axe(page);
 }
 
@@ -86,7 +86,7 @@ module.exports = {
     await page.show("/change");
     check((await page.getByRole("button", { name: "Apply…" }).count()) === 0, "no rules");
     await page.show("/blocks");
-    await page.getByRole("button", { name: "Block…" }).waitFor();
+    await page.getByRole("button", { name: "Block…", exact: true }).waitFor();
   },
 
   async the_keyboard_reaches_everything(browser, { operator }) {

@@ -16,7 +16,7 @@ async function take(browser, token, folder, kind, settings) {
     await page.screenshot({ path: path.join(folder, `${name}-${kind}.png`), fullPage: settings.width < 500 && name !== "decisions" });
   }
   await page.show("/blocks");
-  await page.getByRole("button", { name: "Block…" }).click();
+  await page.getByRole("button", { name: "Block…", exact: true }).click();
   const whom = page.getByRole("dialog").getByRole("textbox", { name: "Whom to block" });
   await whom.fill("tenant=acme");
   await whom.press("Enter");

@@ -4,2280 +4,4423 @@
  */
 
 export interface paths {
-  "/v1/check": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decide about one request
+         * @description Charges every rule that applies, or none.
+         */
+        post: operations["check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Decide about one request
-     * @description Charges every rule that applies, or none.
-     */
-    post: operations["check"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/check/batch": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/check/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Decide about many independent requests */
+        post: operations["checkBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /** Decide about many independent requests */
-    post: operations["checkBatch"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/refund": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a cost back
+         * @description To every rule that the request matches, never above full.
+         */
+        post: operations["refund"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Give a cost back
-     * @description To every rule that the request matches, never above full.
-     */
-    post: operations["refund"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/reset": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Forget what was used
+         * @description Forgets the buckets of every rule that the request matches, as if nothing had been used. `cost` is ignored.
+         */
+        post: operations["reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Forget what was used
-     * @description Forgets the buckets of every rule that the request matches, as if nothing had been used. `cost` is ignored.
-     */
-    post: operations["reset"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/leases": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/leases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the leases of a subject
+         * @description Under every concurrency rule that the attributes match.
+         */
+        get: operations["listLeases"];
+        put?: never;
+        /**
+         * Take a slot
+         * @description Of every concurrency rule that the request matches, and charge its other rules, all or none.
+         */
+        post: operations["acquireLease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List the leases of a subject
-     * @description Under every concurrency rule that the attributes match.
-     */
-    get: operations["listLeases"];
-    put?: never;
-    /**
-     * Take a slot
-     * @description Of every concurrency rule that the request matches, and charge its other rules, all or none.
-     */
-    post: operations["acquireLease"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/leases/{handle}/renew": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/leases/{handle}/renew": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keep a slot
+         * @description For `ttl_ms`, or as long as it was acquired for.
+         */
+        post: operations["renewLease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Keep a slot
-     * @description For `ttl_ms`, or as long as it was acquired for.
-     */
-    post: operations["renewLease"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/leases/{handle}": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/leases/{handle}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Give a slot back
+         * @description Idempotent.
+         */
+        delete: operations["releaseLease"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    post?: never;
-    /**
-     * Give a slot back
-     * @description Idempotent.
-     */
-    delete: operations["releaseLease"];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/reservations": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the open reservations of a subject
+         * @description Under every rule that the attributes match.
+         */
+        get: operations["listReservations"];
+        put?: never;
+        /**
+         * Take cost before the work
+         * @description Charges every rule that the request matches, all or none: `amount` where the cost is the request's or an attribute's, fixed costs and tables as they are, and one slot of each concurrency rule.
+         */
+        post: operations["reserve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List the open reservations of a subject
-     * @description Under every rule that the attributes match.
-     */
-    get: operations["listReservations"];
-    put?: never;
-    /**
-     * Take cost before the work
-     * @description Charges every rule that the request matches, all or none: `amount` where the cost is the request's or an attribute's, fixed costs and tables as they are, and one slot of each concurrency rule.
-     */
-    post: operations["reserve"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/reservations/{handle}": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/reservations/{handle}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a reservation
+         * @description Also for one TTL after it was closed.
+         */
+        get: operations["getReservation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Show a reservation
-     * @description Also for one TTL after it was closed.
-     */
-    get: operations["getReservation"];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/reservations/{handle}/commit": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/reservations/{handle}/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Settle what the work has cost
+         * @description Less than was granted returns the rest; more is charged as debt, up to the rule's `overdraft`. Committing again replays the first answer.
+         */
+        post: operations["commitReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Settle what the work has cost
-     * @description Less than was granted returns the rest; more is charged as debt, up to the rule's `overdraft`. Committing again replays the first answer.
-     */
-    post: operations["commitReservation"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/reservations/{handle}/release": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/reservations/{handle}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give everything back
+         * @description Releasing again replays the first answer.
+         */
+        post: operations["releaseReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Give everything back
-     * @description Releasing again replays the first answer.
-     */
-    post: operations["releaseReservation"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/reservations/{handle}/extend": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/v1/reservations/{handle}/extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hold more, or for longer
+         * @description `ttl_ms` counts from now. If `add` does not fit, nothing changes.
+         */
+        post: operations["extendReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Hold more, or for longer
-     * @description `ttl_ms` counts from now. If `add` does not fit, nothing changes.
-     */
-    post: operations["extendReservation"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/v1/forward-auth": {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
+    "/v1/forward-auth": {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** May the client's request proceed, asked with GET */
+        get: operations["forwardAuth"];
+        /** May the client's request proceed, asked with PUT */
+        put: operations["forwardAuthPut"];
+        /** May the client's request proceed, asked with POST */
+        post: operations["forwardAuthPost"];
+        /** May the client's request proceed, asked with DELETE */
+        delete: operations["forwardAuthDelete"];
+        /** May the client's request proceed, asked with OPTIONS */
+        options: operations["forwardAuthOptions"];
+        /** May the client's request proceed, asked with HEAD */
+        head: operations["forwardAuthHead"];
+        /** May the client's request proceed, asked with PATCH */
+        patch: operations["forwardAuthPatch"];
+        /** May the client's request proceed, asked with TRACE */
+        trace: operations["forwardAuthTrace"];
     };
-    /** May the client's request proceed, asked with GET */
-    get: operations["forwardAuth"];
-    /** May the client's request proceed, asked with PUT */
-    put: operations["forwardAuthPut"];
-    /** May the client's request proceed, asked with POST */
-    post: operations["forwardAuthPost"];
-    /** May the client's request proceed, asked with DELETE */
-    delete: operations["forwardAuthDelete"];
-    /** May the client's request proceed, asked with OPTIONS */
-    options: operations["forwardAuthOptions"];
-    /** May the client's request proceed, asked with HEAD */
-    head: operations["forwardAuthHead"];
-    /** May the client's request proceed, asked with PATCH */
-    patch: operations["forwardAuthPatch"];
-    /** May the client's request proceed, asked with TRACE */
-    trace: operations["forwardAuthTrace"];
-  };
-  "/json": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Envoy's rate limit service as proto-JSON
+         * @description As envoyproxy/ratelimit has it: a RateLimitRequest in, a RateLimitResponse out.
+         */
+        post: operations["shouldRateLimit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    get?: never;
-    put?: never;
-    /**
-     * Envoy's rate limit service as proto-JSON
-     * @description As envoyproxy/ratelimit has it: a RateLimitRequest in, a RateLimitResponse out.
-     */
-    post: operations["shouldRateLimit"];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/healthz": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/healthz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Is the process alive? */
+        get: operations["healthz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** Is the process alive? */
-    get: operations["healthz"];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/readyz": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/readyz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Should it get traffic? */
+        get: operations["readyz"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** Should it get traffic? */
-    get: operations["readyz"];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  "/openapi.json": {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** This description */
+        get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /** This description */
-    get: operations["openapi"];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
+    "/admin/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the server is doing */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A card for each rule */
+        get: operations["listRuleCards"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One rule with its series */
+        get: operations["getRule"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Search the journal of decisions */
+        get: operations["listDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/decisions/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Decisions as they are made */
+        get: operations["streamDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/subjects/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What every rule says to a request with these attributes */
+        post: operations["lookupSubject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Forget the buckets of a subject */
+        post: operations["resetSubject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/hot-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The subjects that ask most */
+        get: operations["listHotKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/leases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The leases that a subject holds */
+        get: operations["listHeldLeases"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/leases/{handle}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a lease by force */
+        delete: operations["endLease"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The open reservations of a subject */
+        get: operations["listHeldReservations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/reservations/{handle}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Release a reservation by force */
+        delete: operations["endReservation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/overrides": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Overrides, those of the rules file last */
+        get: operations["listOverrides"];
+        put?: never;
+        /** Other numbers for some requests, until a time */
+        post: operations["createOverride"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/overrides/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** One override */
+        get: operations["getOverride"];
+        /** Replace an override */
+        put: operations["replaceOverride"];
+        post?: never;
+        /** Remove an override before its time */
+        delete: operations["removeOverride"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/blocks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Blocks, those of the rules file last */
+        get: operations["listBlocks"];
+        put?: never;
+        /** Refuse some requests */
+        post: operations["createBlock"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/blocks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** One block */
+        get: operations["getBlock"];
+        put?: never;
+        post?: never;
+        /** Stop refusing */
+        delete: operations["removeBlock"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/tenants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Records of tenants */
+        get: operations["listTenants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/tenants/{tenant}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        /** The record of a tenant */
+        get: operations["getTenant"];
+        /** Make or replace the record of a tenant */
+        put: operations["putTenant"];
+        post?: never;
+        /** Remove the record of a tenant */
+        delete: operations["removeTenant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** API keys, never the keys themselves */
+        get: operations["listKeys"];
+        put?: never;
+        /** Make an API key */
+        post: operations["createKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** One API key */
+        get: operations["getKey"];
+        put?: never;
+        post?: never;
+        /** Refuse an API key from now on */
+        delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
-  schemas: {
-    /** @enum {string} */
-    Algorithm:
-      "fixed-window" | "bucketed-window" | "sliding-log" | "sliding-counter" | "token-bucket" | "gcra" | "leaky-bucket" | "concurrency";
-    /**
-     * @description An Algorithm; null when no rule applies.
-     * @enum {string|null}
-     */
-    NullableAlgorithm:
-      | "fixed-window"
-      | "bucketed-window"
-      | "sliding-log"
-      | "sliding-counter"
-      | "token-bucket"
-      | "gcra"
-      | "leaky-bucket"
-      | "concurrency"
-      | null;
-    Check: {
-      /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
-      attributes: {
-        [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
-      };
-      /**
-       * Format: int64
-       * @description How much to charge.
-       * @default 1
-       */
-      cost: number;
-      /**
-       * @description Look, charge nothing.
-       * @default false
-       */
-      peek: boolean;
-      /** @description Becomes the attribute `priority`. */
-      priority?: string;
-      /**
-       * @description leaky-bucket: the server may hold back the answer this long instead of telling a delay.
-       * @default 0
-       */
-      wait_ms: number;
-    };
-    BatchedCheck: {
-      /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
-      attributes: {
-        [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
-      };
-      /**
-       * Format: int64
-       * @description How much to charge.
-       * @default 1
-       */
-      cost: number;
-      /**
-       * @description Look, charge nothing.
-       * @default false
-       */
-      peek: boolean;
-      /** @description Becomes the attribute `priority`. */
-      priority?: string;
-    };
-    Refund: {
-      /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
-      attributes: {
-        [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
-      };
-      /**
-       * Format: int64
-       * @description How much to charge.
-       * @default 1
-       */
-      cost: number;
-      /** @description Becomes the attribute `priority`. */
-      priority?: string;
-    };
-    Batch: {
-      requests: components["schemas"]["BatchedCheck"][];
-    };
-    BatchDecisions: {
-      decisions: components["schemas"]["Decision"][];
-    };
-    RuleOutcome: {
-      rule: string;
-      algorithm: components["schemas"]["Algorithm"];
-      /** @enum {string} */
-      mode: "enforce" | "shadow";
-      /** @description Whom the rule counts: the beginning of a keyed hash, as in the server's log. It does not tell who it is. `shared`: the bucket of all newcomers beyond the rule's max_subjects. Null for an unlimited rule. */
-      subject: string | null;
-      allowed: boolean;
-      /**
-       * Format: int64
-       * @description Units in a window; null for an unlimited rule.
-       */
-      limit: number | null;
-      /**
-       * Format: int64
-       * @description Units left; null for an unlimited rule.
-       */
-      remaining: number | null;
-      /**
-       * Format: int64
-       * @description What `remaining` is when nothing is used: the limit, the burst, or the queue and one. Absent for an unlimited rule.
-       */
-      capacity?: number;
-      /**
-       * Format: int64
-       * @description The window of `limit`. Absent for an unlimited rule.
-       */
-      window_ms?: number;
-      /**
-       * Format: int64
-       * @description Until the same request would be admitted.
-       */
-      retry_after_ms: number;
-      /**
-       * Format: int64
-       * @description Until the bucket is as good as new.
-       */
-      reset_after_ms: number;
-      /**
-       * Format: int64
-       * @description When `retry_after_ms` is over, in Unix time; null when there is no wait, or none that helps.
-       */
-      retry_at_ms: number | null;
-      /**
-       * Format: int64
-       * @description When `reset_after_ms` is over, in Unix time; null for an unlimited rule.
-       */
-      reset_at_ms: number | null;
-    };
-    Decision: {
-      allowed: boolean;
-      /** @enum {string} */
-      reason:
-        | "ok"
-        | "no_rule"
-        | "limit_exceeded"
-        | "quota_exceeded"
-        | "concurrency_exceeded"
-        | "blocked"
-        | "penalized"
-        | "shed"
-        | "store_unavailable"
-        | "cost_too_large"
-        | "too_many_reservations";
-      /** @description The most restrictive enforced rule; null when no rule applies. */
-      rule: string | null;
-      algorithm: components["schemas"]["NullableAlgorithm"];
-      /**
-       * Format: int64
-       * @description Of that rule; null for an unlimited rule and when no rule applies.
-       */
-      limit: number | null;
-      /**
-       * Format: int64
-       * @description Of that rule, after this request; null for an unlimited rule.
-       */
-      remaining: number | null;
-      /**
-       * Format: int64
-       * @description Rounded up; 0 when allowed and when no wait can help.
-       */
-      retry_after_ms: number;
-      /**
-       * Format: int64
-       * @description Until that rule's bucket is as good as new, rounded up.
-       */
-      reset_after_ms: number;
-      /**
-       * Format: int64
-       * @description When `retry_after_ms` is over, in Unix time by the server's clock; null when there is no wait, or none that helps.
-       */
-      retry_at_ms: number | null;
-      /**
-       * Format: int64
-       * @description When `reset_after_ms` is over, in Unix time; null for an unlimited rule and when no rule applies.
-       */
-      reset_at_ms: number | null;
-      /**
-       * Format: int64
-       * @description What was asked for.
-       */
-      cost: number;
-      /**
-       * Format: int64
-       * @description leaky-bucket: how long the admitted request should still wait. 0 when the answer was held back for it (`wait_ms`).
-       */
-      delay_ms: number;
-      /** @description Decided without the store, by a failure policy. */
-      degraded: boolean;
-      /** @description Which store decided. */
-      source: string;
-      /**
-       * @description Present only when the charge took several steps.
-       * @enum {boolean}
-       */
-      atomic?: false;
-      /** @description Present only on a denial by a rule with a `message`: that text, with `{limit}`, `{window}` and `{wait}` filled in. In a problem it is the `detail` as well. */
-      message?: string;
-      /** @description Shadow rules that would have denied. */
-      shadow_denied: string[];
-      /** @description Every rule that applies, in the order of the rules file. */
-      rules: components["schemas"]["RuleOutcome"][];
-    };
-    Denial: {
-      /** @enum {string} */
-      type:
-        | "https://iana.org/assignments/http-problem-types#quota-exceeded"
-        | "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
-        | "https://iana.org/assignments/http-problem-types#abnormal-usage-detected";
-      title: string;
-      status: number;
-      detail: string;
-      /** @description The same as `reason`. */
-      code: string;
-      "violated-policies": string[];
-      allowed: boolean;
-      /** @enum {string} */
-      reason:
-        | "ok"
-        | "no_rule"
-        | "limit_exceeded"
-        | "quota_exceeded"
-        | "concurrency_exceeded"
-        | "blocked"
-        | "penalized"
-        | "shed"
-        | "store_unavailable"
-        | "cost_too_large"
-        | "too_many_reservations";
-      /** @description The most restrictive enforced rule; null when no rule applies. */
-      rule: string | null;
-      algorithm: components["schemas"]["NullableAlgorithm"];
-      /**
-       * Format: int64
-       * @description Of that rule; null for an unlimited rule and when no rule applies.
-       */
-      limit: number | null;
-      /**
-       * Format: int64
-       * @description Of that rule, after this request; null for an unlimited rule.
-       */
-      remaining: number | null;
-      /**
-       * Format: int64
-       * @description Rounded up; 0 when allowed and when no wait can help.
-       */
-      retry_after_ms: number;
-      /**
-       * Format: int64
-       * @description Until that rule's bucket is as good as new, rounded up.
-       */
-      reset_after_ms: number;
-      /**
-       * Format: int64
-       * @description What was asked for.
-       */
-      cost: number;
-      /**
-       * Format: int64
-       * @description leaky-bucket: how long the admitted request should still wait. 0 when the answer was held back for it (`wait_ms`).
-       */
-      delay_ms: number;
-      /** @description Decided without the store, by a failure policy. */
-      degraded: boolean;
-      /** @description Which store decided. */
-      source: string;
-      /**
-       * @description Present only when the charge took several steps.
-       * @enum {boolean}
-       */
-      atomic?: false;
-      /** @description Present only on a denial by a rule with a `message`: that text, with `{limit}`, `{window}` and `{wait}` filled in. In a problem it is the `detail` as well. */
-      message?: string;
-      /** @description Shadow rules that would have denied. */
-      shadow_denied: string[];
-      /** @description Every rule that applies, in the order of the rules file. */
-      rules: components["schemas"]["RuleOutcome"][];
-    };
-    Problem: {
-      type: string;
-      title: string;
-      status: number;
-      detail: string;
-    };
-    Readiness: {
-      ready: boolean;
-    };
-    /** @description envoy.service.ratelimit.v3.RateLimitRequest in proto3's JSON. Names as in the .proto, such as hits_addend, are accepted, too. */
-    RateLimitRequest: {
-      domain: string;
-      hitsAddend?: number;
-      descriptors: {
-        entries?: {
-          key?: string;
-          value?: string;
-        }[];
-        limit?: {
-          requestsPerUnit?: number;
-          /** @enum {string} */
-          unit?: "SECOND" | "MINUTE" | "HOUR" | "DAY" | "MONTH" | "YEAR";
-        };
-        hitsAddend?: string | number;
-        isNegativeHits?: boolean;
-      }[];
-    };
-    /** @description envoy.service.ratelimit.v3.RateLimitResponse. */
-    RateLimitResponse: {
-      /** @enum {string} */
-      overallCode: "OK" | "OVER_LIMIT";
-      statuses?: {
+    schemas: {
         /** @enum {string} */
-        code: "OK" | "OVER_LIMIT";
-        currentLimit?: {
-          requestsPerUnit?: number;
-          unit?: string;
-          name?: string;
+        Algorithm: "fixed-window" | "bucketed-window" | "sliding-log" | "sliding-counter" | "token-bucket" | "gcra" | "leaky-bucket" | "concurrency";
+        /**
+         * @description An Algorithm; null when no rule applies.
+         * @enum {string|null}
+         */
+        NullableAlgorithm: "fixed-window" | "bucketed-window" | "sliding-log" | "sliding-counter" | "token-bucket" | "gcra" | "leaky-bucket" | "concurrency" | null;
+        Check: {
+            /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+            attributes: {
+                [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
+            };
+            /**
+             * Format: int64
+             * @description How much to charge.
+             * @default 1
+             */
+            cost: number;
+            /**
+             * @description Look, charge nothing.
+             * @default false
+             */
+            peek: boolean;
+            /** @description Becomes the attribute `priority`. */
+            priority?: string;
+            /**
+             * @description leaky-bucket: the server may hold back the answer this long instead of telling a delay.
+             * @default 0
+             */
+            wait_ms: number;
         };
-        limitRemaining?: number;
-        durationUntilReset?: string;
-      }[];
-      responseHeadersToAdd?: {
-        key?: string;
-        value?: string;
-      }[];
-      /**
-       * Format: byte
-       * @description Present only on a denial by a rule with a `message`: that text in Base64, for Envoy to answer with.
-       */
-      rawBody?: string;
+        BatchedCheck: {
+            /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+            attributes: {
+                [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
+            };
+            /**
+             * Format: int64
+             * @description How much to charge.
+             * @default 1
+             */
+            cost: number;
+            /**
+             * @description Look, charge nothing.
+             * @default false
+             */
+            peek: boolean;
+            /** @description Becomes the attribute `priority`. */
+            priority?: string;
+        };
+        Refund: {
+            /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+            attributes: {
+                [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
+            };
+            /**
+             * Format: int64
+             * @description How much to charge.
+             * @default 1
+             */
+            cost: number;
+            /** @description Becomes the attribute `priority`. */
+            priority?: string;
+        };
+        Batch: {
+            requests: components["schemas"]["BatchedCheck"][];
+        };
+        BatchDecisions: {
+            decisions: components["schemas"]["Decision"][];
+        };
+        RuleOutcome: {
+            rule: string;
+            algorithm: components["schemas"]["Algorithm"];
+            /** @enum {string} */
+            mode: "enforce" | "shadow";
+            /** @description Whom the rule counts: the beginning of a keyed hash, as in the server's log. It does not tell who it is. `shared`: the bucket of all newcomers beyond the rule's max_subjects. Null for an unlimited rule. */
+            subject: string | null;
+            allowed: boolean;
+            /**
+             * Format: int64
+             * @description Units in a window; null for an unlimited rule.
+             */
+            limit: number | null;
+            /**
+             * Format: int64
+             * @description Units left; null for an unlimited rule.
+             */
+            remaining: number | null;
+            /**
+             * Format: int64
+             * @description What `remaining` is when nothing is used: the limit, the burst, or the queue and one. Absent for an unlimited rule.
+             */
+            capacity?: number;
+            /**
+             * Format: int64
+             * @description The window of `limit`. Absent for an unlimited rule.
+             */
+            window_ms?: number;
+            /**
+             * Format: int64
+             * @description Until the same request would be admitted.
+             */
+            retry_after_ms: number;
+            /**
+             * Format: int64
+             * @description Until the bucket is as good as new.
+             */
+            reset_after_ms: number;
+            /**
+             * Format: int64
+             * @description When `retry_after_ms` is over, in Unix time; null when there is no wait, or none that helps.
+             */
+            retry_at_ms: number | null;
+            /**
+             * Format: int64
+             * @description When `reset_after_ms` is over, in Unix time; null for an unlimited rule.
+             */
+            reset_at_ms: number | null;
+        };
+        Decision: {
+            allowed: boolean;
+            /** @enum {string} */
+            reason: "ok" | "no_rule" | "limit_exceeded" | "quota_exceeded" | "concurrency_exceeded" | "blocked" | "penalized" | "shed" | "store_unavailable" | "cost_too_large" | "too_many_reservations";
+            /** @description The most restrictive enforced rule; null when no rule applies. */
+            rule: string | null;
+            algorithm: components["schemas"]["NullableAlgorithm"];
+            /**
+             * Format: int64
+             * @description Of that rule; null for an unlimited rule and when no rule applies.
+             */
+            limit: number | null;
+            /**
+             * Format: int64
+             * @description Of that rule, after this request; null for an unlimited rule.
+             */
+            remaining: number | null;
+            /**
+             * Format: int64
+             * @description Rounded up; 0 when allowed and when no wait can help.
+             */
+            retry_after_ms: number;
+            /**
+             * Format: int64
+             * @description Until that rule's bucket is as good as new, rounded up.
+             */
+            reset_after_ms: number;
+            /**
+             * Format: int64
+             * @description When `retry_after_ms` is over, in Unix time by the server's clock; null when there is no wait, or none that helps.
+             */
+            retry_at_ms: number | null;
+            /**
+             * Format: int64
+             * @description When `reset_after_ms` is over, in Unix time; null for an unlimited rule and when no rule applies.
+             */
+            reset_at_ms: number | null;
+            /**
+             * Format: int64
+             * @description What was asked for.
+             */
+            cost: number;
+            /**
+             * Format: int64
+             * @description leaky-bucket: how long the admitted request should still wait. 0 when the answer was held back for it (`wait_ms`).
+             */
+            delay_ms: number;
+            /** @description Decided without the store, by a failure policy. */
+            degraded: boolean;
+            /** @description Which store decided. */
+            source: string;
+            /**
+             * @description Present only when the charge took several steps.
+             * @enum {boolean}
+             */
+            atomic?: false;
+            /** @description Present only on a denial by a rule with a `message`: that text, with `{limit}`, `{window}` and `{wait}` filled in. In a problem it is the `detail` as well. */
+            message?: string;
+            /** @description Shadow rules that would have denied. */
+            shadow_denied: string[];
+            /** @description Every rule that applies, in the order of the rules file. */
+            rules: components["schemas"]["RuleOutcome"][];
+        };
+        Denial: {
+            /** @enum {string} */
+            type: "https://iana.org/assignments/http-problem-types#quota-exceeded" | "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity" | "https://iana.org/assignments/http-problem-types#abnormal-usage-detected";
+            title: string;
+            status: number;
+            detail: string;
+            /** @description The same as `reason`. */
+            code: string;
+            "violated-policies": string[];
+            allowed: boolean;
+            /** @enum {string} */
+            reason: "ok" | "no_rule" | "limit_exceeded" | "quota_exceeded" | "concurrency_exceeded" | "blocked" | "penalized" | "shed" | "store_unavailable" | "cost_too_large" | "too_many_reservations";
+            /** @description The most restrictive enforced rule; null when no rule applies. */
+            rule: string | null;
+            algorithm: components["schemas"]["NullableAlgorithm"];
+            /**
+             * Format: int64
+             * @description Of that rule; null for an unlimited rule and when no rule applies.
+             */
+            limit: number | null;
+            /**
+             * Format: int64
+             * @description Of that rule, after this request; null for an unlimited rule.
+             */
+            remaining: number | null;
+            /**
+             * Format: int64
+             * @description Rounded up; 0 when allowed and when no wait can help.
+             */
+            retry_after_ms: number;
+            /**
+             * Format: int64
+             * @description Until that rule's bucket is as good as new, rounded up.
+             */
+            reset_after_ms: number;
+            /**
+             * Format: int64
+             * @description What was asked for.
+             */
+            cost: number;
+            /**
+             * Format: int64
+             * @description leaky-bucket: how long the admitted request should still wait. 0 when the answer was held back for it (`wait_ms`).
+             */
+            delay_ms: number;
+            /** @description Decided without the store, by a failure policy. */
+            degraded: boolean;
+            /** @description Which store decided. */
+            source: string;
+            /**
+             * @description Present only when the charge took several steps.
+             * @enum {boolean}
+             */
+            atomic?: false;
+            /** @description Present only on a denial by a rule with a `message`: that text, with `{limit}`, `{window}` and `{wait}` filled in. In a problem it is the `detail` as well. */
+            message?: string;
+            /** @description Shadow rules that would have denied. */
+            shadow_denied: string[];
+            /** @description Every rule that applies, in the order of the rules file. */
+            rules: components["schemas"]["RuleOutcome"][];
+        };
+        Problem: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+        };
+        Readiness: {
+            ready: boolean;
+        };
+        /** @description envoy.service.ratelimit.v3.RateLimitRequest in proto3's JSON. Names as in the .proto, such as hits_addend, are accepted, too. */
+        RateLimitRequest: {
+            domain: string;
+            hitsAddend?: number;
+            descriptors: {
+                entries?: {
+                    key?: string;
+                    value?: string;
+                }[];
+                limit?: {
+                    requestsPerUnit?: number;
+                    /** @enum {string} */
+                    unit?: "SECOND" | "MINUTE" | "HOUR" | "DAY" | "MONTH" | "YEAR";
+                };
+                hitsAddend?: string | number;
+                isNegativeHits?: boolean;
+            }[];
+        };
+        /** @description envoy.service.ratelimit.v3.RateLimitResponse. */
+        RateLimitResponse: {
+            /** @enum {string} */
+            overallCode: "OK" | "OVER_LIMIT";
+            statuses?: {
+                /** @enum {string} */
+                code: "OK" | "OVER_LIMIT";
+                currentLimit?: {
+                    requestsPerUnit?: number;
+                    unit?: string;
+                    name?: string;
+                };
+                limitRemaining?: number;
+                durationUntilReset?: string;
+            }[];
+            responseHeadersToAdd?: {
+                key?: string;
+                value?: string;
+            }[];
+            /**
+             * Format: byte
+             * @description Present only on a denial by a rule with a `message`: that text in Base64, for Envoy to answer with.
+             */
+            rawBody?: string;
+        };
+        /** @description Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+        AttributeScalar: string | number | boolean;
+        LeaseRequest: {
+            /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+            attributes: {
+                [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
+            };
+            /**
+             * Format: int64
+             * @description How much to charge.
+             * @default 1
+             */
+            cost: number;
+            /** @description Becomes the attribute `priority`. */
+            priority?: string;
+            /** @description Made by the client, for one caller and these attributes. The same call again gives the same answer instead of another one. */
+            id?: string;
+            /**
+             * Format: int64
+             * @description How long it lives without being renewed or extended, in milliseconds.
+             */
+            ttl_ms?: number;
+        };
+        LeaseRenewal: {
+            /**
+             * Format: int64
+             * @description How long it lives without being renewed or extended, in milliseconds.
+             */
+            ttl_ms?: number;
+        };
+        LeaseGrant: {
+            /** @description The handle: opaque and sealed. Renew and release with it, at any node. */
+            lease: string;
+            /**
+             * Format: int64
+             * @description Grows with each lease of the same subject. null if the lease was given without the store.
+             */
+            fencing_token: number | null;
+            /**
+             * Format: int64
+             * @description Milliseconds since 1970, rounded down.
+             */
+            expires_at_ms: number;
+            /**
+             * Format: int64
+             * @description How long it lives from now on.
+             */
+            ttl_ms: number;
+        };
+        Lease: components["schemas"]["LeaseGrant"] & components["schemas"]["Decision"];
+        ListedLease: {
+            rule: string;
+            /** @description A handle that releases these slots. */
+            lease: string;
+            /**
+             * Format: int64
+             * @description Slots that it holds.
+             */
+            units: number;
+            /**
+             * Format: int64
+             * @description Milliseconds since 1970.
+             */
+            expires_at_ms: number;
+        };
+        LeaseList: {
+            leases: components["schemas"]["ListedLease"][];
+            /** @description false: there are more than 1,000. */
+            complete: boolean;
+        };
+        HoldProblem: {
+            type: string;
+            title: string;
+            status: number;
+            detail: string;
+            /** @enum {string} */
+            code: "invalid" | "forged" | "gone" | "closed" | "unavailable";
+        };
+        /** @description `amount` or `estimate`. */
+        ReservationRequest: {
+            /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+            attributes: {
+                [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
+            };
+            /**
+             * Format: int64
+             * @description The cost under concurrency rules.
+             * @default 1
+             */
+            cost: number;
+            /** @description Becomes the attribute `priority`. */
+            priority?: string;
+            /** @description Made by the client, for one caller and these attributes. The same call again gives the same answer instead of another one. */
+            id?: string;
+            /**
+             * Format: int64
+             * @description How long it lives without being renewed or extended, in milliseconds.
+             */
+            ttl_ms?: number;
+            /**
+             * Format: int64
+             * @description Units to reserve under every rule that takes its cost from the request or from an attribute.
+             */
+            amount?: number;
+            /**
+             * @description Grant what fits, at least 1.
+             * @default false
+             */
+            partial: boolean;
+            /**
+             * @description Only say what would be granted.
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * @description In place of `amount`: reserve what the rules have learned.
+             * @enum {string}
+             */
+            estimate?: "auto";
+        };
+        ReservationSettlement: {
+            /**
+             * Format: int64
+             * @description What the work has really cost.
+             */
+            actual: number;
+        };
+        /** @description `ttl_ms`, `add` or both. */
+        ReservationExtension: {
+            /**
+             * Format: int64
+             * @description How long it lives without being renewed or extended, in milliseconds.
+             */
+            ttl_ms?: number;
+            /**
+             * Format: int64
+             * @description Units to hold beyond those that it has.
+             */
+            add?: number;
+            /**
+             * @description Add what fits, at least 1.
+             * @default false
+             */
+            partial: boolean;
+        };
+        ReservationState: {
+            /** @description The handle: opaque and sealed. Settle and extend with it, at any node. Only in the answer that reserves. */
+            reservation?: string;
+            /** @description For logs: 32 hexadecimal digits. */
+            id: string;
+            /** @enum {string} */
+            state: "open" | "committed" | "released" | "expired";
+            /**
+             * Format: int64
+             * @description Units that it holds, or held when it was closed.
+             */
+            granted: number;
+            /**
+             * Format: int64
+             * @description While it is open: milliseconds since 1970, rounded down.
+             */
+            expires_at_ms?: number;
+            /**
+             * Format: int64
+             * @description Committed: what the work has cost.
+             */
+            actual?: number;
+            /**
+             * Format: int64
+             * @description Closed: units that went back to the bucket that got most of them back.
+             */
+            returned?: number;
+            /**
+             * Format: int64
+             * @description Closed: units charged beyond what was held, in the bucket that took most.
+             */
+            debt?: number;
+            /**
+             * Format: int64
+             * @description Closed: units beyond the overdraft, in the bucket that took least.
+             */
+            uncharged?: number;
+            /**
+             * Format: int64
+             * @description Of its slots, if it has any.
+             */
+            fencing_token?: number;
+            /**
+             * Format: int64
+             * @description With `estimate`: what was estimated, before `partial`.
+             */
+            estimated?: number;
+        };
+        Reservation: components["schemas"]["ReservationState"] & components["schemas"]["Decision"];
+        ListedReservation: {
+            rule: string;
+            id: string;
+            /** Format: int64 */
+            units: number;
+            /** Format: int64 */
+            reserved_at_ms: number;
+            /** Format: int64 */
+            expires_at_ms: number;
+        };
+        ReservationList: {
+            reservations: components["schemas"]["ListedReservation"][];
+            /** @description false: there are more than 1,000. */
+            complete: boolean;
+        };
+        SubjectRate: {
+            /** @description The first digits of its hash, or shared. */
+            subject: string;
+            /** @description Its attributes, if subjects are plain. */
+            text: string | null;
+            rule?: string;
+            denied_per_second?: number;
+            per_second?: number;
+            /** @description Of all decisions. */
+            share?: number;
+            /** Format: date-time */
+            since?: string;
+        };
+        SubjectFill: {
+            subject: string;
+            text?: string | null;
+            rule?: string;
+            /** Format: int64 */
+            used: number;
+            /** Format: int64 */
+            limit: number;
+            share: number;
+        };
+        Overview: {
+            /** Format: date-time */
+            at: string;
+            /** @enum {string} */
+            range: "5m" | "1h" | "24h";
+            /** Format: int64 */
+            step_ms: number;
+            node: string;
+            state: {
+                nodes: {
+                    /** Format: int64 */
+                    live: number;
+                };
+                store: {
+                    name: string;
+                    ok: boolean;
+                    breaker: string;
+                    p99_ms: number;
+                    /** Format: int64 */
+                    keys?: number;
+                    /** Format: int64 */
+                    bytes?: number;
+                    /** Format: int64 */
+                    max_bytes?: number;
+                };
+                database: {
+                    /** @enum {string} */
+                    kind: "sqlite" | "postgres" | "off";
+                    ok: boolean;
+                    detail: string;
+                    /** Format: int64 */
+                    lag_ms: number;
+                };
+                rules: {
+                    /** Format: int64 */
+                    version: number;
+                    source: string;
+                    /** Format: date-time */
+                    loaded_at: string;
+                    error: string | null;
+                    /** Format: int64 */
+                    loaded: number;
+                };
+                fallbacks: {
+                    rule: string;
+                    policy: string;
+                    /** Format: date-time */
+                    since: string;
+                }[];
+            };
+            /** @description Averages over the last 10 s. */
+            totals: {
+                allowed_per_second: number;
+                denied_per_second: number;
+                denied_share: number;
+                usual_denied_share: number;
+                shadow_denied_per_second: number;
+                shed_per_second: number;
+                degraded_per_second: number;
+                blocked_per_second: number;
+                /** Format: int64 */
+                rules_in_shadow: number;
+                /** Format: int64 */
+                candidates: number;
+                p50_ms: number;
+                p99_ms: number;
+            };
+            /** @description Averages per second, oldest first; null where nothing is known. */
+            series: {
+                /** Format: date-time */
+                start_at: string;
+                /** Format: int64 */
+                step_ms: number;
+                allowed: (number | null)[];
+                denied: (number | null)[];
+                shadow_denied: (number | null)[];
+                shed: (number | null)[];
+                degraded: (number | null)[];
+                blocked: (number | null)[];
+            };
+            top_rules: {
+                rule: string;
+                mode: string;
+                allowed_per_second: number;
+                denied_per_second: number;
+                shadow_denied_per_second: number;
+                fallback: boolean;
+            }[];
+            /** @description Denied most. */
+            top_subjects: components["schemas"]["SubjectRate"][];
+            near_limit: components["schemas"]["SubjectFill"][];
+            /** @description Ask most. */
+            hot_subjects: components["schemas"]["SubjectRate"][];
+            ends_soon: {
+                kind: string;
+                id: string;
+                text: string;
+                /** Format: date-time */
+                until: string;
+            }[];
+        };
+        RuleCard: {
+            id: string;
+            algorithm: string;
+            summary: string;
+            /** @description By attribute a text or a list of texts. */
+            match: {
+                [key: string]: unknown;
+            };
+            per: string[];
+            /** @enum {string} */
+            mode: "enforce" | "shadow" | "off";
+            /** Format: int64 */
+            limit: number | null;
+            /** Format: int64 */
+            window_ms: number | null;
+            passed_per_second: number;
+            denied_per_second: number;
+            shadow_denied_per_second: number;
+            fullest: {
+                subject: string;
+                share: number;
+                /** Format: int64 */
+                used: number;
+                /** Format: int64 */
+                limit: number;
+            } | null;
+            /** Format: date-time */
+            last_seen_at: string | null;
+            fallback: boolean;
+            candidate: Record<string, never> | null;
+        };
+        RuleCardList: {
+            items: components["schemas"]["RuleCard"][];
+            next: string | null;
+        };
+        RuleDetail: {
+            id: string;
+            algorithm: string;
+            summary: string;
+            /** @description By attribute a text or a list of texts. */
+            match: {
+                [key: string]: unknown;
+            };
+            per: string[];
+            /** @enum {string} */
+            mode: "enforce" | "shadow" | "off";
+            /** Format: int64 */
+            limit: number | null;
+            /** Format: int64 */
+            window_ms: number | null;
+            passed_per_second: number;
+            denied_per_second: number;
+            shadow_denied_per_second: number;
+            fullest: {
+                subject: string;
+                share: number;
+                /** Format: int64 */
+                used: number;
+                /** Format: int64 */
+                limit: number;
+            } | null;
+            /** Format: date-time */
+            last_seen_at: string | null;
+            fallback: boolean;
+            candidate: Record<string, never> | null;
+            explanation: string[];
+            /** @description Averages per second, oldest first; null where nothing is known. */
+            series: {
+                /** Format: date-time */
+                start_at: string;
+                /** Format: int64 */
+                step_ms: number;
+                allowed: (number | null)[];
+                denied: (number | null)[];
+                shadow_denied: (number | null)[];
+            };
+            top_subjects: components["schemas"]["SubjectRate"][];
+            near_limit: components["schemas"]["SubjectFill"][];
+        };
+        JournalRule: {
+            rule: string;
+            subject: string;
+            allowed: boolean;
+            mode: string;
+            /** Format: int64 */
+            limit: number | null;
+            /** Format: int64 */
+            remaining: number | null;
+            /** Format: int64 */
+            cost: number;
+            /** Format: int64 */
+            retry_after_ms: number;
+            /** Format: int64 */
+            reset_after_ms: number;
+            store_failed: boolean;
+        };
+        JournalEntry: {
+            id: string;
+            /** Format: date-time */
+            at: string;
+            node: string;
+            allowed: boolean;
+            shadow_denied: boolean;
+            reason: string;
+            rule: string | null;
+            source: string;
+            degraded: boolean;
+            /**
+             * Format: int64
+             * @description How often the same request was denied within that second.
+             */
+            count: number;
+            /** Format: int64 */
+            cost: number;
+            /** Format: int64 */
+            retry_after_ms: number;
+            action: string | null;
+            method: string | null;
+            path: string | null;
+            trace_id: string | null;
+            tenant: string | null;
+            /** @description Values that are not kept are # and the first digits of a hash. */
+            attributes: {
+                [key: string]: string;
+            };
+            /** Format: int64 */
+            rules_version: number;
+            rules: components["schemas"]["JournalRule"][];
+        };
+        JournalPage: {
+            /** @description Newest first. */
+            items: components["schemas"]["JournalEntry"][];
+            next: string | null;
+        };
+        HotKeyList: {
+            items: components["schemas"]["SubjectRate"][];
+            next: string | null;
+        };
+        HeldLease: {
+            rule: string;
+            handle: string;
+            /** Format: int64 */
+            units: number;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        HeldLeaseList: {
+            items: components["schemas"]["HeldLease"][];
+            next: string | null;
+            complete: boolean;
+        };
+        HeldReservation: {
+            rule: string;
+            id: string;
+            /** Format: int64 */
+            units: number;
+            /** Format: date-time */
+            reserved_at: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        HeldReservationList: {
+            items: components["schemas"]["HeldReservation"][];
+            next: string | null;
+            complete: boolean;
+        };
+        LookupRequest: {
+            attributes: {
+                [key: string]: string;
+            };
+            /** Format: int64 */
+            cost?: number;
+        };
+        RuleState: {
+            rule: string;
+            algorithm: string;
+            summary: string;
+            per: {
+                [key: string]: string;
+            };
+            mode: string;
+            subject: string | null;
+            allowed: boolean;
+            store_failed: boolean;
+            /** Format: int64 */
+            limit: number | null;
+            /** Format: int64 */
+            capacity: number | null;
+            /** Format: int64 */
+            used: number | null;
+            /** Format: int64 */
+            remaining: number | null;
+            share: number | null;
+            /** Format: date-time */
+            reset_at: string | null;
+            /** Format: date-time */
+            retry_at: string | null;
+            /** @enum {string} */
+            allowance: "default" | "plan" | "override" | "emergency";
+            override: string | null;
+            explanation: string;
+        };
+        SubjectLookup: {
+            attributes: {
+                [key: string]: string;
+            };
+            allowed: boolean;
+            reason: string;
+            plan: string | null;
+            tenant: Record<string, never> | null;
+            blocked: Record<string, never> | null;
+            overrides: Record<string, never>[];
+            penalties: Record<string, never>[];
+            quotas: Record<string, never>[];
+            rules: components["schemas"]["RuleState"][];
+            not_matched: {
+                rule: string;
+                why: string;
+            }[];
+            leases: components["schemas"]["HeldLease"][];
+            reservations: components["schemas"]["HeldReservation"][];
+            /** @description The last denials. */
+            decisions: components["schemas"]["JournalEntry"][];
+        };
+        ResetRequest: {
+            attributes: {
+                [key: string]: string;
+            };
+            /** @description Only these; default: all that the attributes match. */
+            rules?: string[];
+            reason: string;
+            /**
+             * Format: int64
+             * @description 409 if there are not as many buckets.
+             */
+            expected_count?: number;
+        };
+        ResetResult: {
+            /**
+             * Format: int64
+             * @description Buckets that were forgotten.
+             */
+            reset: number;
+        };
+        OverrideRequest: {
+            /** @description Ids, or `*` alone for every rule. */
+            rules: string[];
+            /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
+            when?: {
+                [key: string]: string | string[];
+            };
+            /** Format: int64 */
+            limit?: number;
+            /** @example 60s */
+            window?: string;
+            /** Format: int64 */
+            burst?: number;
+            unlimited?: boolean;
+            /** @enum {string} */
+            mode?: "enforce" | "shadow" | "off";
+            emergency?: boolean;
+            /**
+             * @description RFC 3339, or a duration from now such as `2h`.
+             * @example 2h
+             */
+            until: string;
+            reason: string;
+        };
+        Override: {
+            id: string;
+            /** @description Ids, or `*` alone for every rule. */
+            rules: string[];
+            /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
+            when: {
+                [key: string]: string | string[];
+            };
+            /** Format: int64 */
+            limit?: number;
+            /** @example 60s */
+            window?: string;
+            /** Format: int64 */
+            burst?: number;
+            unlimited?: boolean;
+            /** @enum {string} */
+            mode?: "enforce" | "shadow" | "off";
+            emergency: boolean;
+            /** Format: date-time */
+            until: string | null;
+            reason: string;
+            actor: string;
+            /** Format: date-time */
+            created_at: string | null;
+            /** Format: date-time */
+            last_used_at: string | null;
+            /** @enum {string} */
+            source: "api" | "file";
+            etag: string | null;
+        };
+        BlockRequest: {
+            /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
+            when: {
+                [key: string]: string | string[];
+            };
+            /** @description Required of a block that matches everything. */
+            all?: boolean;
+            /**
+             * @description RFC 3339, or a duration from now such as `2h`.
+             * @example 2h
+             */
+            until?: string;
+            reason: string;
+        };
+        Block: {
+            id: string;
+            /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
+            when: {
+                [key: string]: string | string[];
+            };
+            all: boolean;
+            /** Format: date-time */
+            until: string | null;
+            reason: string;
+            actor: string;
+            /** Format: date-time */
+            created_at: string | null;
+            /** Format: int64 */
+            hits: number;
+            /** Format: date-time */
+            last_used_at: string | null;
+            /** @enum {string} */
+            source: "api" | "file";
+            etag: string | null;
+        };
+        TenantRequest: {
+            plan?: string;
+            /** @example Europe/Berlin */
+            zone?: string;
+            settings?: {
+                [key: string]: string;
+            };
+            note?: string;
+            reason?: string;
+        };
+        Tenant: {
+            tenant: string;
+            plan: string;
+            zone: string;
+            settings: {
+                [key: string]: string;
+            };
+            note: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            etag: string;
+        };
+        KeyRequest: {
+            name: string;
+            tenant: string;
+            plan?: string;
+            attributes?: {
+                [key: string]: string;
+            };
+            /**
+             * @description RFC 3339, or a duration from now such as `2h`.
+             * @example 2h
+             */
+            expires_at?: string;
+            reason?: string;
+        };
+        ApiKey: {
+            id: string;
+            name: string;
+            /** @description The first characters of the key. */
+            prefix: string;
+            tenant: string;
+            plan: string;
+            attributes: {
+                [key: string]: string;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            revoked_at: string | null;
+            /** Format: date-time */
+            last_used_at: string | null;
+            actor: string;
+            etag: string;
+        };
+        NewApiKey: {
+            id: string;
+            name: string;
+            /** @description The first characters of the key. */
+            prefix: string;
+            tenant: string;
+            plan: string;
+            attributes: {
+                [key: string]: string;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            revoked_at: string | null;
+            /** Format: date-time */
+            last_used_at: string | null;
+            actor: string;
+            etag: string;
+            /** @description The key itself, shown only this once. */
+            key: string;
+        };
+        OverrideList: {
+            items: components["schemas"]["Override"][];
+            /** @description For `cursor`; null: this was the last page. */
+            next: string | null;
+        };
+        BlockList: {
+            items: components["schemas"]["Block"][];
+            /** @description For `cursor`; null: this was the last page. */
+            next: string | null;
+        };
+        TenantList: {
+            items: components["schemas"]["Tenant"][];
+            /** @description For `cursor`; null: this was the last page. */
+            next: string | null;
+        };
+        ApiKeyList: {
+            items: components["schemas"]["ApiKey"][];
+            /** @description For `cursor`; null: this was the last page. */
+            next: string | null;
+        };
     };
-    /** @description Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
-    AttributeScalar: string | number | boolean;
-    LeaseRequest: {
-      /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
-      attributes: {
-        [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
-      };
-      /**
-       * Format: int64
-       * @description How much to charge.
-       * @default 1
-       */
-      cost: number;
-      /** @description Becomes the attribute `priority`. */
-      priority?: string;
-      /** @description Made by the client, for one caller and these attributes. The same call again gives the same answer instead of another one. */
-      id?: string;
-      /**
-       * Format: int64
-       * @description How long it lives without being renewed or extended, in milliseconds.
-       */
-      ttl_ms?: number;
+    responses: {
+        /** @description The request is invalid; `detail` names the member, or line and column where the body is not JSON. */
+        BadRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The body is too large. */
+        TooLarge: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The path has other methods; `Allow` lists them. */
+        WrongMethod: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description It may. The body is empty. */
+        ForwardAllowed: {
+            headers: {
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
+        /** @description The token or the API key was not accepted. */
+        ForwardUnknownCaller: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Denied, where deny_status says so. */
+        ForwardDeniedAsAsked: {
+            headers: {
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Denial"];
+            };
+        };
+        /** @description Denied by a limit. */
+        ForwardDenied: {
+            headers: {
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Denial"];
+            };
+        };
+        /** @description Denied by the failure policy of a rule. */
+        ForwardDeniedByPolicy: {
+            headers: {
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Denial"];
+            };
+        };
+        /** @description http.tokens_file is set, and the request has no token or a wrong one; `detail` says which. */
+        NoToken: {
+            headers: {
+                "WWW-Authenticate"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The token does not have the role that this path needs. */
+        NoRole: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The token does not have the role that this path needs; or, with `http` in `identity.apply`, the API key or token among the attributes is not accepted: then there are also the members of a Denial, with the reason `blocked`. */
+        NotAccepted: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Too many wrong tokens came from this address. */
+        Throttled: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not a handle that this service has sealed. */
+        UnknownHandle: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["HoldProblem"];
+            };
+        };
+        /** @description Released, lapsed or lost; `detail` says what to do. */
+        Gone: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["HoldProblem"];
+            };
+        };
+        /** @description A rule denies it: `concurrency_exceeded`, `limit_exceeded`, `too_many_reservations` and others. */
+        HoldDenied: {
+            headers: {
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                "Retry-After": components["headers"]["Retry-After"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Denial"];
+            };
+        };
+        /** @description The store did not answer. */
+        HoldUnavailable: {
+            headers: {
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["HoldProblem"] | components["schemas"]["Denial"];
+            };
+        };
+        /** @description Another call has closed the reservation; `detail` says how. */
+        Closed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["HoldProblem"];
+            };
+        };
+        /** @description Something in the request is wrong; `detail` names the member and says what is expected. Nothing was changed. */
+        AdminBadRequest: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description A token or a session is needed. */
+        AdminNoToken: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The token does not have the role that this needs. */
+        AdminNoRole: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description There is no such thing. */
+        AdminNotFound: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `If-Match` does not fit: it was changed meanwhile; read it again. */
+        AdminStale: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `If-Match` (or `If-None-Match: *` for something new) is missing. */
+        AdminNoPrecondition: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The database does not answer; nothing was changed. */
+        AdminUnavailable: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
     };
-    LeaseRenewal: {
-      /**
-       * Format: int64
-       * @description How long it lives without being renewed or extended, in milliseconds.
-       */
-      ttl_ms?: number;
+    parameters: {
+        /** @description The status of a denial, for callers that need another than 429 and 503. */
+        DenyStatus: 200 | 403 | 429 | 503;
+        /** @description As the answer that created it gave it. */
+        Handle: string;
+        /** @description The attributes that name the subject, as in `?tenant=acme&action=export`. */
+        Subject: {
+            [key: string]: string;
+        };
+        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+        IdempotencyKey: string;
+        /** @description How many. */
+        AdminLimit: number;
+        /** @description `next` of the page before. */
+        AdminCursor: string;
+        /** @description Why, for the audit trail. */
+        AdminReason: string;
+        /** @description The `etag` of what was seen, in quotes. */
+        AdminIfMatch: string;
     };
-    LeaseGrant: {
-      /** @description The handle: opaque and sealed. Renew and release with it, at any node. */
-      lease: string;
-      /**
-       * Format: int64
-       * @description Grows with each lease of the same subject. null if the lease was given without the store.
-       */
-      fencing_token: number | null;
-      /**
-       * Format: int64
-       * @description Milliseconds since 1970, rounded down.
-       */
-      expires_at_ms: number;
-      /**
-       * Format: int64
-       * @description How long it lives from now on.
-       */
-      ttl_ms: number;
+    requestBodies: never;
+    headers: {
+        /**
+         * @description One item for each enforced rule: `r` remaining units, `t` seconds until there are more. With `http.headers: [ietf]`, the default.
+         * @example "search-per-key";r=119;t=1
+         */
+        RateLimit: string;
+        /**
+         * @description One item for each enforced rule: `q` units in a window of `w` seconds. With `http.headers: [ietf]`, the default.
+         * @example "search-per-key";q=120;w=60
+         */
+        "RateLimit-Policy": string;
+        /** @description Whole seconds, at least 1. Absent when no wait can help. */
+        "Retry-After": number;
+        /** @description Limit of the most restrictive rule. With `http.headers: [x-ratelimit]`. */
+        "X-RateLimit-Limit": number;
+        /** @description What that rule has left. With `http.headers: [x-ratelimit]`. */
+        "X-RateLimit-Remaining": number;
+        /** @description On a denial when the wait is over, otherwise when the most restrictive rule has its whole allowance: seconds from now, or Unix time with `http.reset: unix-time`. With `http.headers: [x-ratelimit]`. */
+        "X-RateLimit-Reset": number;
+        /** @description Limit of the most restrictive rule. With `http.headers: [ratelimit-legacy]`. */
+        "RateLimit-Limit": number;
+        /** @description What that rule has left. With `http.headers: [ratelimit-legacy]`. */
+        "RateLimit-Remaining": number;
+        /** @description On a denial when the wait is over, otherwise when the most restrictive rule has its whole allowance: seconds from now, or Unix time with `http.reset: unix-time`. With `http.headers: [ratelimit-legacy]`. */
+        "RateLimit-Reset": number;
     };
-    Lease: components["schemas"]["LeaseGrant"] & components["schemas"]["Decision"];
-    ListedLease: {
-      rule: string;
-      /** @description A handle that releases these slots. */
-      lease: string;
-      /**
-       * Format: int64
-       * @description Slots that it holds.
-       */
-      units: number;
-      /**
-       * Format: int64
-       * @description Milliseconds since 1970.
-       */
-      expires_at_ms: number;
-    };
-    LeaseList: {
-      leases: components["schemas"]["ListedLease"][];
-      /** @description false: there are more than 1,000. */
-      complete: boolean;
-    };
-    HoldProblem: {
-      type: string;
-      title: string;
-      status: number;
-      detail: string;
-      /** @enum {string} */
-      code: "invalid" | "forged" | "gone" | "closed" | "unavailable";
-    };
-    /** @description `amount` or `estimate`. */
-    ReservationRequest: {
-      /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
-      attributes: {
-        [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
-      };
-      /**
-       * Format: int64
-       * @description The cost under concurrency rules.
-       * @default 1
-       */
-      cost: number;
-      /** @description Becomes the attribute `priority`. */
-      priority?: string;
-      /** @description Made by the client, for one caller and these attributes. The same call again gives the same answer instead of another one. */
-      id?: string;
-      /**
-       * Format: int64
-       * @description How long it lives without being renewed or extended, in milliseconds.
-       */
-      ttl_ms?: number;
-      /**
-       * Format: int64
-       * @description Units to reserve under every rule that takes its cost from the request or from an attribute.
-       */
-      amount?: number;
-      /**
-       * @description Grant what fits, at least 1.
-       * @default false
-       */
-      partial: boolean;
-      /**
-       * @description Only say what would be granted.
-       * @default false
-       */
-      dry_run: boolean;
-      /**
-       * @description In place of `amount`: reserve what the rules have learned.
-       * @enum {string}
-       */
-      estimate?: "auto";
-    };
-    ReservationSettlement: {
-      /**
-       * Format: int64
-       * @description What the work has really cost.
-       */
-      actual: number;
-    };
-    /** @description `ttl_ms`, `add` or both. */
-    ReservationExtension: {
-      /**
-       * Format: int64
-       * @description How long it lives without being renewed or extended, in milliseconds.
-       */
-      ttl_ms?: number;
-      /**
-       * Format: int64
-       * @description Units to hold beyond those that it has.
-       */
-      add?: number;
-      /**
-       * @description Add what fits, at least 1.
-       * @default false
-       */
-      partial: boolean;
-    };
-    ReservationState: {
-      /** @description The handle: opaque and sealed. Settle and extend with it, at any node. Only in the answer that reserves. */
-      reservation?: string;
-      /** @description For logs: 32 hexadecimal digits. */
-      id: string;
-      /** @enum {string} */
-      state: "open" | "committed" | "released" | "expired";
-      /**
-       * Format: int64
-       * @description Units that it holds, or held when it was closed.
-       */
-      granted: number;
-      /**
-       * Format: int64
-       * @description While it is open: milliseconds since 1970, rounded down.
-       */
-      expires_at_ms?: number;
-      /**
-       * Format: int64
-       * @description Committed: what the work has cost.
-       */
-      actual?: number;
-      /**
-       * Format: int64
-       * @description Closed: units that went back to the bucket that got most of them back.
-       */
-      returned?: number;
-      /**
-       * Format: int64
-       * @description Closed: units charged beyond what was held, in the bucket that took most.
-       */
-      debt?: number;
-      /**
-       * Format: int64
-       * @description Closed: units beyond the overdraft, in the bucket that took least.
-       */
-      uncharged?: number;
-      /**
-       * Format: int64
-       * @description Of its slots, if it has any.
-       */
-      fencing_token?: number;
-      /**
-       * Format: int64
-       * @description With `estimate`: what was estimated, before `partial`.
-       */
-      estimated?: number;
-    };
-    Reservation: components["schemas"]["ReservationState"] & components["schemas"]["Decision"];
-    ListedReservation: {
-      rule: string;
-      id: string;
-      /** Format: int64 */
-      units: number;
-      /** Format: int64 */
-      reserved_at_ms: number;
-      /** Format: int64 */
-      expires_at_ms: number;
-    };
-    ReservationList: {
-      reservations: components["schemas"]["ListedReservation"][];
-      /** @description false: there are more than 1,000. */
-      complete: boolean;
-    };
-  };
-  responses: {
-    /** @description The request is invalid; `detail` names the member, or line and column where the body is not JSON. */
-    BadRequest: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Problem"];
-      };
-    };
-    /** @description The body is too large. */
-    TooLarge: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Problem"];
-      };
-    };
-    /** @description The path has other methods; `Allow` lists them. */
-    WrongMethod: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Problem"];
-      };
-    };
-    /** @description It may. The body is empty. */
-    ForwardAllowed: {
-      headers: {
-        RateLimit: components["headers"]["RateLimit"];
-        "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-        "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-        "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-        "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-        "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-        "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-        "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-        [name: string]: unknown;
-      };
-      content?: never;
-    };
-    /** @description The token or the API key was not accepted. */
-    ForwardUnknownCaller: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Problem"];
-      };
-    };
-    /** @description Denied, where deny_status says so. */
-    ForwardDeniedAsAsked: {
-      headers: {
-        RateLimit: components["headers"]["RateLimit"];
-        "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-        "Retry-After": components["headers"]["Retry-After"];
-        "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-        "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-        "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-        "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-        "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-        "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Denial"];
-      };
-    };
-    /** @description Denied by a limit. */
-    ForwardDenied: {
-      headers: {
-        RateLimit: components["headers"]["RateLimit"];
-        "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-        "Retry-After": components["headers"]["Retry-After"];
-        "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-        "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-        "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-        "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-        "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-        "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Denial"];
-      };
-    };
-    /** @description Denied by the failure policy of a rule. */
-    ForwardDeniedByPolicy: {
-      headers: {
-        RateLimit: components["headers"]["RateLimit"];
-        "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-        "Retry-After": components["headers"]["Retry-After"];
-        "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-        "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-        "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-        "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-        "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-        "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Denial"];
-      };
-    };
-    /** @description http.tokens_file is set, and the request has no token or a wrong one; `detail` says which. */
-    NoToken: {
-      headers: {
-        "WWW-Authenticate"?: string;
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Problem"];
-      };
-    };
-    /** @description The token does not have the role that this path needs. */
-    NoRole: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Problem"];
-      };
-    };
-    /** @description The token does not have the role that this path needs; or, with `http` in `identity.apply`, the API key or token among the attributes is not accepted: then there are also the members of a Denial, with the reason `blocked`. */
-    NotAccepted: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Problem"];
-      };
-    };
-    /** @description Too many wrong tokens came from this address. */
-    Throttled: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Problem"];
-      };
-    };
-    /** @description Not a handle that this service has sealed. */
-    UnknownHandle: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["HoldProblem"];
-      };
-    };
-    /** @description Released, lapsed or lost; `detail` says what to do. */
-    Gone: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["HoldProblem"];
-      };
-    };
-    /** @description A rule denies it: `concurrency_exceeded`, `limit_exceeded`, `too_many_reservations` and others. */
-    HoldDenied: {
-      headers: {
-        RateLimit: components["headers"]["RateLimit"];
-        "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-        "Retry-After": components["headers"]["Retry-After"];
-        "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-        "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-        "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-        "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-        "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-        "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["Denial"];
-      };
-    };
-    /** @description The store did not answer. */
-    HoldUnavailable: {
-      headers: {
-        "Retry-After": components["headers"]["Retry-After"];
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["HoldProblem"] | components["schemas"]["Denial"];
-      };
-    };
-    /** @description Another call has closed the reservation; `detail` says how. */
-    Closed: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        "application/problem+json": components["schemas"]["HoldProblem"];
-      };
-    };
-  };
-  parameters: {
-    /** @description The status of a denial, for callers that need another than 429 and 503. */
-    DenyStatus: 200 | 403 | 429 | 503;
-    /** @description As the answer that created it gave it. */
-    Handle: string;
-    /** @description The attributes that name the subject, as in `?tenant=acme&action=export`. */
-    Subject: {
-      [key: string]: string;
-    };
-    /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-    IdempotencyKey: string;
-  };
-  requestBodies: never;
-  headers: {
-    /**
-     * @description One item for each enforced rule: `r` remaining units, `t` seconds until there are more. With `http.headers: [ietf]`, the default.
-     * @example "search-per-key";r=119;t=1
-     */
-    RateLimit: string;
-    /**
-     * @description One item for each enforced rule: `q` units in a window of `w` seconds. With `http.headers: [ietf]`, the default.
-     * @example "search-per-key";q=120;w=60
-     */
-    "RateLimit-Policy": string;
-    /** @description Whole seconds, at least 1. Absent when no wait can help. */
-    "Retry-After": number;
-    /** @description Limit of the most restrictive rule. With `http.headers: [x-ratelimit]`. */
-    "X-RateLimit-Limit": number;
-    /** @description What that rule has left. With `http.headers: [x-ratelimit]`. */
-    "X-RateLimit-Remaining": number;
-    /** @description On a denial when the wait is over, otherwise when the most restrictive rule has its whole allowance: seconds from now, or Unix time with `http.reset: unix-time`. With `http.headers: [x-ratelimit]`. */
-    "X-RateLimit-Reset": number;
-    /** @description Limit of the most restrictive rule. With `http.headers: [ratelimit-legacy]`. */
-    "RateLimit-Limit": number;
-    /** @description What that rule has left. With `http.headers: [ratelimit-legacy]`. */
-    "RateLimit-Remaining": number;
-    /** @description On a denial when the wait is over, otherwise when the most restrictive rule has its whole allowance: seconds from now, or Unix time with `http.reset: unix-time`. With `http.headers: [ratelimit-legacy]`. */
-    "RateLimit-Reset": number;
-  };
-  pathItems: never;
+    pathItems: never;
 }
 export type $defs = Record<string, never>;
 export interface operations {
-  check: {
-    parameters: {
-      query?: {
-        /** @description The status of a denial, for callers that need another than 429 and 503. */
-        deny_status?: components["parameters"]["DenyStatus"];
-      };
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path?: never;
-      cookie?: never;
+    check: {
+        parameters: {
+            query?: {
+                /** @description The status of a denial, for callers that need another than 429 and 503. */
+                deny_status?: components["parameters"]["DenyStatus"];
+            };
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Check"];
+            };
+        };
+        responses: {
+            /** @description Allowed; or denied, if the caller asked for `deny_status=200`. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decision"];
+                    "application/problem+json": components["schemas"]["Denial"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            /** @description Denied: the caller asked for `deny_status=403`, or identity does not accept the credentials among the attributes (reason `blocked`). */
+            403: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Denial"];
+                };
+            };
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Denied. */
+            429: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Denial"];
+                };
+            };
+            /** @description Denied because the store did not answer and the rule's failure policy says so. */
+            503: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Denial"];
+                };
+            };
+        };
     };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["Check"];
-      };
+    checkBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Batch"];
+            };
+        };
+        responses: {
+            /** @description One decision for each request, in order. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchDecisions"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["Throttled"];
+        };
     };
-    responses: {
-      /** @description Allowed; or denied, if the caller asked for `deny_status=200`. */
-      200: {
-        headers: {
-          RateLimit: components["headers"]["RateLimit"];
-          "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-          "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-          "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-          "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-          "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-          "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-          "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-          [name: string]: unknown;
+    refund: {
+        parameters: {
+            query?: {
+                /** @description The status of a denial, for callers that need another than 429 and 503. */
+                deny_status?: components["parameters"]["DenyStatus"];
+            };
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["Decision"];
-          "application/problem+json": components["schemas"]["Denial"];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Refund"];
+            };
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      /** @description Denied: the caller asked for `deny_status=403`, or identity does not accept the credentials among the attributes (reason `blocked`). */
-      403: {
-        headers: {
-          RateLimit: components["headers"]["RateLimit"];
-          "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-          "Retry-After": components["headers"]["Retry-After"];
-          "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-          "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-          "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-          "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-          "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-          "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-          [name: string]: unknown;
+        responses: {
+            /** @description What is left now. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decision"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["Throttled"];
+            /** @description The store did not answer. */
+            503: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Denial"];
+                };
+            };
         };
-        content: {
-          "application/problem+json": components["schemas"]["Denial"];
-        };
-      };
-      /** @description The first request with this Idempotency-Key has no answer yet. */
-      409: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      /** @description Denied. */
-      429: {
-        headers: {
-          RateLimit: components["headers"]["RateLimit"];
-          "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-          "Retry-After": components["headers"]["Retry-After"];
-          "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-          "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-          "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-          "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-          "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-          "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Denial"];
-        };
-      };
-      /** @description Denied because the store did not answer and the rule's failure policy says so. */
-      503: {
-        headers: {
-          RateLimit: components["headers"]["RateLimit"];
-          "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-          "Retry-After": components["headers"]["Retry-After"];
-          "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-          "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-          "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-          "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-          "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-          "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Denial"];
-        };
-      };
     };
-  };
-  checkBatch: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path?: never;
-      cookie?: never;
+    reset: {
+        parameters: {
+            query?: {
+                /** @description The status of a denial, for callers that need another than 429 and 503. */
+                deny_status?: components["parameters"]["DenyStatus"];
+            };
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Refund"];
+            };
+        };
+        responses: {
+            /** @description What is left now. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decision"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["Throttled"];
+            /** @description The store did not answer. */
+            503: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Denial"];
+                };
+            };
+        };
     };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["Batch"];
-      };
+    listLeases: {
+        parameters: {
+            query: {
+                /** @description The attributes that name the subject, as in `?tenant=acme&action=export`. */
+                attributes: components["parameters"]["Subject"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The leases. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LeaseList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
+            503: components["responses"]["HoldUnavailable"];
+        };
     };
-    responses: {
-      /** @description One decision for each request, in order. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+    acquireLease: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["BatchDecisions"];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LeaseRequest"];
+            };
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NoRole"];
-      /** @description The first request with this Idempotency-Key has no answer yet. */
-      409: {
-        headers: {
-          [name: string]: unknown;
+        responses: {
+            /** @description The lease that this id has already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lease"];
+                };
+            };
+            /** @description The lease. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lease"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["HoldDenied"];
+            503: components["responses"]["HoldUnavailable"];
         };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      429: components["responses"]["Throttled"];
     };
-  };
-  refund: {
-    parameters: {
-      query?: {
-        /** @description The status of a denial, for callers that need another than 429 and 503. */
-        deny_status?: components["parameters"]["DenyStatus"];
-      };
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path?: never;
-      cookie?: never;
+    renewLease: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description As the answer that created it gave it. */
+                handle: components["parameters"]["Handle"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["LeaseRenewal"];
+            };
+        };
+        responses: {
+            /** @description The lease with its new expiry. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Lease"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            404: components["responses"]["UnknownHandle"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: components["responses"]["HoldUnavailable"];
+        };
     };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["Refund"];
-      };
+    releaseLease: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description As the answer that created it gave it. */
+                handle: components["parameters"]["Handle"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is free, or was already. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            404: components["responses"]["UnknownHandle"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: components["responses"]["HoldUnavailable"];
+        };
     };
-    responses: {
-      /** @description What is left now. */
-      200: {
-        headers: {
-          RateLimit: components["headers"]["RateLimit"];
-          "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-          "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-          "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-          "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-          "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-          "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-          "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-          [name: string]: unknown;
+    listReservations: {
+        parameters: {
+            query: {
+                /** @description The attributes that name the subject, as in `?tenant=acme&action=export`. */
+                attributes: components["parameters"]["Subject"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["Decision"];
+        requestBody?: never;
+        responses: {
+            /** @description The reservations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
+            503: components["responses"]["HoldUnavailable"];
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NotAccepted"];
-      /** @description The first request with this Idempotency-Key has no answer yet. */
-      409: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      429: components["responses"]["Throttled"];
-      /** @description The store did not answer. */
-      503: {
-        headers: {
-          RateLimit: components["headers"]["RateLimit"];
-          "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-          "Retry-After": components["headers"]["Retry-After"];
-          "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-          "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-          "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-          "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-          "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-          "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Denial"];
-        };
-      };
     };
-  };
-  reset: {
-    parameters: {
-      query?: {
-        /** @description The status of a denial, for callers that need another than 429 and 503. */
-        deny_status?: components["parameters"]["DenyStatus"];
-      };
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path?: never;
-      cookie?: never;
+    reserve: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReservationRequest"];
+            };
+        };
+        responses: {
+            /** @description The reservation that this id has already; with `dry_run`, what it would be. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            /** @description The reservation. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["HoldDenied"];
+            503: components["responses"]["HoldUnavailable"];
+        };
     };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["Refund"];
-      };
+    getReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As the answer that created it gave it. */
+                handle: components["parameters"]["Handle"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The reservation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            404: components["responses"]["UnknownHandle"];
+            410: components["responses"]["Gone"];
+            503: components["responses"]["HoldUnavailable"];
+        };
     };
-    responses: {
-      /** @description What is left now. */
-      200: {
-        headers: {
-          RateLimit: components["headers"]["RateLimit"];
-          "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-          "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-          "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-          "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-          "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-          "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-          "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-          [name: string]: unknown;
+    commitReservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description As the answer that created it gave it. */
+                handle: components["parameters"]["Handle"];
+            };
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["Decision"];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReservationSettlement"];
+            };
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NotAccepted"];
-      /** @description The first request with this Idempotency-Key has no answer yet. */
-      409: {
-        headers: {
-          [name: string]: unknown;
+        responses: {
+            /** @description How it was settled. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            404: components["responses"]["UnknownHandle"];
+            409: components["responses"]["Closed"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: components["responses"]["HoldUnavailable"];
         };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      429: components["responses"]["Throttled"];
-      /** @description The store did not answer. */
-      503: {
-        headers: {
-          RateLimit: components["headers"]["RateLimit"];
-          "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-          "Retry-After": components["headers"]["Retry-After"];
-          "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-          "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-          "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-          "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-          "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-          "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Denial"];
-        };
-      };
     };
-  };
-  listLeases: {
-    parameters: {
-      query: {
-        /** @description The attributes that name the subject, as in `?tenant=acme&action=export`. */
-        attributes: components["parameters"]["Subject"];
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
+    releaseReservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description As the answer that created it gave it. */
+                handle: components["parameters"]["Handle"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was returned. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            404: components["responses"]["UnknownHandle"];
+            409: components["responses"]["Closed"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: components["responses"]["HoldUnavailable"];
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description The leases. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+    extendReservation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /** @description As the answer that created it gave it. */
+                handle: components["parameters"]["Handle"];
+            };
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["LeaseList"];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReservationExtension"];
+            };
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NotAccepted"];
-      503: components["responses"]["HoldUnavailable"];
+        responses: {
+            /** @description The reservation as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            404: components["responses"]["UnknownHandle"];
+            409: components["responses"]["Closed"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["HoldDenied"];
+            503: components["responses"]["HoldUnavailable"];
+        };
     };
-  };
-  acquireLease: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path?: never;
-      cookie?: never;
+    forwardAuth: {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ForwardAllowed"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ForwardUnknownCaller"];
+            403: components["responses"]["ForwardDeniedAsAsked"];
+            429: components["responses"]["ForwardDenied"];
+            503: components["responses"]["ForwardDeniedByPolicy"];
+        };
     };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["LeaseRequest"];
-      };
+    forwardAuthPut: {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ForwardAllowed"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ForwardUnknownCaller"];
+            403: components["responses"]["ForwardDeniedAsAsked"];
+            429: components["responses"]["ForwardDenied"];
+            503: components["responses"]["ForwardDeniedByPolicy"];
+        };
     };
-    responses: {
-      /** @description The lease that this id has already. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+    forwardAuthPost: {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["Lease"];
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ForwardAllowed"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ForwardUnknownCaller"];
+            403: components["responses"]["ForwardDeniedAsAsked"];
+            429: components["responses"]["ForwardDenied"];
+            503: components["responses"]["ForwardDeniedByPolicy"];
         };
-      };
-      /** @description The lease. */
-      201: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["Lease"];
-        };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NotAccepted"];
-      /** @description The first request with this Idempotency-Key has no answer yet. */
-      409: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      410: components["responses"]["Gone"];
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      429: components["responses"]["HoldDenied"];
-      503: components["responses"]["HoldUnavailable"];
     };
-  };
-  renewLease: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path: {
-        /** @description As the answer that created it gave it. */
-        handle: components["parameters"]["Handle"];
-      };
-      cookie?: never;
+    forwardAuthDelete: {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ForwardAllowed"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ForwardUnknownCaller"];
+            403: components["responses"]["ForwardDeniedAsAsked"];
+            429: components["responses"]["ForwardDenied"];
+            503: components["responses"]["ForwardDeniedByPolicy"];
+        };
     };
-    requestBody?: {
-      content: {
-        "application/json": components["schemas"]["LeaseRenewal"];
-      };
+    forwardAuthOptions: {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ForwardAllowed"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ForwardUnknownCaller"];
+            403: components["responses"]["ForwardDeniedAsAsked"];
+            429: components["responses"]["ForwardDenied"];
+            503: components["responses"]["ForwardDeniedByPolicy"];
+        };
     };
-    responses: {
-      /** @description The lease with its new expiry. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+    forwardAuthHead: {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["Lease"];
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ForwardAllowed"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ForwardUnknownCaller"];
+            403: components["responses"]["ForwardDeniedAsAsked"];
+            429: components["responses"]["ForwardDenied"];
+            503: components["responses"]["ForwardDeniedByPolicy"];
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NoRole"];
-      404: components["responses"]["UnknownHandle"];
-      /** @description The first request with this Idempotency-Key has no answer yet. */
-      409: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      410: components["responses"]["Gone"];
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      503: components["responses"]["HoldUnavailable"];
     };
-  };
-  releaseLease: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path: {
-        /** @description As the answer that created it gave it. */
-        handle: components["parameters"]["Handle"];
-      };
-      cookie?: never;
+    forwardAuthPatch: {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ForwardAllowed"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ForwardUnknownCaller"];
+            403: components["responses"]["ForwardDeniedAsAsked"];
+            429: components["responses"]["ForwardDenied"];
+            503: components["responses"]["ForwardDeniedByPolicy"];
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description It is free, or was already. */
-      204: {
-        headers: {
-          [name: string]: unknown;
+    forwardAuthTrace: {
+        parameters: {
+            query?: {
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                deny_status?: 403 | 429 | 503;
+            };
+            header?: {
+                /** @description Method of the client's request; also X-Original-Method. */
+                "X-Forwarded-Method"?: string;
+                /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
+                "X-Forwarded-Uri"?: string;
+                /** @description Host of the client's request. */
+                "X-Forwarded-Host"?: string;
+                /** @description Scheme of the client's request. */
+                "X-Forwarded-Proto"?: string;
+                /** @description The client's address, read from the right as far as proxies are trusted. */
+                "X-Forwarded-For"?: string;
+            };
+            path?: never;
+            cookie?: never;
         };
-        content?: never;
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NoRole"];
-      404: components["responses"]["UnknownHandle"];
-      /** @description The first request with this Idempotency-Key has no answer yet. */
-      409: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["ForwardAllowed"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ForwardUnknownCaller"];
+            403: components["responses"]["ForwardDeniedAsAsked"];
+            429: components["responses"]["ForwardDenied"];
+            503: components["responses"]["ForwardDeniedByPolicy"];
         };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
-      503: components["responses"]["HoldUnavailable"];
     };
-  };
-  listReservations: {
-    parameters: {
-      query: {
-        /** @description The attributes that name the subject, as in `?tenant=acme&action=export`. */
-        attributes: components["parameters"]["Subject"];
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The reservations. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+    shouldRateLimit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["ReservationList"];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RateLimitRequest"];
+            };
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NotAccepted"];
-      503: components["responses"]["HoldUnavailable"];
-    };
-  };
-  reserve: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["ReservationRequest"];
-      };
-    };
-    responses: {
-      /** @description The reservation that this id has already; with `dry_run`, what it would be. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+        responses: {
+            /** @description OK. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimitResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            413: components["responses"]["TooLarge"];
+            /** @description OVER_LIMIT. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimitResponse"];
+                };
+            };
+            /** @description The store did not answer for a limit that came with a descriptor. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-        content: {
-          "application/json": components["schemas"]["Reservation"];
+    };
+    healthz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-      };
-      /** @description The reservation. */
-      201: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        status: "ok";
+                    };
+                };
+            };
+            405: components["responses"]["WrongMethod"];
         };
-        content: {
-          "application/json": components["schemas"]["Reservation"];
+    };
+    readyz: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NotAccepted"];
-      /** @description The first request with this Idempotency-Key has no answer yet. */
-      409: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            405: components["responses"]["WrongMethod"];
+            /** @description Not now. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
         };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
+    };
+    openapi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-      };
-      410: components["responses"]["Gone"];
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            /** @description OpenAPI 3.0. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            405: components["responses"]["WrongMethod"];
         };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
+    };
+    getOverview: {
+        parameters: {
+            query?: {
+                /** @description How far back. */
+                range?: "5m" | "1h" | "24h";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-      };
-      429: components["responses"]["HoldDenied"];
-      503: components["responses"]["HoldUnavailable"];
-    };
-  };
-  getReservation: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description As the answer that created it gave it. */
-        handle: components["parameters"]["Handle"];
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The reservation. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            /** @description Rates, series and state. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-        content: {
-          "application/json": components["schemas"]["Reservation"];
+    };
+    listRuleCards: {
+        parameters: {
+            query?: {
+                /** @description Most items. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NoRole"];
-      404: components["responses"]["UnknownHandle"];
-      410: components["responses"]["Gone"];
-      503: components["responses"]["HoldUnavailable"];
-    };
-  };
-  commitReservation: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path: {
-        /** @description As the answer that created it gave it. */
-        handle: components["parameters"]["Handle"];
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["ReservationSettlement"];
-      };
-    };
-    responses: {
-      /** @description How it was settled. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            /** @description In the order of the file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleCardList"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-        content: {
-          "application/json": components["schemas"]["Reservation"];
+    };
+    getRule: {
+        parameters: {
+            query?: {
+                /** @description How far back. */
+                range?: "5m" | "1h" | "24h";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NoRole"];
-      404: components["responses"]["UnknownHandle"];
-      409: components["responses"]["Closed"];
-      410: components["responses"]["Gone"];
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            /** @description The rule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleDetail"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such rule. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
+    };
+    listDecisions: {
+        parameters: {
+            query?: {
+                /** @description attribute.NAME=VALUE: requests with this attribute; several: with all of them. */
+                attribute?: {
+                    [key: string]: string;
+                };
+                /** @description A rule's id. */
+                rule?: string;
+                /** @description Such as limit_exceeded. */
+                reason?: string;
+                /** @description shadow: denied by a rule in shadow mode only. */
+                outcome?: "denied" | "allowed" | "shadow";
+                /** @description Digits of a subject's hash. */
+                subject?: string;
+                /** @description Included. */
+                from?: string;
+                /** @description Not included. */
+                to?: string;
+                /** @description Most items. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-      };
-      503: components["responses"]["HoldUnavailable"];
-    };
-  };
-  releaseReservation: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path: {
-        /** @description As the answer that created it gave it. */
-        handle: components["parameters"]["Handle"];
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description What was returned. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            /** @description Entries, newest first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JournalPage"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description There is no journal. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-        content: {
-          "application/json": components["schemas"]["Reservation"];
+    };
+    streamDecisions: {
+        parameters: {
+            query?: {
+                /** @description attribute.NAME=VALUE: requests with this attribute; several: with all of them. */
+                attribute?: {
+                    [key: string]: string;
+                };
+                /** @description A rule's id. */
+                rule?: string;
+                /** @description Such as limit_exceeded. */
+                reason?: string;
+                /** @description shadow: denied by a rule in shadow mode only. */
+                outcome?: "denied" | "allowed" | "shadow";
+                /** @description Digits of a subject's hash. */
+                subject?: string;
+                /** @description Included. */
+                from?: string;
+                /** @description Not included. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NoRole"];
-      404: components["responses"]["UnknownHandle"];
-      409: components["responses"]["Closed"];
-      410: components["responses"]["Gone"];
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
+        requestBody?: never;
+        responses: {
+            /** @description Server-sent events: `decision` with an entry, `dropped` with {"n":…} when the reader is slow; a comment at least every 15 s. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description There is no journal. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
+    };
+    lookupSubject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-      };
-      503: components["responses"]["HoldUnavailable"];
-    };
-  };
-  extendReservation: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
-        "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-      };
-      path: {
-        /** @description As the answer that created it gave it. */
-        handle: components["parameters"]["Handle"];
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["ReservationExtension"];
-      };
-    };
-    responses: {
-      /** @description The reservation as it is now. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LookupRequest"];
+            };
         };
-        content: {
-          "application/json": components["schemas"]["Reservation"];
+        responses: {
+            /** @description Charges nothing. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubjectLookup"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NoRole"];
-      404: components["responses"]["UnknownHandle"];
-      409: components["responses"]["Closed"];
-      410: components["responses"]["Gone"];
-      413: components["responses"]["TooLarge"];
-      /** @description The Idempotency-Key was used for another request. */
-      422: {
-        headers: {
-          [name: string]: unknown;
+    };
+    resetSubject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResetRequest"];
+            };
         };
-      };
-      429: components["responses"]["HoldDenied"];
-      503: components["responses"]["HoldUnavailable"];
-    };
-  };
-  forwardAuth: {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      200: components["responses"]["ForwardAllowed"];
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["ForwardUnknownCaller"];
-      403: components["responses"]["ForwardDeniedAsAsked"];
-      429: components["responses"]["ForwardDenied"];
-      503: components["responses"]["ForwardDeniedByPolicy"];
-    };
-  };
-  forwardAuthPut: {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      200: components["responses"]["ForwardAllowed"];
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["ForwardUnknownCaller"];
-      403: components["responses"]["ForwardDeniedAsAsked"];
-      429: components["responses"]["ForwardDenied"];
-      503: components["responses"]["ForwardDeniedByPolicy"];
-    };
-  };
-  forwardAuthPost: {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      200: components["responses"]["ForwardAllowed"];
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["ForwardUnknownCaller"];
-      403: components["responses"]["ForwardDeniedAsAsked"];
-      429: components["responses"]["ForwardDenied"];
-      503: components["responses"]["ForwardDeniedByPolicy"];
-    };
-  };
-  forwardAuthDelete: {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      200: components["responses"]["ForwardAllowed"];
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["ForwardUnknownCaller"];
-      403: components["responses"]["ForwardDeniedAsAsked"];
-      429: components["responses"]["ForwardDenied"];
-      503: components["responses"]["ForwardDeniedByPolicy"];
-    };
-  };
-  forwardAuthOptions: {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      200: components["responses"]["ForwardAllowed"];
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["ForwardUnknownCaller"];
-      403: components["responses"]["ForwardDeniedAsAsked"];
-      429: components["responses"]["ForwardDenied"];
-      503: components["responses"]["ForwardDeniedByPolicy"];
-    };
-  };
-  forwardAuthHead: {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      200: components["responses"]["ForwardAllowed"];
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["ForwardUnknownCaller"];
-      403: components["responses"]["ForwardDeniedAsAsked"];
-      429: components["responses"]["ForwardDenied"];
-      503: components["responses"]["ForwardDeniedByPolicy"];
-    };
-  };
-  forwardAuthPatch: {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      200: components["responses"]["ForwardAllowed"];
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["ForwardUnknownCaller"];
-      403: components["responses"]["ForwardDeniedAsAsked"];
-      429: components["responses"]["ForwardDenied"];
-      503: components["responses"]["ForwardDeniedByPolicy"];
-    };
-  };
-  forwardAuthTrace: {
-    parameters: {
-      query?: {
-        /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
-        deny_status?: 403 | 429 | 503;
-      };
-      header?: {
-        /** @description Method of the client's request; also X-Original-Method. */
-        "X-Forwarded-Method"?: string;
-        /** @description Path and query of the client's request; also X-Original-URI and X-Original-URL. */
-        "X-Forwarded-Uri"?: string;
-        /** @description Host of the client's request. */
-        "X-Forwarded-Host"?: string;
-        /** @description Scheme of the client's request. */
-        "X-Forwarded-Proto"?: string;
-        /** @description The client's address, read from the right as far as proxies are trusted. */
-        "X-Forwarded-For"?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      200: components["responses"]["ForwardAllowed"];
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["ForwardUnknownCaller"];
-      403: components["responses"]["ForwardDeniedAsAsked"];
-      429: components["responses"]["ForwardDenied"];
-      503: components["responses"]["ForwardDeniedByPolicy"];
-    };
-  };
-  shouldRateLimit: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        "application/json": components["schemas"]["RateLimitRequest"];
-      };
-    };
-    responses: {
-      /** @description OK. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResetResult"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Another number of buckets than expected; `count` tells it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-        content: {
-          "application/json": components["schemas"]["RateLimitResponse"];
-        };
-      };
-      400: components["responses"]["BadRequest"];
-      401: components["responses"]["NoToken"];
-      403: components["responses"]["NoRole"];
-      413: components["responses"]["TooLarge"];
-      /** @description OVER_LIMIT. */
-      429: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["RateLimitResponse"];
-        };
-      };
-      /** @description The store did not answer for a limit that came with a descriptor. */
-      503: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/problem+json": components["schemas"]["Problem"];
-        };
-      };
     };
-  };
-  healthz: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    listHotKeys: {
+        parameters: {
+            query?: {
+                /** @description Most items. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Most first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HotKeyList"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description Yes. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+    listHeldLeases: {
+        parameters: {
+            query?: {
+                /** @description attribute.NAME=VALUE: requests with this attribute; several: with all of them. */
+                attribute?: {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/json": {
-            /** @enum {string} */
-            status: "ok";
-          };
+        requestBody?: never;
+        responses: {
+            /** @description The leases. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeldLeaseList"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-      };
-      405: components["responses"]["WrongMethod"];
     };
-  };
-  readyz: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    endLease: {
+        parameters: {
+            query: {
+                /** @description Why, for the audit trail. */
+                reason: string;
+            };
+            header?: never;
+            path: {
+                /** @description As listed. */
+                handle: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Not a handle of this service. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
     };
-    requestBody?: never;
-    responses: {
-      /** @description Yes. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+    listHeldReservations: {
+        parameters: {
+            query?: {
+                /** @description attribute.NAME=VALUE: requests with this attribute; several: with all of them. */
+                attribute?: {
+                    [key: string]: string;
+                };
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          "application/json": components["schemas"]["Readiness"];
+        requestBody?: never;
+        responses: {
+            /** @description The reservations. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HeldReservationList"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-      };
-      405: components["responses"]["WrongMethod"];
-      /** @description Not now. */
-      503: {
-        headers: {
-          [name: string]: unknown;
-        };
-        content: {
-          "application/json": components["schemas"]["Readiness"];
-        };
-      };
     };
-  };
-  openapi: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description OpenAPI 3.0. */
-      200: {
-        headers: {
-          [name: string]: unknown;
+    endReservation: {
+        parameters: {
+            query: {
+                /** @description Why, for the audit trail. */
+                reason: string;
+            };
+            header?: never;
+            path: {
+                /** @description The handle that reserving has answered with. */
+                handle: string;
+            };
+            cookie?: never;
         };
-        content: {
-          "application/json": Record<string, never>;
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description Not a handle of this service. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It was committed. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It is gone. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
-      };
-      405: components["responses"]["WrongMethod"];
     };
-  };
+    listOverrides: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                limit?: components["parameters"]["AdminLimit"];
+                /** @description `next` of the page before. */
+                cursor?: components["parameters"]["AdminCursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverrideList"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    createOverride: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "rules": [
+                 *         "search"
+                 *       ],
+                 *       "when": {
+                 *         "tenant": "acme"
+                 *       },
+                 *       "limit": 1000,
+                 *       "until": "2h",
+                 *       "reason": "launch"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OverrideRequest"];
+            };
+        };
+        responses: {
+            /** @description It is in effect on this node. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Override"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getOverride: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The override. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Override"];
+                };
+            };
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    replaceOverride: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what was seen, in quotes. */
+                "If-Match": components["parameters"]["AdminIfMatch"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "rules": [
+                 *         "*"
+                 *       ],
+                 *       "when": {
+                 *         "tenant": "acme"
+                 *       },
+                 *       "unlimited": true,
+                 *       "until": "30m",
+                 *       "reason": "incident 42"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OverrideRequest"];
+            };
+        };
+        responses: {
+            /** @description The override as it is now. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Override"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            412: components["responses"]["AdminStale"];
+            428: components["responses"]["AdminNoPrecondition"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    removeOverride: {
+        parameters: {
+            query: {
+                /** @description Why, for the audit trail. */
+                reason: components["parameters"]["AdminReason"];
+            };
+            header: {
+                /** @description The `etag` of what was seen, in quotes. */
+                "If-Match": components["parameters"]["AdminIfMatch"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            412: components["responses"]["AdminStale"];
+            428: components["responses"]["AdminNoPrecondition"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    listBlocks: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                limit?: components["parameters"]["AdminLimit"];
+                /** @description `next` of the page before. */
+                cursor?: components["parameters"]["AdminCursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BlockList"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    createBlock: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "when": {
+                 *         "ip": "203.0.113.0/24"
+                 *       },
+                 *       "until": "2h",
+                 *       "reason": "scraping"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BlockRequest"];
+            };
+        };
+        responses: {
+            /** @description It is in effect on this node. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Block"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getBlock: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The block. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Block"];
+                };
+            };
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    removeBlock: {
+        parameters: {
+            query: {
+                /** @description Why, for the audit trail. */
+                reason: components["parameters"]["AdminReason"];
+            };
+            header: {
+                /** @description The `etag` of what was seen, in quotes. */
+                "If-Match": components["parameters"]["AdminIfMatch"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            412: components["responses"]["AdminStale"];
+            428: components["responses"]["AdminNoPrecondition"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    listTenants: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                limit?: components["parameters"]["AdminLimit"];
+                /** @description `next` of the page before. */
+                cursor?: components["parameters"]["AdminCursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantList"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The record. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    putTenant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `etag` of what was seen, in quotes. */
+                "If-Match"?: string;
+                /** @description `*`: there must be none yet. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "plan": "pro",
+                 *       "zone": "Europe/Berlin"
+                 *     }
+                 */
+                "application/json": components["schemas"]["TenantRequest"];
+            };
+        };
+        responses: {
+            /** @description Replaced. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+            /** @description Made. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            412: components["responses"]["AdminStale"];
+            428: components["responses"]["AdminNoPrecondition"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    removeTenant: {
+        parameters: {
+            query: {
+                /** @description Why, for the audit trail. */
+                reason: components["parameters"]["AdminReason"];
+            };
+            header: {
+                /** @description The `etag` of what was seen, in quotes. */
+                "If-Match": components["parameters"]["AdminIfMatch"];
+            };
+            path: {
+                tenant: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            412: components["responses"]["AdminStale"];
+            428: components["responses"]["AdminNoPrecondition"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    listKeys: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                limit?: components["parameters"]["AdminLimit"];
+                /** @description `next` of the page before. */
+                cursor?: components["parameters"]["AdminCursor"];
+                /** @description Only those of this tenant. */
+                tenant?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyList"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    createKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "tenant": "acme",
+                 *       "expires_at": "90d"
+                 *     }
+                 */
+                "application/json": components["schemas"]["KeyRequest"];
+            };
+        };
+        responses: {
+            /** @description The key, shown only this once. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewApiKey"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key’s record. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    revokeKey: {
+        parameters: {
+            query: {
+                /** @description Why, for the audit trail. */
+                reason: components["parameters"]["AdminReason"];
+            };
+            header: {
+                /** @description The `etag` of what was seen, in quotes. */
+                "If-Match": components["parameters"]["AdminIfMatch"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            404: components["responses"]["AdminNotFound"];
+            412: components["responses"]["AdminStale"];
+            428: components["responses"]["AdminNoPrecondition"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
 }

@@ -1,6 +1,7 @@
 // What the admin API answers, as far as the console uses it. Times are RFC 3339 text.
 export type Role = "reader" | "operator" | "admin";
-export type Mode = "enforce" | "shadow" | "off";
+/** enforce, shadow or off. */
+export type Mode = string;
 export type Attributes = Record<string, string>;
 export type When = Record<string, string | string[]>;
 export type Range = "5m" | "1h" | "24h";
@@ -68,7 +69,7 @@ export interface Overview {
   top_subjects: { subject: string; text: string | null; rule: string; denied_per_second: number; since: string | null }[];
   near_limit: { subject: string; text: string | null; rule: string; used: number; limit: number; share: number }[];
   hot_subjects: { subject: string; text?: string | null; rule: string; per_second: number }[];
-  ends_soon: { kind: "override" | "block" | "candidate"; id: string; text: string; until: string | null }[];
+  ends_soon: { /** override, block or candidate. */ kind: string; id: string; text: string; until: string | null }[];
 }
 
 export interface TextError {
@@ -292,7 +293,7 @@ export interface SubjectRule {
   algorithm: string;
   summary: string;
   per: Attributes | string[] | null;
-  subject: string;
+  subject: string | null;
   mode: Mode;
   limit: number | null;
   capacity: number | null;
@@ -301,7 +302,8 @@ export interface SubjectRule {
   share: number | null;
   reset_at: string | null;
   retry_at: string | null;
-  allowance: "default" | "plan" | "override" | "emergency";
+  /** default, plan, override or emergency. */
+  allowance: string;
   override: string | null;
   explanation: string | null;
 }

@@ -254,6 +254,9 @@ function OutcomeTag(props: { of: Decision }): JSX.Element {
   );
 }
 
+/** The server has recorded a hash instead of the value. */
+const isHash = (value: string): boolean => value.startsWith("#");
+
 function Details(props: { of: Decision }): JSX.Element {
   const { of } = props;
   return (
@@ -313,7 +316,7 @@ function Details(props: { of: Decision }): JSX.Element {
         )}
       </dl>
       <div class="row">
-        {of.attributes && (
+        {of.attributes && !Object.values(of.attributes).some(isHash) && (
           <a class="btn s" href={subjectHref(of.attributes)}>
             Show the subject
           </a>

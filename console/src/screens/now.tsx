@@ -8,7 +8,7 @@ import { count, duration, number, percent, relative } from "../core/format";
 import { isSpike, overview } from "../core/overview";
 import { usePoll } from "../core/poll";
 import { href, hrefWith, place, setQuery } from "../core/router";
-import { Ago, Card, Empty, Gauge, PassBar, Pill, Segments, Span, Tag } from "../ui/basics";
+import { Ago, Card, Empty, Gauge, PassBar, Pill, Segments, Span, Tag, type Tone } from "../ui/basics";
 import { DecisionChart, Spark } from "../ui/chart";
 import { Failed, Note } from "../ui/notes";
 import { SubjectName } from "../ui/subject_name";
@@ -309,8 +309,8 @@ function NearLimit(props: { of: Overview | null }): JSX.Element {
 
 function EndsSoon(props: { of: Overview | null }): JSX.Element {
   const rows = props.of?.ends_soon ?? [];
-  const tone = { override: "allow", block: "deny", candidate: "shadow" } as const;
-  const where = { override: "overrides", block: "blocks", candidate: "rules" };
+  const tones: Record<string, Tone> = { override: "allow", block: "deny", candidate: "shadow" };
+  const screens: Record<string, string> = { override: "overrides", block: "blocks", candidate: "rules" };
   return (
     <Card title="Ends soon">
       {props.of && rows.length === 0 ? (
@@ -321,10 +321,10 @@ function EndsSoon(props: { of: Overview | null }): JSX.Element {
             {rows.map((row) => (
               <tr key={row.kind + row.id}>
                 <td>
-                  <Tag tone={tone[row.kind]}>{row.kind}</Tag>
+                  <Tag tone={tones[row.kind] ?? "grey"}>{row.kind}</Tag>
                 </td>
                 <td>
-                  <a class={row.kind === "block" ? "sub" : ""} href={hrefWith([where[row.kind]], { id: row.id })}>
+                  <a class={row.kind === "block" ? "sub" : ""} href={hrefWith([screens[row.kind] ?? "rules"], { id: row.id })}>
                     {row.text}
                   </a>
                 </td>

@@ -177,7 +177,7 @@ function Limits(props: { of: SubjectState | null }): JSX.Element {
               const share = rule.share ?? (rule.capacity ? (rule.used ?? 0) / rule.capacity : null);
               const leases = of!.leases.filter((each) => each.rule === rule.rule).length;
               return (
-                <tr key={rule.rule + rule.subject}>
+                <tr key={`${rule.rule} ${rule.subject}`}>
                   <td>
                     <a class="rule" href={href("rules", rule.rule)}>
                       {rule.rule}
