@@ -37,6 +37,14 @@ module.exports = {
     await page.getByText("No one is blocked.").waitFor();
   },
 
+  async a_block_says_how_many_subjects_it_affects(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show(subject);
+    await page.getByRole("button", { name: "Block…", exact: true }).click();
+    await page.getByRole("dialog").getByText(/Affects \d+ subjects? of the last/).waitFor();
+    await page.keyboard.press("Escape");
+  },
+
   async an_operator_raises_a_limit_changes_it_and_ends_it(browser, { operator }) {
     const page = await browser.page({ token: operator });
     await page.show(subject);

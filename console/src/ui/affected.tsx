@@ -24,11 +24,20 @@ function filters(when: When): Record<string, string> {
   return query;
 }
 
+/** Where the server recorded a hash, its own filter has compared it; of several values it compared none. */
 function matches(attributes: Attributes | null, when: When): boolean {
   if (!attributes) return true;
-  return Object.entries(when).every(([name, value]) =>
-    Array.isArray(value) ? value.includes(attributes[name] ?? "") : attributes[name] === value,
-  );
+  return Object.entries(when).every(([name, value]) => {
+    const recorded = attributes[name] ?? "";
+    const wanted = Array.isArray(value) ? value : [value];
+    return recorded.startsWith("#") ? wanted.length === 1 : wanted.includes(recorded);
+  });
+}
+
+/** Several values of an attribute that is recorded as a hash: the count would be too low. */
+function cannotCount(items: Decision[], when: When): boolean {
+  const several = Object.entries(when).filter(([, value]) => Array.isArray(value) && value.length > 1);
+  return items.some((each) => several.some(([name]) => each.attributes?.[name]?.startsWith("#")));
 }
 
 function countSubjects(items: Decision[], when: When): Counted {
@@ -51,8 +60,9 @@ export function Affected(props: { when: When; all?: boolean }): JSX.Element {
     if (none && !props.all) return;
     const stop = new AbortController();
     setCounted(null);
+    setFailed(false);
     get<List<Decision>>("/decisions", { ...filters(props.when), limit: most }, stop.signal)
-      .then((list) => setCounted(countSubjects(list.items, props.when)))
+      .then((list) => (cannotCount(list.items, props.when) ? setFailed(true) : setCounted(countSubjects(list.items, props.when))))
       .catch(() => setFailed(!stop.signal.aborted));
     return () => stop.abort();
   }, [key, props.all]);
