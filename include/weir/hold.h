@@ -25,8 +25,8 @@ inline constexpr std::size_t kMaxHeldCharges = 16;
 // The most holds that a list has. A longer one is cut, and says so.
 inline constexpr std::size_t kMaxListed = 1'000;
 
-// Open reservations that one bucket holds; beyond them a reservation is denied with Reason::too_many_reservations. Units
-// that are added to one later count as one more.
+// Open reservations that one bucket holds; beyond them a reservation is denied with Reason::too_many_reservations.
+// Units that are added to one later count as one more.
 inline constexpr std::size_t kMaxHoldsPerBucket = 1'000;
 
 enum class ReservationState : std::uint8_t { open, committed, released, expired };

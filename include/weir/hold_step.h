@@ -47,8 +47,8 @@ struct HoldStep {
 
   // Asked of a reservation.
   bool reservation = false;
-  bool partial = false;     // take, renew: as much of `amount` as fits, at least 1
-  std::int64_t amount = 0;  // take, renew: the cost of every charge that follows it
+  bool partial = false;                                    // take, renew: as much of `amount` as fits, at least 1
+  std::int64_t amount = 0;                                 // take, renew: the cost of every charge that follows it
   ReservationState closing = ReservationState::committed;  // settle: that, or released
   std::int64_t actual = 0;  // settle, committed: what the charges that follow have really cost
 

@@ -58,8 +58,8 @@ struct LeaseAnswer {
   std::string message;  // what is wrong and what to do; empty without a fault
   // acquire: may it. The rest means something only if it is allowed. renew: what the concurrency rules have left.
   Decision decision;
-  bool created = false;   // acquire: false if `id` had this lease already
-  std::string handle;  // acquire; renew: one that knows the new expiry, better than the one before but no other lease
+  bool created = false;  // acquire: false if `id` had this lease already
+  std::string handle;    // acquire; renew: one that knows the new expiry, better than the one before but no other lease
   // Grows with each lease of the same subject; none if the lease was given without the store (decision.degraded), or if
   // no concurrency rule applies.
   std::optional<std::uint64_t> fencing_token;

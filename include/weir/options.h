@@ -75,7 +75,7 @@ struct LimiterOptions {
   std::shared_ptr<Clock> clock;                      // default: ProcessClock
   std::vector<std::shared_ptr<Observer>> observers;  // called in this order
   std::vector<std::shared_ptr<RequestObserver>> request_observers;
-  HashKey hash_key{};                                // all zero: a random one
+  HashKey hash_key{};  // all zero: a random one
   // Where quota rules take their units from (quotas.h). None: rules with `algorithm: quota` are refused.
   std::shared_ptr<QuotaGate> quotas;
   bool prefilter = true;  // with a store that answers later: refuse exhausted buckets without asking it

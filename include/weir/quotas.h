@@ -28,8 +28,8 @@ struct QuotaCharge {
   BucketKey key;                 // of the rule and the subject, for what is kept in memory
   std::int64_t limit = 0;        // after plans and overrides
   std::int64_t cost = 0;
-  TimePoint since{};   // when the rules were loaded that say so
-  bool binding = true;  // false (a shadow rule): its denial does not hold back the others
+  TimePoint since{};     // when the rules were loaded that say so
+  bool binding = true;   // false (a shadow rule): its denial does not hold back the others
   bool follows = false;  // of a reservation: the cost is its amount
   bool commit_on_expiry = false;
   // For people and the ledger: "tenant=acme,user=bob", and the tenant. Empty in calls that do not wait.
@@ -58,13 +58,13 @@ class QuotaCall {
   Verb verb = Verb::take;
   Reading at;
   std::span<QuotaCharge> charges;
-  std::string id = {};        // reservations: 32 hexadecimal digits. usage, take: makes it idempotent, if given
-  std::string request = {};   // with such an id: a hash of what is asked
-  std::int64_t amount = 0;    // reserve, extend
-  std::int64_t actual = 0;    // commit
-  bool partial = false;       // reserve: what fits, at least 1
-  Duration ttl{0};            // reserve, extend
-  TimePoint effective{};      // usage; zero: now
+  std::string id = {};       // reservations: 32 hexadecimal digits. usage, take: makes it idempotent, if given
+  std::string request = {};  // with such an id: a hash of what is asked
+  std::int64_t amount = 0;   // reserve, extend
+  std::int64_t actual = 0;   // commit
+  bool partial = false;      // reserve: what fits, at least 1
+  Duration ttl{0};           // reserve, extend
+  TimePoint effective{};     // usage; zero: now
 
   // Answered. Not ok: the ledger did not answer, or (with a message) cannot do this.
   Code status = Code::ok;

@@ -191,13 +191,13 @@ inline constexpr std::size_t kMaxNotify = 16;
 
 // The rest of a rule with `algorithm: quota`: units of a calendar period, kept in a ledger (quotas.h).
 struct Quota {
-  std::optional<PeriodUnit> period = {};   // required
-  std::string timezone = {};               // of the tz database; empty: UTC. kTenantZone: the tenant's own
-  std::optional<int> anchor_day = {};      // month: 1 to 31, week: 1 (Monday) to 7; where periods begin. None: 1
-  Share grace = {};                        // admitted beyond the limit
-  bool record_overage = false;             // beyond that: admitted, and recorded as overage
+  std::optional<PeriodUnit> period = {};  // required
+  std::string timezone = {};              // of the tz database; empty: UTC. kTenantZone: the tenant's own
+  std::optional<int> anchor_day = {};     // month: 1 to 31, week: 1 (Monday) to 7; where periods begin. None: 1
+  Share grace = {};                       // admitted beyond the limit
+  bool record_overage = false;            // beyond that: admitted, and recorded as overage
   Enforcement enforcement = Enforcement::leased;
-  std::vector<Share> notify = {};          // when so much is used, once per period; at most kMaxNotify
+  std::vector<Share> notify = {};  // when so much is used, once per period; at most kMaxNotify
 
   bool operator==(const Quota&) const = default;
 };
@@ -247,11 +247,11 @@ struct Rule {
   std::vector<Plan> plans;
   std::vector<Override> overrides;
   Mode mode = Mode::enforce;
-  int rollout = 100;                               // percent of subjects, stable by subject
+  int rollout = 100;  // percent of subjects, stable by subject
   // None: allow, which `weir rules validate` warns about. For a quota it is about the ledger, and none is deny.
   std::optional<OnStoreFailure> on_store_failure;
-  int local_share = 50;                            // percent, for FailurePolicy::local
-  std::int64_t static_limit = 0;                   // for FailurePolicy::static_limit
+  int local_share = 50;           // percent, for FailurePolicy::local
+  std::int64_t static_limit = 0;  // for FailurePolicy::static_limit
   Consistency consistency = Consistency::exact;
   std::optional<HashTag> hash_tag;
   bool count_denied = false;

@@ -67,8 +67,8 @@ bool refund(const Allowance& allowance, BucketWords bucket, TimePoint now, std::
 //
 // True where all that a bucket counts is one number that time lowers: a debt, or the count of the window that is open.
 constexpr bool keeps_level(Algorithm algorithm) {
-  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::token_bucket ||
-         algorithm == Algorithm::gcra || algorithm == Algorithm::leaky_bucket;
+  return algorithm == Algorithm::fixed_window || algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra ||
+         algorithm == Algorithm::leaky_bucket;
 }
 // Units that still count where something charged at `since` was counted: in the whole bucket if it keeps a level, else
 // in the window, sub-bucket or entry of that moment. Rounded down; 0 if that has passed.

@@ -46,8 +46,8 @@ struct ReservationRecord {
     if (record.state == ReservationState::open) {
       record.expires_us = static_cast<std::int64_t>(low(b, 53));
       record.token = low(c, 53);
-      record.ttl_us = bounded(static_cast<std::int64_t>(a >> 42U | (b >> 53U) << 22U | (c >> 53U) << 33U),
-                              kMaxHoldTtl.count());
+      record.ttl_us =
+          bounded(static_cast<std::int64_t>(a >> 42U | (b >> 53U) << 22U | (c >> 53U) << 33U), kMaxHoldTtl.count());
       return record;
     }
     record.actual = units(a >> 42U | low(b >> 40U, 18) << 22U);

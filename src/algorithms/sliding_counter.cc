@@ -118,8 +118,7 @@ std::int64_t SlidingCounter::counted(const Allowance& allowance, const ConstBuck
 void SlidingCounter::give_back(const Allowance& allowance, const BucketWords& bucket, TimePoint now, TimePoint since,
                                std::int64_t units) {
   Counts counts = counts_at(allowance, bucket.head, now);
-  std::int64_t& count =
-      micros(since) >= counts.end - allowance.window.count() ? counts.current : counts.previous;
+  std::int64_t& count = micros(since) >= counts.end - allowance.window.count() ? counts.current : counts.previous;
   count = std::max<std::int64_t>(0, count - units);
   write(bucket.head, counts);
 }

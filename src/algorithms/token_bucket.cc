@@ -32,17 +32,18 @@ bool TokenBucket::refund(const Allowance& allowance, const BucketWords& bucket, 
   return true;
 }
 
-std::int64_t TokenBucket::counted(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now, TimePoint) {
+std::int64_t TokenBucket::counted(const Allowance& allowance, const ConstBucketWords& bucket, TimePoint now,
+                                  TimePoint) {
   return Debt(allowance, bucket.head, now).complete_units();
 }
 
 void TokenBucket::give_back(const Allowance& allowance, const BucketWords& bucket, TimePoint now, TimePoint,
-                    std::int64_t units) {
+                            std::int64_t units) {
   refund(allowance, bucket, now, units);
 }
 
 std::int64_t TokenBucket::charge_beyond(const Allowance& allowance, const BucketWords& bucket, TimePoint now,
-                                std::int64_t units) {
+                                        std::int64_t units) {
   Debt debt(allowance, bucket.head, now);
   const std::int64_t charged = bounded(allowance.largest_cost() + allowance.overdraft - debt.whole(), units);
   if (charged == 0) return 0;

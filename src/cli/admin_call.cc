@@ -20,7 +20,7 @@ std::string detail_of(std::string_view body) {
   return json.ok() ? JsonView(&json.value())["detail"].text() : "";
 }
 
-Failure admin_refusal(const HttpAnswer& answer, const std::string& call) {
+Failure traffic_refusal(const HttpAnswer& answer, const std::string& call) {
   const std::string detail = detail_of(answer.body);
   const std::string with = detail.empty() ? "" : ": " + detail;
   switch (answer.status) {
@@ -107,7 +107,7 @@ Result<AdminAnswer> TrafficClient::call(std::string_view method, std::string_vie
   Result<HttpAnswer> answer = client_.request(method, target, body);
   if (!answer.ok()) return answer.failure();
   const std::string asked = std::string(method) + " " + target.substr(0, target.find('?'));
-  if (answer.value().status >= 300) return admin_refusal(answer.value(), asked);
+  if (answer.value().status >= 300) return traffic_refusal(answer.value(), asked);
   AdminAnswer made;
   made.text = std::move(answer.value().body);
   if (made.text.empty()) return made;
@@ -137,7 +137,7 @@ Status TrafficClient::follow(std::string_view path,
         return rest.size() < HttpClient::kMaxAnswerBytes;
       });
   if (!ended.ok()) return ended.failure();
-  if (ended.value().status != 200) return admin_refusal(ended.value(), "GET " + std::string(path));
+  if (ended.value().status != 200) return traffic_refusal(ended.value(), "GET " + std::string(path));
   return success();
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/json_text.h"
 
-
 namespace weir::cli {
 namespace {
 

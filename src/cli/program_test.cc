@@ -283,11 +283,24 @@ TEST_F(ProgramTest, TheHelpOfServeIsShortAndTheFullOneIsGrouped) {
 }
 
 TEST_F(ProgramTest, EveryVerbHelpsWithExamples) {
-  const std::vector<std::vector<std::string>> verbs = {
-      {"serve"},           {"check"}, {"rules", "validate"}, {"rules", "explain"}, {"refund"},       {"reset"},
-      {"rules", "import"}, {"bench"}, {"version"},           {"completion"},       {"lease", "run"}, {"lease", "list"},
-      {"lease", "release"}, {"reserve", "take"}, {"reserve", "commit"}, {"reserve", "release"}, {"reserve", "extend"},
-      {"reserve", "list"}};
+  const std::vector<std::vector<std::string>> verbs = {{"serve"},
+                                                       {"check"},
+                                                       {"rules", "validate"},
+                                                       {"rules", "explain"},
+                                                       {"refund"},
+                                                       {"reset"},
+                                                       {"rules", "import"},
+                                                       {"bench"},
+                                                       {"version"},
+                                                       {"completion"},
+                                                       {"lease", "run"},
+                                                       {"lease", "list"},
+                                                       {"lease", "release"},
+                                                       {"reserve", "take"},
+                                                       {"reserve", "commit"},
+                                                       {"reserve", "release"},
+                                                       {"reserve", "extend"},
+                                                       {"reserve", "list"}};
   for (std::vector<std::string> verb : verbs) {
     verb.emplace_back("--help");
     EXPECT_EQ(run(verb), kExitAllowed) << verb[0];

@@ -191,9 +191,9 @@ int list_reservations(const ReserveOptions& options, const Terminal& terminal) {
   if (parser.parse(*answer).get(root) || root["reservations"].get_array().get(list)) {
     return call.fail({Code::internal, "the answer of the server is not that of a Weir server"});
   }
-  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
-                       std::chrono::system_clock::now().time_since_epoch())
-                       .count();
+  const auto now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
   std::size_t shown_lines = 0;
   for (const element each : list) {
     std::string_view rule;
@@ -221,7 +221,8 @@ void add_reserve_take(CLI::App& parent, Session& session) {
   Command verb(parent, "take", "Take cost before the work");
   const auto options = common_options(verb);
   verb.words("attributes", options->words, "The request's attributes, name=value each").required();
-  verb.integer("--amount", options->amount, 0, kMaxUnits, "Units to reserve; without it, what the rules have learned").value("N");
+  verb.integer("--amount", options->amount, 0, kMaxUnits, "Units to reserve; without it, what the rules have learned")
+      .value("N");
   verb.number("--ttl", options->ttl_s, 0.01, 86'400.0, "Seconds until it lapses; default 60").value("SECONDS");
   verb.text("--id", options->id, "Made by you: the same id again gives the same reservation").value("ID");
   verb.flag("--partial", options->partial, "Take what fits, at least 1");

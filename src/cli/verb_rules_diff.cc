@@ -21,7 +21,7 @@ void show_change(const advise::RuleChange& change, const Terminal& terminal) {
   using Change = advise::RuleChange::Kind;
   const Colour colour = change.kind == Change::added     ? Colour::green
                         : change.kind == Change::removed ? Colour::red
-                                                       : Colour::yellow;
+                                                         : Colour::yellow;
   std::ostream& out = terminal.out;
   out << terminal.paint(colour, advise::change_name(change.kind)) << "  "
       << terminal.paint(Colour::bold, change.rule.empty() ? "(the file)" : shown(change.rule)) << "  "

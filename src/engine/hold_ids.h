@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
+#include "engine/estimates.h"
 #include "engine/hold_handle.h"
 #include "keys/key_encoder.h"
-#include "engine/estimates.h"
 #include "keys/sealer.h"
 #include "weir/request.h"
 

@@ -71,7 +71,9 @@ class MaxSubjects : public testing::Test {
     request.peek = action == Action::peek;
     return engine.check(request);
   }
-  static std::string ip(int number) { return "10.0." + std::to_string(number / 256) + "." + std::to_string(number % 256); }
+  static std::string ip(int number) {
+    return "10.0." + std::to_string(number / 256) + "." + std::to_string(number % 256);
+  }
   std::int64_t count(std::string_view rule) const {
     return store_->subjects().of(book_->names().find(rule)->ordinal + 1);
   }

@@ -65,8 +65,8 @@ class ReservationRotation final : public ReservationCall {
   void asked_before() {
     first_ = std::move(answer);
     const Verb verb = outer_->question.verb;
-    const bool denied = (verb == Verb::reserve || verb == Verb::extend) && first_.fault == HoldFault::none &&
-                        !first_.decision.allowed;
+    const bool denied =
+        (verb == Verb::reserve || verb == Verb::extend) && first_.fault == HoldFault::none && !first_.decision.allowed;
     if (verb == Verb::list || denied || outer_->question.dry_run ||
         (first_.fault != HoldFault::none && first_.fault != HoldFault::forged)) {
       return finish();

@@ -41,8 +41,8 @@ Result<ApiKeys> ApiKeys::load(const keys::KeyRing& ring, const std::filesystem::
   if (!text.ok()) return text.failure();
   for (const std::string_view line : base::content_lines(text.value())) {
     if (line.size() > kMaxKeyBytes) {
-      return Failure{Code::invalid_argument, revoked_file.string() + ":" + line_number(text.value(), line) +
-                                                 ": has " + std::to_string(line.size()) +
+      return Failure{Code::invalid_argument, revoked_file.string() + ":" + line_number(text.value(), line) + ": has " +
+                                                 std::to_string(line.size()) +
                                                  " bytes, expected an API key of at most " +
                                                  std::to_string(kMaxKeyBytes)};
     }

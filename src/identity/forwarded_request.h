@@ -34,8 +34,8 @@ std::string_view without_origin(std::string_view url);
 bool is_method(std::string_view text);
 bool is_scheme(std::string_view text);
 
-// A host in the one spelling that rules see: lower case, without port and final dot. Empty if there is no host, nothing if it
-// cannot be one.
+// A host in the one spelling that rules see: lower case, without port and final dot. Empty if there is no host, nothing
+// if it cannot be one.
 std::optional<std::string> normal_host(std::string_view host);
 
 }  // namespace weir::identity

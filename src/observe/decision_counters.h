@@ -59,7 +59,7 @@ class DecisionCounters final : public Observer {
     std::array<std::array<std::uint64_t, kOutcomeCount>, kAlgorithmRows> checks{};
     std::uint64_t near_limit = 0;
     std::array<std::array<std::uint64_t, 2>, kReasonCount> denials{};  // that report it; [1]: of its shared bucket
-    std::uint64_t shared = 0;  // in the bucket of newcomers beyond max_subjects
+    std::uint64_t shared = 0;                                          // in the bucket of newcomers beyond max_subjects
   };
 
   // From any thread. Adds what the row has counted in this tenure (RuleLabels::Table).

@@ -72,7 +72,7 @@ class DecisionLog final : public RequestObserver {
   std::uint64_t random_;
 
   // Of degraded decisions.
-  std::int64_t second_ = 0;   // that `written_` is about
+  std::int64_t second_ = 0;  // that `written_` is about
   std::int64_t written_ = 0;
   std::int64_t omitted_ = 0;  // since the last line
 };

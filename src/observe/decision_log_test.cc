@@ -119,7 +119,8 @@ TEST_F(DecisionLogTest, PlainNamesTheTenantAndTheSubjectButNoSecret) {
 
 TEST_F(DecisionLogTest, HashedIsTheDefaultAndNamesNoValue) {
   const std::string line = lines_of({.allowed = 0, .denied = kWholeShare}, decision(false), 1).at(0);
-  EXPECT_THAT(line, testing::AllOf(Not(HasSubstr("acme")), Not(HasSubstr("hunter2")), Not(HasSubstr("subject_values"))));
+  EXPECT_THAT(line,
+              testing::AllOf(Not(HasSubstr("acme")), Not(HasSubstr("hunter2")), Not(HasSubstr("subject_values"))));
 }
 
 TEST_F(DecisionLogTest, RegionAndStoreLatencyAreLoggedIfTheyAreKnown) {

@@ -7,9 +7,9 @@
 namespace weir::observe {
 namespace {
 
-constexpr std::string_view kUsualSecrets[] = {"api_key",       "apikey", "x_api_key", "authorization", "jwt",
-                                              "proxy_authorization", "token",  "access_token", "password", "secret",
-                                              "cookie"};
+constexpr std::string_view kUsualSecrets[] = {
+    "api_key", "apikey",       "x_api_key", "authorization", "jwt",   "proxy_authorization",
+    "token",   "access_token", "password",  "secret",        "cookie"};
 
 std::string folded_name(std::string_view name) {
   std::string folded(name);
@@ -70,8 +70,7 @@ std::string subject_type(const RequestContext& context) {
   return text;
 }
 
-std::string subject_values(const RequestContext& context, const SecretNames& secrets,
-                           const keys::KeyEncoder& encoder) {
+std::string subject_values(const RequestContext& context, const SecretNames& secrets, const keys::KeyEncoder& encoder) {
   std::string text;
   for (const std::string_view name : subject_names(context)) {
     for (const Attribute& each : context.attributes) {

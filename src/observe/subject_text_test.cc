@@ -48,7 +48,8 @@ TEST_F(SubjectTextTest, PlainValuesOfAllCountedAttributesAndOfNoOther) {
 
 TEST_F(SubjectTextTest, SecretsAreHashedUnderEveryNameThatIdentityKnows) {
   secrets_.add("X-Session-Id");
-  for (const char* name : {"api_key", "API-Key", "x-api-key", "Authorization", "token", "x_session_id", "api_key@previous"}) {
+  for (const char* name :
+       {"api_key", "API-Key", "x-api-key", "Authorization", "token", "x_session_id", "api_key@previous"}) {
     const std::string text = values(context({{name, "hunter2"}}, {name}));
     EXPECT_THAT(text, MatchesRegex(".*=#[0-9a-f]{12}")) << name;
     EXPECT_THAT(text, Not(HasSubstr("hunter2"))) << name;

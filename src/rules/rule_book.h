@@ -163,7 +163,7 @@ class RuleBook {
   std::vector<RuntimeOverride> overrides_;
   std::vector<Block> runtime_blocks_;
   std::shared_ptr<const PlanTable> plans_;
-  std::vector<Block> base_blocks_;  // of the active base
+  std::vector<Block> base_blocks_;              // of the active base
   std::function<Status(const Rules&)> accept_;  // guarded by loading_
   std::atomic<std::uint64_t> version_{0};
 

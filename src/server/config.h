@@ -57,8 +57,8 @@ struct Config {
   Duration quota_log_every{0};
   std::string quota_webhook;  // may hold a password
   std::filesystem::path quota_webhook_secret_file;
-  std::string store;                         // may hold a password
-  std::filesystem::path rules_path;          // empty: the built-in quickstart rules; kRulesInDatabase: as it says
+  std::string store;                 // may hold a password
+  std::filesystem::path rules_path;  // empty: the built-in quickstart rules; kRulesInDatabase: as it says
   std::string rules_format;
   std::int64_t memory_max_bytes = 0;
   std::filesystem::path memory_snapshot;  // empty: none

@@ -84,8 +84,7 @@ void EstimateFile::load() {
   if (path_.empty()) return;
   const Result<std::size_t> loaded = read_estimates(path_, key_id_, estimates_);
   if (loaded.ok()) {
-    log_.info("estimates_loaded", "learned estimates restored",
-              {{"path", path_.string()}, {"loaded", loaded.value()}});
+    log_.info("estimates_loaded", "learned estimates restored", {{"path", path_.string()}, {"loaded", loaded.value()}});
   } else if (loaded.failure().code != Code::not_found) {
     log_.error("estimates_ignored", "the learned estimates cannot be used; they are learned again",
                {{"path", path_.string()}, {"error", loaded.failure().message}});

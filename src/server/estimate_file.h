@@ -1,8 +1,8 @@
 // EstimateFile: carries what reservations have cost (engine/estimates.h) over a restart, beside the memory store's
 // snapshot.
 //
-// A file that cannot be used is reported and left alone until the next one replaces it. Borrows what it is given; load()
-// before the estimates are in use, save() from one thread at a time.
+// A file that cannot be used is reported and left alone until the next one replaces it. Borrows what it is given;
+// load() before the estimates are in use, save() from one thread at a time.
 #pragma once
 
 #include <filesystem>
@@ -33,7 +33,6 @@ class EstimateFile {
 
 // The estimates of a file, all or none. Failure: it is not there (not_found), cannot be read, is damaged, or belongs to
 // another hash key.
-Result<std::size_t> read_estimates(const std::filesystem::path& path, const BucketKey& key_id,
-                                   engine::Estimates& into);
+Result<std::size_t> read_estimates(const std::filesystem::path& path, const BucketKey& key_id, engine::Estimates& into);
 
 }  // namespace weir::server

@@ -22,7 +22,8 @@ TEST(LogSettings, HashByDefaultAndLogEveryLoopsDegradedDecisions) {
 }
 
 TEST(LogSettings, TakeTheRegionAndPlainSubjects) {
-  const observe::DecisionLogOptions options = log_options_from({{"log.subjects", "plain"}, {"region.name", "eu"}}).value();
+  const observe::DecisionLogOptions options =
+      log_options_from({{"log.subjects", "plain"}, {"region.name", "eu"}}).value();
   EXPECT_TRUE(options.plain);
   EXPECT_EQ(options.region, "eu");
   const auto wrong = log_options_from({{"region.name", "eu west"}});
@@ -32,14 +33,16 @@ TEST(LogSettings, TakeTheRegionAndPlainSubjects) {
 }
 
 TEST(LogSettings, WhatIdentityHashesIsASecret) {
-  const auto options = log_options_from({{"identity.hashed", "phone"},
-                                     {"identity.apply", "forward-auth,http"},
-                                     {"identity.names", "api_key=client-key,token=bearer"},
-                                     {"identity.attributes", "key=header:x-api-key,session=cookie:sid,plan=jwt:token,user=jwt:sub"},
-                                     {"identity.jwt_header", "x-id-token"}});
+  const auto options =
+      log_options_from({{"identity.hashed", "phone"},
+                        {"identity.apply", "forward-auth,http"},
+                        {"identity.names", "api_key=client-key,token=bearer"},
+                        {"identity.attributes", "key=header:x-api-key,session=cookie:sid,plan=jwt:token,user=jwt:sub"},
+                        {"identity.jwt_header", "x-id-token"}});
   ASSERT_TRUE(options.ok()) << options.failure().message;
   const observe::SecretNames& secrets = options.value().secrets;
-  for (const char* name : {"api_key", "phone", "client_key", "Bearer", "key", "session", "x-id-token", "authorization"}) {
+  for (const char* name :
+       {"api_key", "phone", "client_key", "Bearer", "key", "session", "x-id-token", "authorization"}) {
     EXPECT_TRUE(secrets.contains(name)) << name;
   }
   for (const char* name : {"tenant", "user", "plan", "ip", "action"}) EXPECT_FALSE(secrets.contains(name)) << name;

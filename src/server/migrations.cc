@@ -9,8 +9,8 @@ namespace weir::server {
 
 std::vector<database::Migration> all_migrations() {
   std::vector<database::Migration> all;
-  for (const auto migrations :
-       {ledger::ledger_migrations(), control::admin_migrations(), control::operator_migrations(), journal_migrations()}) {
+  for (const auto migrations : {ledger::ledger_migrations(), control::admin_migrations(),
+                                control::operator_migrations(), journal_migrations()}) {
     all.insert(all.end(), migrations.begin(), migrations.end());
   }
   return all;

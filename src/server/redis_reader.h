@@ -18,8 +18,8 @@ struct StoredValue {
   std::string problem;               // what Redis said in place of a value, such as WRONGTYPE
 };
 
-// One for each name. Blocks for at most `patience`. Failures: unavailable (which servers, and why), invalid_argument (the
-// TLS files cannot be used).
+// One for each name. Blocks for at most `patience`. Failures: unavailable (which servers, and why), invalid_argument
+// (the TLS files cannot be used).
 Result<std::vector<StoredValue>> read_stored(const redis::RedisOptions& options, std::span<const std::string> names,
                                              Duration patience);
 

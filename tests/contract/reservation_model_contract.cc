@@ -21,7 +21,9 @@ std::string describe(int step, const models::Answer& answer) {
 // In steps of whole seconds every debt is whole, and the store answers as the model does.
 TEST_P(ReservationContract, AnswersAsIfTheActualHadBeenChargedAtTheBeginning) {
   std::mt19937_64 random(20'261'118);
-  const auto below = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most)); };
+  const auto below = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most));
+  };
   std::uint64_t next_id = 1;
   for (int round = 0; round < kRounds; ++round) {
     Charge charge = bucket(static_cast<std::uint64_t>(100 + round));
@@ -29,7 +31,9 @@ TEST_P(ReservationContract, AnswersAsIfTheActualHadBeenChargedAtTheBeginning) {
     allowance_.charges_lapsed = round % 3 == 2;
     models::ReservationModel model(allowance_);
     std::vector<std::uint64_t> open;
-    const auto any_id = [&] { return open.empty() ? 0 : open[static_cast<std::size_t>(below(static_cast<std::int64_t>(open.size())))]; };
+    const auto any_id = [&] {
+      return open.empty() ? 0 : open[static_cast<std::size_t>(below(static_cast<std::int64_t>(open.size())))];
+    };
     for (int step = 0; step < kSteps; ++step) {
       now_ += seconds(below(4) == 0 ? below(8) : 0);
       const std::uint64_t id = any_id();
@@ -109,7 +113,9 @@ TEST_P(ReservationContract, AnswersAsIfTheActualHadBeenChargedAtTheBeginning) {
 // less than the model, and never more.
 TEST_P(ReservationContract, NeverHasMoreLeftThanTheModelAtAnyTime) {
   std::mt19937_64 random(7);
-  const auto below = [&](std::int64_t most) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most)); };
+  const auto below = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most));
+  };
   models::ReservationModel model(allowance_);
   std::vector<std::uint64_t> open;
   for (std::uint64_t step = 1; step < 600; ++step) {

@@ -306,7 +306,8 @@ TEST(RedisLeasesWithSentinel, SurviveAChangeOfTheMaster) {
   options.deadline = milliseconds(500);
   LeaseNode node(options);
   std::vector<HoldStep> holders;
-  for (std::int64_t i = 0; i < kLimit; ++i) holders.push_back(node.acquire(static_cast<std::uint64_t>(i), {node.slot(1)}, {}));
+  for (std::int64_t i = 0; i < kLimit; ++i)
+    holders.push_back(node.acquire(static_cast<std::uint64_t>(i), {node.slot(1)}, {}));
   const int old_master = group.master_index();
   ASSERT_GE(old_master, 0);
   group.server(static_cast<std::size_t>(old_master)).ask({"WAIT", "2", "1000"});

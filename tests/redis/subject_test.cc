@@ -60,7 +60,8 @@ TEST_F(Subjects, RandomOnesLeaveABoundedNumberOfKeysAndAnExhaustedOneStaysDenied
   const int passed = attack(harness, 5'000);
   EXPECT_GE(passed, static_cast<int>(kMost) - 1 + 3);
   EXPECT_LE(passed, static_cast<int>(kMost) + kOvershoot + 3);
-  EXPECT_LE(std::stoi(server.ask({"DBSIZE"})), static_cast<int>(kMost) + kOvershoot + 2) << "the shared one and the set";
+  EXPECT_LE(std::stoi(server.ask({"DBSIZE"})), static_cast<int>(kMost) + kOvershoot + 2)
+      << "the shared one and the set";
   const std::string set = "w1:{subjects.per-ip}:0";
   EXPECT_LE(std::stoi(server.ask({"ZCARD", set})), static_cast<int>(kMost) + kOvershoot);
   EXPECT_GT(std::stoll(server.ask({"PTTL", set})), 0);

@@ -1,8 +1,8 @@
 // weir.v1.Limiter: Acquire, Renew and Release (api/proto/weir/v1/limiter.proto).
 //
-// A denial is an answer without a lease. What is wrong with a call is a status: INVALID_ARGUMENT, NOT_FOUND for a handle
-// that this service has not sealed, FAILED_PRECONDITION for a lease or an id that is over, UNAVAILABLE if the store did
-// not answer.
+// A denial is an answer without a lease. What is wrong with a call is a status: INVALID_ARGUMENT, NOT_FOUND for a
+// handle that this service has not sealed, FAILED_PRECONDITION for a lease or an id that is over, UNAVAILABLE if the
+// store did not answer.
 #pragma once
 
 #include <memory>

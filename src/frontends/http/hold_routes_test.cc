@@ -178,9 +178,9 @@ TEST_F(HoldRoutes, ListsTakeTheSubjectFromTheQuery) {
   EXPECT_THAT(ask(send("GET", "/v1/reservations?tenant=acme")), EndsWith(R"({"reservations":[],"complete":true})"));
   const std::string long_name = "?" + std::string(129, 'n') + "=v";
   const std::string long_value = "?tenant=" + std::string(4097, 'v');
-  for (const std::string& query : {std::string(), std::string("?"), std::string("?tenant"), std::string("?tenant=%zz"),
-                                   std::string("?=acme"), std::string("?tenant=%00"), std::string("?tenant=%ff"),
-                                   long_name, long_value, many_attributes(65)}) {
+  for (const std::string& query :
+       {std::string(), std::string("?"), std::string("?tenant"), std::string("?tenant=%zz"), std::string("?=acme"),
+        std::string("?tenant=%00"), std::string("?tenant=%ff"), long_name, long_value, many_attributes(65)}) {
     EXPECT_THAT(ask(send("GET", "/v1/leases" + query)), StartsWith("HTTP/1.1 400")) << query;
   }
   EXPECT_THAT(ask(send("GET", "/v1/leases" + many_attributes(64))), StartsWith("HTTP/1.1 200"));

@@ -9,7 +9,8 @@
 namespace weir::http2 {
 namespace {
 
-// Belong to one connection of HTTP/1.1; a request that carries one here was meant to be read differently by another server.
+// Belong to one connection of HTTP/1.1; a request that carries one here was meant to be read differently by another
+// server.
 constexpr std::array<std::string_view, 5> kConnectionFields = {"connection", "keep-alive", "proxy-connection",
                                                                "transfer-encoding", "upgrade"};
 constexpr std::size_t kMaxLengthDigits = 18;

@@ -26,8 +26,9 @@ TEST(CommandTable, SaysOfEachCommandHowManyWordsItTakesAndWhoMayCallIt) {
   std::vector<std::string> lines;
   for (const CommandSpec& command : commands()) lines.push_back(line_of(command));
   EXPECT_THAT(lines, testing::ElementsAre(
-                         "cl.throttle -5 key weir", "weir.check -3 weir", "weir.refund -3 weir", "weir.report -4 weir", "weir.acquire -3 weir",
-                         "weir.renew -2 weir", "weir.release 2 weir", "weir.reserve -4 weir", "weir.commit 3 weir", "weir.cancel 2 weir", "ping -1 connection", "echo 2 connection",
+                         "cl.throttle -5 key weir", "weir.check -3 weir", "weir.refund -3 weir", "weir.report -4 weir",
+                         "weir.acquire -3 weir", "weir.renew -2 weir", "weir.release 2 weir", "weir.reserve -4 weir",
+                         "weir.commit 3 weir", "weir.cancel 2 weir", "ping -1 connection", "echo 2 connection",
                          "hello -1 before_auth connection", "auth -2 before_auth connection", "select 2 connection",
                          "client -2 connection", "command -1 server", "config -2 server", "info -1 server",
                          "multi 1 transactions", "exec 1 transactions", "discard 1 transactions",

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kLeaseFields = 5;
 
 Result<Duration> read_ttl(std::string_view text) {
-  const Result<std::int64_t> ms = read_integer("TTL", text, kMinHoldTtl / std::chrono::milliseconds(1),
-                                               kMaxHoldTtl / std::chrono::milliseconds(1));
+  const Result<std::int64_t> ms =
+      read_integer("TTL", text, kMinHoldTtl / std::chrono::milliseconds(1), kMaxHoldTtl / std::chrono::milliseconds(1));
   if (!ms.ok()) return ms.failure();
   return Duration(std::chrono::milliseconds(ms.value()));
 }
@@ -56,8 +56,9 @@ Result<LeaseQuestion> LeaseCommand::read_acquire(std::span<const std::string_vie
       words_.insert(words_.end(), {words[at], words[at + 1]});
     } else if (ttl || is_word(words[at], "id")) {
       if (std::exchange(ttl ? has_ttl : has_id, true)) {
-        return Failure{Code::invalid_argument, std::string(ttl ? "TTL" : "ID") +
-                                                   ": is given twice; an attribute of this name cannot be the first one"};
+        return Failure{
+            Code::invalid_argument,
+            std::string(ttl ? "TTL" : "ID") + ": is given twice; an attribute of this name cannot be the first one"};
       }
       if (!ttl) {
         question.id = words[at + 1];

@@ -4,8 +4,8 @@
 //
 //   lease · fencing_token · expires_at_ms · ttl_ms · created 1|0
 //
-// which are null when the lease was denied; fencing_token also when it was given without the store. WEIR.RELEASE answers
-// OK. Errors: NOTFOUND for a handle that this service has not sealed, GONE, UNAVAILABLE, ERR.
+// which are null when the lease was denied; fencing_token also when it was given without the store. WEIR.RELEASE
+// answers OK. Errors: NOTFOUND for a handle that this service has not sealed, GONE, UNAVAILABLE, ERR.
 #pragma once
 
 #include <span>
@@ -24,8 +24,8 @@ class LeaseCommand {
  public:
   using Verb = LeaseQuestion::Verb;
 
-  // `words` is the whole command. The failure's message is ready for an error answer. The question refers to `words` and
-  // to this object; it holds until the next call.
+  // `words` is the whole command. The failure's message is ready for an error answer. The question refers to `words`
+  // and to this object; it holds until the next call.
   Result<LeaseQuestion> read(Verb verb, std::span<const std::string_view> words);
 
   static void write(ReplyWriter& reply, Verb verb, const LeaseAnswer& answer);

@@ -90,7 +90,8 @@ Result<ReservationQuestion> ReserveCommand::read_reserve(std::span<const std::st
 }
 
 void ReserveCommand::write(ReplyWriter& reply, Verb verb, const ReservationAnswer& answer) {
-  if (answer.fault != HoldFault::none) return reply.error(std::string(reservation_error(answer.fault)) + answer.message);
+  if (answer.fault != HoldFault::none)
+    return reply.error(std::string(reservation_error(answer.fault)) + answer.message);
   const bool held = verb != Verb::reserve || answer.decision.allowed;
   const bool closed = held && answer.state != ReservationState::open;
   CheckCommand::write(reply, answer.decision, kReservationFields);

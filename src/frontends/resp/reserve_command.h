@@ -1,5 +1,5 @@
-// WEIR.RESERVE amount|AUTO [COST n] [TTL ms] [ID id] [PARTIAL] [DRYRUN] attribute value …, WEIR.COMMIT handle actual and
-// WEIR.CANCEL handle.
+// WEIR.RESERVE amount|AUTO [COST n] [TTL ms] [ID id] [PARTIAL] [DRYRUN] attribute value …, WEIR.COMMIT handle actual
+// and WEIR.CANCEL handle.
 //
 // Options come before the attributes, as in WEIR.CHECK. The answer has the fields of WEIR.CHECK, then
 //
@@ -25,8 +25,8 @@ class ReserveCommand {
  public:
   using Verb = ReservationQuestion::Verb;
 
-  // `words` is the whole command. The failure's message is ready for an error answer. The question refers to `words` and
-  // to this object; it holds until the next call.
+  // `words` is the whole command. The failure's message is ready for an error answer. The question refers to `words`
+  // and to this object; it holds until the next call.
   Result<ReservationQuestion> read(Verb verb, std::span<const std::string_view> words);
 
   static void write(ReplyWriter& reply, Verb verb, const ReservationAnswer& answer);

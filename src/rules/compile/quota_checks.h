@@ -1,5 +1,5 @@
-// The checks of the fields of a quota rule: part of the `check` column of rules/read/rule_fields.cc. Reads the time zone
-// that a rule names; otherwise pure.
+// The checks of the fields of a quota rule: part of the `check` column of rules/read/rule_fields.cc. Reads the time
+// zone that a rule names; otherwise pure.
 #pragma once
 
 #include <string_view>

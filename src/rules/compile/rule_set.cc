@@ -67,8 +67,8 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       compiled.candidate = changed_allowance(rule, *rule.candidate).value();
     }
     set->has_protection_ =
-        set->has_protection_ || (active && (rule.penalty || rule.candidate || !rule.distinct.empty() ||
-                                                            rule.on_exceed != OnExceed::deny));
+        set->has_protection_ ||
+        (active && (rule.penalty || rule.candidate || !rule.distinct.empty() || rule.on_exceed != OnExceed::deny));
     set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && active);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));

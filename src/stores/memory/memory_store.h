@@ -10,8 +10,8 @@
 // holds back no other. A bucket that still restricts is never given up, and its subject is no newcomer: if its tail
 // should grow and cannot, it is charged in the room that it has and counts more coarsely (algorithms/bucket.h).
 //
-// A rule with Charge::max_subjects has no more buckets than that, except one that newcomers share, and those that it had
-// before it had the bound.
+// A rule with Charge::max_subjects has no more buckets than that, except one that newcomers share, and those that it
+// had before it had the bound.
 //
 //   weir::memory::MemoryStore store({.max_bytes = 64 << 20});
 //   ... every 10 ms or so: store.sweep(clock.now(), 8'192);  // about 0.1 ms
@@ -70,10 +70,10 @@ class MemoryStore final : public Store {
   // Cheap enough for every scrape; not one moment's picture while calls are running.
   MemoryStats stats() const;
 
-  // What a charge's bucket holds, for people who look into the store; none: there is no bucket, or it is idle. `now` as in
-  // StoreCall. Not for leases, which Action::list lists.
+  // What a charge's bucket holds, for people who look into the store; none: there is no bucket, or it is idle. `now` as
+  // in StoreCall. Not for leases, which Action::list lists.
   struct BucketView {
-    ChargeOutcome standing;                      // as for a cost of 0
+    ChargeOutcome standing;  // as for a cost of 0
     TimePoint last_change;
     TimePoint idle_from;
     std::vector<algorithms::LogEntry> entries;  // of a sliding log: those that count

@@ -312,7 +312,8 @@ void Shard::copy_to(ShardCopy& copy) {
     const algorithms::BucketWords words = array[i].words();
     const std::span<const std::int64_t> tail = array[i].whole_tail();
     ShardCopy::Bucket bucket{array[i].key_,        array[i].number(),       array[i].kind(),
-                             array[i].has_holds(), array[i].idle_from_us(), {}, tail.size()};
+                             array[i].has_holds(), array[i].idle_from_us(), {},
+                             tail.size()};
     std::copy(words.head.begin(), words.head.end(), bucket.head);
     copy.buckets.push_back(bucket);
     copy.tails.insert(copy.tails.end(), tail.begin(), tail.end());

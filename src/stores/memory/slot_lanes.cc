@@ -91,7 +91,8 @@ void SlotLanes::trim(std::size_t most, MemoryBudget& budget) {
   for (std::size_t i = layers_.size(); i > 0 && most > 0; --i) {
     Layer& layer = layers_[i - 1];
     if (!layer.resident || layer.users > 0) continue;
-    // The pages go, the addresses stay readable: another thread may be about to look at a lane that has just become shorter.
+    // The pages go, the addresses stay readable: another thread may be about to look at a lane that has just become
+    // shorter.
     ::madvise(address_of(layer), kLayerBytes, MADV_DONTNEED);
     budget.release(kLayerBytes);
     layer = {};

@@ -84,7 +84,8 @@ TEST(SubjectCounts, NoMoreThanTheBoundHoweverManyThreadsBringNewcomers) {
   for (std::uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (std::uint64_t i = 0; i < 5'000; ++i) {
-        if (ask(store, Action::take, kStart, of_rule(allowance, 1, t * 5'000 + i, kMost)).status == Code::ok) ++admitted;
+        if (ask(store, Action::take, kStart, of_rule(allowance, 1, t * 5'000 + i, kMost)).status == Code::ok)
+          ++admitted;
       }
     });
   }

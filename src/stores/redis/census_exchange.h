@@ -20,7 +20,7 @@ namespace weir::redis {
 
 class CensusExchange {
  public:
-  static constexpr std::size_t kSubjectsPerCommand = 256;  // some 100 µs of Redis's time
+  static constexpr std::size_t kSubjectsPerCommand = 256;          // some 100 µs of Redis's time
   static constexpr std::chrono::milliseconds kLeastDeadline{100};  // no decision waits for it
 
   CensusExchange(SubjectCensus& census, const NodeContext& context) : census_(census), context_(context) {}

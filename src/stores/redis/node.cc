@@ -114,9 +114,8 @@ void Node::on_ready() {
 }
 
 void Node::ask_info() {
-  const auto ready = std::find_if(connections_.begin(), connections_.end(), [](const auto& each) {
-    return each->ready() && each->accepts();
-  });
+  const auto ready = std::find_if(connections_.begin(), connections_.end(),
+                                  [](const auto& each) { return each->ready() && each->accepts(); });
   const SteadyTime now = steady_clock::now();
   if (ready != connections_.end() && answering()) info_.ask(**ready, *figures_, now);
   info_timer_.arm(now + ServerInfo::kPeriod);

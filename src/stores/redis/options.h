@@ -73,7 +73,7 @@ struct RedisOptions {
   std::string name_space;                           // part of every key; empty: none
   std::string client_name = "weir";                 // CLIENT SETNAME; empty: none
   BreakerOptions breaker;
-  bool asks_info = false;  // asks servers for their memory and CPU now and then; for one loop of a node
+  bool asks_info = false;                 // asks servers for their memory and CPU now and then; for one loop of a node
   std::shared_ptr<SubjectCensus> census;  // shared by the stores of a node's loops; null: the store has its own
 };
 

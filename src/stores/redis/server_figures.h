@@ -26,7 +26,7 @@ struct ServerFigures {
   const std::string server;  // "10.0.0.1:6379"
   Counter calls{0};          // scripts sent to it
   Counter answered{0};       // in time
-  Counter latency_us{0};  // of all that were answered, together
+  Counter latency_us{0};     // of all that were answered, together
   std::array<Counter, kFailureKindCount> failures{};
   std::atomic<std::int64_t> in_flight{0};
 

@@ -1,7 +1,7 @@
 // ServerInfo: asks a server now and then how much memory and CPU it uses.
 //
-// One question is under way at most, with a deadline of its own; a server that does not answer, or may not, is asked again
-// at the next turn. Belongs to one loop.
+// One question is under way at most, with a deadline of its own; a server that does not answer, or may not, is asked
+// again at the next turn. Belongs to one loop.
 #pragma once
 
 #include <chrono>

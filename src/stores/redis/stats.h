@@ -76,9 +76,7 @@ class StoreStats {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
   }
   void add_failure(FailureKind kind) { add(failures[static_cast<std::size_t>(kind)]); }
-  void add_latency(std::chrono::microseconds latency_us) {
-    add(latency[latency_bucket(latency_us)]);
-  }
+  void add_latency(std::chrono::microseconds latency_us) { add(latency[latency_bucket(latency_us)]); }
   void add_script_call(std::size_t script, CallOutcome outcome, std::chrono::microseconds latency_us) {
     add(script_latency[script][static_cast<std::size_t>(outcome)][latency_bucket(latency_us)]);
   }

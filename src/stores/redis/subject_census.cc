@@ -81,7 +81,8 @@ SubjectCensus::News SubjectCensus::news(std::uint32_t number, Time now) {
   Rule& rule = rules_[number];
   if (now - rule.told_at >= kTellPeriod) forget_idle(rule, now);
   News news{rule.id, rule.level, std::exchange(rule.news, {})};
-  for (News::Subject& each : news.subjects) each.lives_us = std::max<std::int64_t>(1, each.lives_us - since_start_us(now));
+  for (News::Subject& each : news.subjects)
+    each.lives_us = std::max<std::int64_t>(1, each.lives_us - since_start_us(now));
   return news;
 }
 

@@ -4,12 +4,12 @@
 // whose last bits are zero are a fair sample: `level` bits, one subject in 2^level. A sample has at most some thousand
 // subjects, and of few subjects it has all.
 //
-// A rule with max_subjects: its sample is a sorted set in Redis, shared by all nodes, at the level at which max_subjects
-// has 2,048 to 4,096 in it. Nodes send what is new in their part now and then (CensusExchange) and learn how many there
-// are. Up to 4,096 subjects the count is exact; beyond, its standard error is at most 1/√2048 = 2.2 %. On top come the
-// subjects of the last moment: each node tells as soon as it has a sixteenth of the bound to tell, and else every
-// second. A subject may count for an eighth of its time, at least a second, longer than its bucket lives, so that it need
-// not be told at each request.
+// A rule with max_subjects: its sample is a sorted set in Redis, shared by all nodes, at the level at which
+// max_subjects has 2,048 to 4,096 in it. Nodes send what is new in their part now and then (CensusExchange) and learn
+// how many there are. Up to 4,096 subjects the count is exact; beyond, its standard error is at most 1/√2048 = 2.2 %.
+// On top come the subjects of the last moment: each node tells as soon as it has a sixteenth of the bound to tell, and
+// else every second. A subject may count for an eighth of its time, at least a second, longer than its bucket lives, so
+// that it need not be told at each request.
 //
 // Other rules: this node's own sample of up to 1,024, for the metrics. Its standard error is at most 1/√256 = 6.3 %.
 //
