@@ -17,14 +17,14 @@ constexpr std::size_t kRowsShown = 10;
 constexpr std::size_t kWidestCell = 48;
 constexpr Duration kEnoughToGuess = std::chrono::milliseconds(500);
 
-std::string percent_text(double share) {
+std::string share_text(double share) {
   std::ostringstream out;
   out << std::fixed << std::setprecision(2) << 100 * share << " %";
   return out.str();
 }
 
-std::string percent_text(std::uint64_t part, std::uint64_t whole) {
-  return percent_text(whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole));
+std::string share_text(std::uint64_t part, std::uint64_t whole) {
+  return share_text(whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole));
 }
 
 std::string moment(TimePoint time) {
@@ -106,7 +106,7 @@ void show_sets(const simulate::Report& report, const Terminal& terminal) {
   Columns table({"rules", "#allowed", "#denied", "#share", "#denied in shadow", "#no rule"});
   for (const simulate::SetSummary& set : report.sets) {
     table.add({set.name, grouped_number(set.allowed), grouped_number(set.denied),
-               percent_text(set.denied, report.requests), grouped_number(set.shadow_denied),
+               share_text(set.denied, report.requests), grouped_number(set.shadow_denied),
                grouped_number(set.no_rule)});
   }
   table.show(terminal);
@@ -157,12 +157,12 @@ void show_subjects(std::string_view title, const std::vector<simulate::SubjectCo
 
 void show_suggestions(const simulate::Report& report, const Terminal& terminal) {
   if (report.suggestions.empty()) return;
-  show_heading(terminal, "Limits that deny at most " + percent_text(report.target) + " of a rule's requests");
+  show_heading(terminal, "Limits that deny at most " + share_text(report.target) + " of a rule's requests");
   Columns table({"rule", "#limit", "#denies", "#suggested", "#would deny"});
   for (const simulate::Suggestion& each : report.suggestions) {
-    table.add({each.rule, grouped_number(static_cast<std::uint64_t>(each.limit)), percent_text(each.share),
+    table.add({each.rule, grouped_number(static_cast<std::uint64_t>(each.limit)), share_text(each.share),
                each.reached ? grouped_number(static_cast<std::uint64_t>(each.suggested)) : "none",
-               each.reached ? percent_text(each.suggested_share) : ""});
+               each.reached ? share_text(each.suggested_share) : ""});
   }
   table.show(terminal);
   terminal.out << "  each rule by itself; a burst or queue that is set keeps its ratio to the limit\n";

@@ -1,5 +1,5 @@
 // The stages of a check, in their order, and the calls that stores answer at once. What is answered later, and groups
-// that are charged together, are in later.cc.
+// that are charged together, are in later.cc; newcomers that share a bucket, in shared_bucket.cc.
 #include "engine/engine.h"
 
 #include <algorithm>
@@ -33,12 +33,6 @@ bool is_denied(std::span<const Charge> charges, std::span<const ChargeOutcome> o
     if (charges[i].binding && !outcomes[i].admitted) return true;
   }
   return false;
-}
-
-bool has_newcomers(const Run& run) {
-  return run.status == Code::ok && std::any_of(run.outcomes.begin(), run.outcomes.end(), [](const ChargeOutcome& each) {
-           return each.status == Code::out_of_range;
-         });
 }
 
 // The store had no room for some bucket, and so charged none.
@@ -266,45 +260,6 @@ template <Engine::Shape kShape>
                                                  [](const Decision& decision) { return decision.allowed; }));
   }
   return true;
-}
-
-// While the store calls charges a newcomer's, they move to their rules' shared buckets and it is asked again. A shared
-// bucket is usually exhausted, and the prefilter knows. Ends: a charge that has moved is no newcomer's.
-[[gnu::noinline]] Engine::Shared Engine::share_buckets(Run& run) {
-  while (has_newcomers(run)) {
-    // The shared bucket bounds them together; a cap for each of them would bound nothing.
-    for (Check& check : run.checks.first(run.local_takes)) local_limits_.give_back(check, run.reading());
-    run.local_takes = 0;
-    if (run.combined != nullptr) {
-      run.combined->hand_out(run.checks);
-      for (Check& check : run.checks) {
-        if (check.may_have_newcomers()) check.share_buckets();
-      }
-      run.combined->combine(run.checks);
-      run.charges = run.combined->charges();
-      run.outcomes = run.combined->outcomes();
-    } else {
-      if (run.quotas != nullptr) run.quotas->store->hand_out();
-      run.checks.front().share_buckets();
-      if (run.quotas != nullptr) {
-        run.quotas->store->copy();
-        run.charges = run.quotas->store->charges();
-        run.outcomes = run.quotas->store->outcomes();
-      }
-    }
-    if (prefilter_ != nullptr && refuse_shared(run)) return Shared::refused;
-    if (!store_->begin(run)) return Shared::later;
-  }
-  return Shared::answered;
-}
-
-bool Engine::refuse_shared(Run& run) {
-  if (run.action != Action::take || run.decisions.empty()) return false;
-  if (run.combined == nullptr) {
-    if (run.past_prefilter || !prefilter_->find(run.charges, run.now, run.skew())) return false;
-    run.decisions.front().rules.clear();
-  }
-  return refuse_by_prefilter(run);
 }
 
 // Failure policies answer for one check at a time, and so does a store without room.

@@ -119,7 +119,7 @@ TEST_F(Standalone, UndoingAChargeOfAPassedWindowGivesNothingBack) {
     const Allowance allowance = allowance_of(algorithm, 100, seconds(10));
     const Charge charge = charge_of(allowance, 40 + static_cast<std::uint64_t>(algorithm));
     const auto script = [&](std::string_view action, std::int64_t now, std::int64_t cost, std::int64_t charged_at) {
-      server().ask({"EVAL", kScriptBodies.back(), "1", bucket_name(charge), action, std::to_string(now),
+      server().ask({"EVAL", kScriptBodies[kAlgorithmCount], "1", bucket_name(charge), action, std::to_string(now),
                     std::to_string(static_cast<int>(algorithm)), "1", std::to_string(cost), "100", "10000000", "0",
                     std::to_string(charged_at)});
     };

@@ -57,6 +57,7 @@ void check_penalty(const Rule& rule, RuleFaults& faults) {
 
 void check_distinct(const Rule& rule, RuleFaults& faults) {
   if (rule.distinct.empty()) return;
+  faults.add({"distinct"}, "not supported by this version of weir yet");
   faults.check_name({"distinct"}, rule.distinct);
   const Algorithm algorithm = rule.allowance.algorithm;
   if (rule.kind != ChargeKind::bucket ||
@@ -89,6 +90,7 @@ void check_distinct(const Rule& rule, RuleFaults& faults) {
 
 void check_candidate(const Rule& rule, RuleFaults& faults) {
   if (!rule.candidate) return;
+  faults.add({"candidate"}, "not supported by this version of weir yet");
   if (rule.kind != ChargeKind::bucket) {
     faults.add({"candidate"}, "is for rules with an algorithm; a concurrency or quota rule has none");
     return;

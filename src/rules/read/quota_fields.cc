@@ -18,6 +18,14 @@ constexpr Choice<Enforcement> kEnforcements[] = {{"leased", Enforcement::leased}
 
 }  // namespace
 
+bool is_quota_field(std::string_view name) {
+  for (const std::string_view each :
+       {"period", "timezone", "anchor_day", "grace", "overage", "enforcement", "notify"}) {
+    if (name == each) return true;
+  }
+  return false;
+}
+
 void read_period(const FieldAt& at, Rule& rule) {
   PeriodUnit unit = PeriodUnit::month;
   read_choice(at, kPeriodUnits, unit);

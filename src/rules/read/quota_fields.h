@@ -2,12 +2,16 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "rules/read/field_at.h"
 #include "rules/read/yaml_text.h"
 #include "weir/rule.h"
 
 namespace weir::rules {
+
+// Fields that only quota rules have.
+bool is_quota_field(std::string_view name);
 
 void read_period(const FieldAt& at, Rule& rule);
 std::optional<YamlText> write_period(const Rule& rule);

@@ -31,20 +31,16 @@ constexpr Choice<HashTag> kHashTags[] = {
 // Fields that only some algorithms have. `defaults` apply to all rules of a file, also to those of other algorithms.
 bool has_field(const Rule& rule, std::string_view field) {
   if (field == "lease") return rule.kind == ChargeKind::lease;
-  for (const std::string_view of_quota :
-       {"period", "timezone", "anchor_day", "grace", "overage", "enforcement", "notify"}) {
-    if (field == of_quota) return rule.kind == ChargeKind::quota;
-  }
+  if (is_quota_field(field)) return rule.kind == ChargeKind::quota;
   if (field == "on_expiry" && rule.kind == ChargeKind::quota) return true;
   if (rule.kind != ChargeKind::bucket) return false;
   if (field == "window" || field == "count_denied" || field == "overdraft" || field == "on_expiry" ||
-      field == "estimate" || field == "penalty" || field == "candidate") {
+      field == "estimate" || field == "penalty") {
     return true;
   }
   const Algorithm algorithm = rule.allowance.algorithm;
   if (field == "burst") return algorithm == Algorithm::token_bucket || algorithm == Algorithm::gcra;
   if (field == "queue") return algorithm == Algorithm::leaky_bucket;
-  if (field == "distinct") return algorithm == Algorithm::fixed_window || algorithm == Algorithm::sliding_log;
   return algorithm == Algorithm::bucketed_window;
 }
 
@@ -273,7 +269,8 @@ constexpr Field<Rule> kRuleFields[] = {
      "100", [](const FieldAt& at, Rule& rule) { at.take(rule.rollout, read_whole_number(at.node(), 0, 100)); },
      [](const Rule& rule) { return write_number_unless(rule.rollout, Rule().rollout); },
      [](const Rule& rule, RuleFaults& faults) { faults.check_number({"rollout"}, rule.rollout, 0, 100); }},
-    {"count_denied", "a denied request consumes too, down to empty and not below, whatever its cost", "`false`",
+    {"count_denied",
+     "a denied request consumes too, down to empty and not below; with an `overdraft`, up to that below", "`false`",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) at.take(rule.count_denied, read_bool(at.node()));
      },
@@ -321,7 +318,7 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return write_number(rule.max_subjects); }, check_max_subjects},
     {"overdraft",
      "units that may be charged beyond the capacity for work that has been done: a commit of more than was reserved; "
-     "see [reservations](reservations.md)",
+     "see [reservations](reservations.md). With `count_denied`, also what a denied request costs",
      "one capacity",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) at.take(rule.overdraft, read_whole_number(at.node(), 0, kMaxUnits));

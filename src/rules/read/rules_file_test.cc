@@ -146,9 +146,11 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules: {}", "f.yaml:2:8: rules: is a map, expected a list of rules"},
     {"version: 1\nruls: []\nrules: []",
      "f.yaml:2:1: ruls: unknown field (did you mean rules?), expected one of version, rules, defaults, global_mode, "
-     "on_no_rule or blocks"},
+     "on_no_rule, blocks or shedding"},
     {"version: 1\nglobal_mode: off\nrules: []", "f.yaml:2:14: global_mode: is \"off\", expected shadow or enforce"},
-    {"version: 1\nrules: []\nshedding: {}", "f.yaml:3:1: shedding: not supported by this version of weir yet"},
+    {"version: 1\nrules: []\nshedding: {}",
+     "f.yaml:3:11: shedding.capacity: has neither rate nor in_flight, expected what this node can do, as in {rate: "
+     "5000/s}\nf.yaml:3:11: shedding.classes: has no class, expected at least one, as in {name: read, shed_at: 80%}"},
     {"version: 1\nrules: []\nblocks: {}",
      "f.yaml:3:9: blocks: is a map, expected a list of blocks such as {when: {ip: 203.0.113.0/24}}"},
     {"version: 1\nrules: []\nblocks: [{when: {ip: 203.0.113.0/40}}]",
@@ -187,12 +189,13 @@ const BadFile kBadFiles[] = {
      "burst, "
      "queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
      "rollout, "
-     "count_denied, hidden, message, on_store_failure, local_share, static_limit, local_limit, max_subjects, "
+     "count_denied, audit_denials, hidden, message, on_store_failure, local_share, static_limit, local_limit, "
+     "max_subjects, "
      "overdraft, "
-     "estimate, on_expiry, consistency or "
+     "estimate, on_expiry, on_exceed, penalty, consistency or "
      "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
-     "f.yaml:6:3: rules[0].penalty: not supported by this version of weir yet"},
+     "f.yaml:6:12: rules[0].penalty.within: is missing\nf.yaml:6:12: rules[0].penalty.block: is missing"},
     {"version: 1\nrules:\n- %\n  algorithm: quota\n  period: month",
      "f.yaml:5:11: rules[0].window: does not apply to quota, which has a period"},
     {"version: 1\nrules: [{id: a, limit: 3, algorithm: quota}]",
@@ -386,9 +389,10 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "descriptor, replaces, algorithm, limit, window, lease, period, timezone, anchor_day, grace, overage, "
             "enforcement, "
             "notify, burst, queue, buckets, cost, on_bad_cost, plans, "
-            "overrides, mode, rollout, count_denied, hidden, message, on_store_failure, local_share, static_limit, "
+            "overrides, mode, rollout, count_denied, audit_denials, hidden, message, on_store_failure, local_share, "
+            "static_limit, "
             "local_limit, "
-            "max_subjects, overdraft, estimate, on_expiry, consistency or hash_tag\n"
+            "max_subjects, overdraft, estimate, on_expiry, on_exceed, penalty, consistency or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }
 
