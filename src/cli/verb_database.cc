@@ -92,7 +92,11 @@ int back_up(const DatabaseOptions& options, const Terminal& terminal) {
                  "PostgreSQL has its own tools: pg_dump for a copy, continuous archiving for recovery to a moment"});
   }
   if (std::filesystem::exists(options.to)) return fail({Code::invalid_argument, options.to + ": exists already"});
-  database::SqliteConnection from(database.value()->shown_name(), Access::read);
+  // It is shown as in the settings.
+  constexpr std::string_view kScheme = "sqlite:";
+  std::string path = database.value()->shown_name();
+  if (path.starts_with(kScheme)) path.erase(0, kScheme.size());
+  database::SqliteConnection from(path, Access::write);
   if (Status opened = from.open(std::chrono::steady_clock::now() + std::chrono::seconds(30)); !opened.ok()) {
     return fail(opened.failure());
   }

@@ -110,7 +110,7 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     outcomes_.append();
   }
   deciding_ = charges_.size();
-  if (rules.set->has_leases() | rules.set->has_quotas()) [[unlikely]]
+  if (rules.set->has_leases() || rules.set->has_quotas()) [[unlikely]]
     mark_kinds();
   if (rules.set->has_max_subjects()) [[unlikely]]
     bound_subjects(rules);

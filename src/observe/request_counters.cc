@@ -86,13 +86,13 @@ void add_request_counts(const std::vector<std::shared_ptr<RequestCounters>>& loo
     add(actions[""], loop->by_action_[RequestCounters::kNone]);
     for (std::size_t i = 0; i < tenants.size(); ++i) add(tenants[i], loop->by_tenant_[i]);
   }
-  using Kind = FactMetric::Kind;
+  using SeriesKind = FactMetric::Kind;
   for (const auto& [name, counts] : actions) {
     for (std::size_t i = 0; i < 2; ++i) {
       facts.more.push_back(
           {"weir_action_decisions_total",
            {},
-           Kind::counter,
+           SeriesKind::counter,
            static_cast<double>(counts[i]),
            {{"action", name.empty() ? "none" : name}, {"region", region}, {"outcome", std::string(kOutcomes[i])}}});
     }
@@ -103,7 +103,7 @@ void add_request_counts(const std::vector<std::shared_ptr<RequestCounters>>& loo
       facts.more.push_back(
           {"weir_tenant_decisions_total",
            {},
-           Kind::counter,
+           SeriesKind::counter,
            static_cast<double>(tenants[t][i]),
            {{"tenant", t < names.size() ? names[t] : "other"}, {"outcome", std::string(kOutcomes[i])}}});
     }

@@ -20,7 +20,10 @@ bool names_every_rule(const RuntimeOverride& override) {
   return override.rules.size() == 1 && override.rules.front() == kEveryRule;
 }
 
-std::string_view id_of(const Override& override) { return override.use == nullptr ? "" : override.use->id(); }
+std::string_view id_of(const Override& override) {
+  if (override.use == nullptr) return {};
+  return override.use->id();
+}
 
 }  // namespace
 

@@ -159,7 +159,7 @@ rules: []
 def test_a_shed_request_is_503_with_a_wait_on_every_front_end(start, tmp_path):  # noqa: F811
     (tmp_path / "rules.yaml").write_text(SHEDDING)
     server = start("--rules", str(tmp_path / "rules.yaml"), "--listen-resp", "127.0.0.1:0")
-    assert [check(server, tenant="t")[0] for _ in range(6)] == [200] * 5 + [503]
+    assert [check(server, tenant="t")[0] for _ in range(7)] == [200] * 6 + [503]
     assert all(check(server, action="pay")[0] == 200 for _ in range(10))
     status, body, headers = check(server, tenant="t")
     assert status == 503 and body["code"] == "shed" and int(headers["Retry-After"]) >= 1, body

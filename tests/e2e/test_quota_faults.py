@@ -20,7 +20,7 @@ def test_promises_hold_whatever_is_killed(run):
 
 
 def test_two_nodes_with_uneven_demand_use_a_quota_up(tmp_path):
-    """At least 99 % of 10,000 units are admitted before the first denial."""
+    """At least 99 % of 10,000 units are admitted before the first denial: what is missing is in the slice of the other node."""
     limit = 10_000
     rules = tmp_path / "rules.yaml"
     rules.write_text(f"version: 1\nrules: [{{id: q, per: [tenant], algorithm: quota, limit: {limit}, period: year}}]\n")

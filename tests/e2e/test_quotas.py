@@ -28,7 +28,9 @@ def serve(start, tmp_path):  # noqa: F811
     def begin(text, *flags):
         path = tmp_path / "rules.yaml"
         path.write_text(text)
-        server = start("--rules", str(path), "--data-dir", str(tmp_path / "state"), *flags)
+        # Handles of reservations are to be good after a restart.
+        key = tmp_path / "hash_key"
+        server = start("--rules", str(path), "--data-dir", str(tmp_path / "state"), "--hash-key-file", str(key), *flags)
         wait_usable(server)
         return server
 
@@ -305,7 +307,8 @@ def test_what_cannot_be_kept_is_refused_with_a_reason(tmp_path):
     common = ["serve", "--listen-http", "127.0.0.1:0", "--listen-admin", "off", "--rules", str(path)]
     done = weir(*common, "--database", "off")
     assert done.returncode in (2, 3) and "rule exports: algorithm: quota needs a database" in done.stderr, done.stderr
-    done = weir(*common, "--store", "redis://127.0.0.1:1", "--data-dir", str(tmp_path / "state"))
+    key = tmp_path / "hash_key"
+    done = weir(*common, "--store", "redis://127.0.0.1:1", "--data-dir", str(tmp_path / "state"), "--hash-key-file", str(key))
     assert done.returncode in (2, 3) and "single_node: true" in done.stderr, done.stderr
 
 

@@ -74,13 +74,6 @@ rules:
 
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
-def test_reservations_on_redis_say_what_they_need(redis, rules, start):
-    caller = start(redis.url).caller()
-    status, problem = caller.ask("/v1/reservations", "x", "acme")
-    assert status == 501 and "memory store" in problem["detail"]
-
-
-@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
 def test_each_redis_server_has_figures(redis, rules, start):
     node = start(redis.url)
     caller = node.caller()

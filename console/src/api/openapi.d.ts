@@ -375,6 +375,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/rules/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replay a log or the journal against the active rules and others */
+        post: operations["simulateRules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/v1/rules/list": {
         parameters: {
             query?: never;
@@ -715,17 +732,286 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Every route and the role it needs */
+        get: operations["listRoutes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who the caller is */
+        get: operations["getSession"];
+        put?: never;
+        /** Begin a session of the console */
+        post: operations["logIn"];
+        /** End the session */
+        delete: operations["logOut"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/state": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What this node is and how it is doing */
+        get: operations["getState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tokens of the admin API */
+        get: operations["listTokens"];
+        put?: never;
+        /** Make a token */
+        post: operations["createToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One token */
+        get: operations["getToken"];
+        put?: never;
+        post?: never;
+        /** End a token */
+        delete: operations["revokeToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who changed what, the newest first */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The active rules */
+        get: operations["getRules"];
+        /** Replace the rules */
+        put: operations["putRules"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Check rules without using them */
+        post: operations["validateRules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What would change */
+        post: operations["diffRules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The versions of the rules, the newest first */
+        get: operations["listRulesVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/versions/{n}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One version of the rules */
+        get: operations["getRulesVersion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/versions/{n}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a version active again, as a new one */
+        post: operations["restoreRules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report what has been consumed
+         * @description Always recorded: charged to buckets as debt, and to quotas, beyond limit and grace as overage. Also takes CloudEvents (`application/cloudevents+json`, `application/cloudevents-batch+json`) whose `data` has `attributes` and `amount`.
+         */
+        post: operations["reportUsage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The quotas of a tenant
+         * @description The accounts that the tenant has in open periods, as the ledger has them; with `period` those of that one. Not there without a database.
+         */
+        get: operations["listQuotas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tell how the work of a request ended
+         * @description Failures count for penalties, a success ends challenges (docs/login-protection.md); durations count for load shedding. Charges nothing, and is never refused: `allowed` says what the rules say of the subject from now on.
+         */
+        post: operations["report"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /** @enum {string} */
-        Algorithm: "fixed-window" | "bucketed-window" | "sliding-log" | "sliding-counter" | "token-bucket" | "gcra" | "leaky-bucket" | "concurrency";
+        Algorithm: "fixed-window" | "bucketed-window" | "sliding-log" | "sliding-counter" | "token-bucket" | "gcra" | "leaky-bucket" | "concurrency" | "quota";
         /**
          * @description An Algorithm; null when no rule applies.
          * @enum {string|null}
          */
-        NullableAlgorithm: "fixed-window" | "bucketed-window" | "sliding-log" | "sliding-counter" | "token-bucket" | "gcra" | "leaky-bucket" | "concurrency" | null;
+        NullableAlgorithm: "fixed-window" | "bucketed-window" | "sliding-log" | "sliding-counter" | "token-bucket" | "gcra" | "leaky-bucket" | "concurrency" | "quota" | null;
         Check: {
             /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
             attributes: {
@@ -841,7 +1127,7 @@ export interface components {
         Decision: {
             allowed: boolean;
             /** @enum {string} */
-            reason: "ok" | "no_rule" | "limit_exceeded" | "quota_exceeded" | "concurrency_exceeded" | "blocked" | "penalized" | "shed" | "store_unavailable" | "cost_too_large" | "too_many_reservations";
+            reason: "ok" | "no_rule" | "limit_exceeded" | "quota_exceeded" | "concurrency_exceeded" | "blocked" | "penalized" | "shed" | "store_unavailable" | "cost_too_large" | "too_many_reservations" | "challenge";
             /** @description The most restrictive enforced rule; null when no rule applies. */
             rule: string | null;
             algorithm: components["schemas"]["NullableAlgorithm"];
@@ -912,7 +1198,7 @@ export interface components {
             "violated-policies": string[];
             allowed: boolean;
             /** @enum {string} */
-            reason: "ok" | "no_rule" | "limit_exceeded" | "quota_exceeded" | "concurrency_exceeded" | "blocked" | "penalized" | "shed" | "store_unavailable" | "cost_too_large" | "too_many_reservations";
+            reason: "ok" | "no_rule" | "limit_exceeded" | "quota_exceeded" | "concurrency_exceeded" | "blocked" | "penalized" | "shed" | "store_unavailable" | "cost_too_large" | "too_many_reservations" | "challenge";
             /** @description The most restrictive enforced rule; null when no rule applies. */
             rule: string | null;
             algorithm: components["schemas"]["NullableAlgorithm"];
@@ -1571,6 +1857,33 @@ export interface components {
             /** @description The last denials. */
             decisions: components["schemas"]["JournalEntry"][];
         };
+        SimulateRequest: {
+            /** @description A rules file. */
+            text: string;
+            /** @enum {string} */
+            source: "journal" | "log";
+            /** @description Of the log; auto unless given. */
+            format?: string;
+            /** @description The lines of an access log; required if source is log. */
+            log?: string;
+        };
+        SimulateReport: {
+            requests: number;
+            allowed_now: number;
+            denied_now: number;
+            allowed_then: number;
+            denied_then: number;
+            rules: {
+                rule: string;
+                denied_now: number;
+                denied_then: number;
+            }[];
+            subjects: {
+                subject: string;
+                denied_now: number;
+                denied_then: number;
+            }[];
+        };
         ResetRequest: {
             attributes: {
                 [key: string]: string;
@@ -1781,6 +2094,348 @@ export interface components {
             items: components["schemas"]["ApiKey"][];
             /** @description For `cursor`; null: this was the last page. */
             next: string | null;
+        };
+        AdminProblem: {
+            type: string;
+            title: string;
+            status: number;
+            /** @description What is wrong, and what is expected. */
+            detail: string;
+            /** @description For programs. */
+            code?: string;
+        };
+        /**
+         * @description An admin may do what an operator may, and an operator what a reader may.
+         * @enum {string}
+         */
+        RoleName: "reader" | "operator" | "admin";
+        AdminSession: {
+            actor: string;
+            role: components["schemas"]["RoleName"];
+            /** @description No token is needed, because there is none. */
+            open: boolean;
+            /** Format: date-time */
+            expires_at: string | null;
+            version: string;
+            node: string;
+        };
+        AdminToken: {
+            id: string;
+            name: string;
+            role: components["schemas"]["RoleName"];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            revoked_at: string | null;
+            /** Format: date-time */
+            last_used_at: string | null;
+            /** @description Who made it. */
+            actor: string;
+            etag: string;
+            /** @description The token itself; only in the answer that made it. */
+            token?: string;
+        };
+        AdminTokenList: {
+            items: components["schemas"]["AdminToken"][];
+            next: string | null;
+        };
+        NewAdminToken: {
+            /** @description Letters, digits and . _ - @ : */
+            name: string;
+            role: components["schemas"]["RoleName"];
+            /** @description A time, or a duration from now such as 90d. */
+            expires_at?: string;
+        };
+        AuditEntry: {
+            /** Format: int64 */
+            id: number;
+            /** Format: date-time */
+            at: string;
+            actor: string;
+            /** @description An address; unix for a Unix socket; empty: the server itself. */
+            from: string;
+            /** @example token.create */
+            action: string;
+            /** @example token/tok_t3yt4592ej20 */
+            object: string;
+            before: Record<string, never> | null;
+            after: Record<string, never> | null;
+            reason: string;
+            node: string;
+        };
+        AuditPage: {
+            items: components["schemas"]["AuditEntry"][];
+            next: string | null;
+        };
+        RulesError: {
+            /** Format: int64 */
+            line: number;
+            /** Format: int64 */
+            column: number;
+            field: string;
+            message: string;
+        };
+        ActiveRules: {
+            /** @enum {string} */
+            source: "file" | "database" | "built-in";
+            path: string | null;
+            /** Format: int64 */
+            version: number;
+            hash: string;
+            /** Format: date-time */
+            loaded_at: string;
+            author: string;
+            reason: string;
+            text: string;
+            /** @description Why what was read last is not active. */
+            error: string | null;
+            warnings: string[];
+            etag: string;
+        };
+        NewRules: {
+            /** @description A rules file. */
+            text: string;
+            reason: string;
+        };
+        RulesText: {
+            /** @description A rules file. */
+            text: string;
+        };
+        RulesValidation: {
+            ok: boolean;
+            errors: components["schemas"]["RulesError"][];
+            warnings: string[];
+            /** Format: int64 */
+            rules: number;
+        };
+        InvalidRules: {
+            type: string;
+            title: string;
+            status: number;
+            /** @description What is wrong, and what is expected. */
+            detail: string;
+            /** @description For programs. */
+            code: string;
+            errors?: components["schemas"]["RulesError"][];
+        };
+        RulesVersion: {
+            /** Format: int64 */
+            version: number;
+            /** Format: date-time */
+            at: string;
+            author: string;
+            reason: string;
+            source: string;
+            node: string;
+            hash: string;
+            /** Format: int64 */
+            rules: number;
+            /** @description Only where one version is asked for. */
+            text?: string;
+        };
+        RulesVersionList: {
+            items: components["schemas"]["RulesVersion"][];
+            next: string | null;
+        };
+        /** @description A text, which is compared with the active rules; or two versions. */
+        RulesComparison: {
+            text?: string;
+            /** Format: int64 */
+            from?: number;
+            /** Format: int64 */
+            to?: number;
+        };
+        FieldChange: {
+            field: string;
+            before: string;
+            after: string;
+        };
+        RuleChange: {
+            rule: string;
+            /** @enum {string} */
+            change: "added" | "removed" | "changed";
+            fields: components["schemas"]["FieldChange"][];
+            /** @enum {string} */
+            state: "kept" | "fresh";
+            text: string;
+        };
+        RulesDifference: {
+            changes: components["schemas"]["RuleChange"][];
+        };
+        ReasonGiven: {
+            reason: string;
+        };
+        NodeState: {
+            node: string;
+            version: string;
+            /** Format: date-time */
+            started_at: string;
+            /** Format: int64 */
+            uptime_ms: number;
+            region: string | null;
+            /** Format: int64 */
+            loops: number;
+            store: {
+                name: string;
+                ok: boolean;
+                /** Format: int64 */
+                keys: number;
+            };
+            database: {
+                /** @enum {string} */
+                kind: "sqlite" | "postgres" | "off";
+                ok: boolean;
+                detail: string;
+            };
+            control: {
+                /** Format: date-time */
+                synced_at: string | null;
+                /** Format: int64 */
+                age_ms: number;
+                stale: boolean;
+            };
+            memory: {
+                [key: string]: number;
+            };
+            listeners: {
+                [key: string]: string;
+            };
+            clock: {
+                /** Format: int64 */
+                offset_ms: number;
+            };
+        };
+        RouteList: {
+            routes: {
+                method: string;
+                path: string;
+                role: string | null;
+            }[];
+        };
+        QuotaGrant: {
+            id: string;
+            /** Format: int64 */
+            amount: number;
+            /** Format: int64 */
+            left: number;
+            /** Format: int64 */
+            priority: number;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        Quota: {
+            rule: string;
+            subject: string;
+            tenant: string;
+            period: string;
+            /** Format: date-time */
+            begins_at: string;
+            /** Format: date-time */
+            resets_at: string;
+            /**
+             * Format: int64
+             * @description Units of the period, without grants.
+             */
+            limit: number;
+            /**
+             * Format: int64
+             * @description Billed.
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description By open reservations and slices of nodes.
+             */
+            held: number;
+            /**
+             * Format: int64
+             * @description Counts against the limit and is not billed.
+             */
+            expired: number;
+            /**
+             * Format: int64
+             * @description Can be taken.
+             */
+            available: number;
+            /**
+             * Format: int64
+             * @description Units of grants in this period.
+             */
+            granted: number;
+            /**
+             * Format: int64
+             * @description Units that the rule admits beyond the limit.
+             */
+            grace: number;
+            /**
+             * Format: int64
+             * @description Of these, used.
+             */
+            grace_used: number;
+            /**
+             * Format: int64
+             * @description Units recorded beyond limit and grace.
+             */
+            overage: number;
+            grants: components["schemas"]["QuotaGrant"][];
+        };
+        QuotaList: {
+            quotas: components["schemas"]["Quota"][];
+        };
+        UsageReport: {
+            /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+            attributes: {
+                [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
+            };
+            /**
+             * Format: int64
+             * @default 1
+             */
+            amount: number;
+            /** @description A report with an id counts once. */
+            id?: string;
+            /**
+             * Format: date-time
+             * @description When it happened; default now.
+             */
+            at?: string;
+        };
+        UsageResult: {
+            recorded: boolean;
+            /** @description It had been recorded before. */
+            duplicate: boolean;
+            /** Format: int64 */
+            rules: number;
+            /** Format: int64 */
+            debt: number;
+            /** Format: int64 */
+            uncharged: number;
+            /** Format: int64 */
+            overage: number;
+            error?: string;
+        };
+        UsageResults: {
+            results: components["schemas"]["UsageResult"][];
+        };
+        Report: {
+            /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+            attributes: {
+                [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
+            };
+            /** @description Becomes the attribute `priority`. */
+            priority?: string;
+            /**
+             * @description How the work ended.
+             * @enum {string}
+             */
+            outcome: "failure" | "success";
+            /**
+             * Format: int64
+             * @description How long the work took.
+             */
+            duration_ms?: number;
         };
     };
     responses: {
@@ -2054,7 +2709,7 @@ export interface components {
         Subject: {
             [key: string]: string;
         };
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
         IdempotencyKey: string;
         /** @description How many. */
         AdminLimit: number;
@@ -2103,7 +2758,7 @@ export interface operations {
                 deny_status?: components["parameters"]["DenyStatus"];
             };
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -2214,7 +2869,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -2267,7 +2922,7 @@ export interface operations {
                 deny_status?: components["parameters"]["DenyStatus"];
             };
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -2346,7 +3001,7 @@ export interface operations {
                 deny_status?: components["parameters"]["DenyStatus"];
             };
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -2449,7 +3104,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -2510,7 +3165,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2565,7 +3220,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2639,7 +3294,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -2729,7 +3384,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2776,7 +3431,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -2819,7 +3474,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. Refused (400) with a Redis store. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
@@ -3265,6 +3920,59 @@ export interface operations {
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
             /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    simulateRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulateRequest"];
+            };
+        };
+        responses: {
+            /** @description What the active rules (now) and the others (then) decide. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SimulateReport"];
+                };
+            };
+            /** @description What is wrong with the request, the rules or the log. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The journal is switched off. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Another simulation is running. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4421,6 +5129,1039 @@ export interface operations {
             412: components["responses"]["AdminStale"];
             428: components["responses"]["AdminNoPrecondition"];
             503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    listRoutes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The routes. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RouteList"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    getSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The caller. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminSession"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    logIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    token: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Begun; the cookie is HttpOnly and SameSite=Strict. */
+            204: {
+                headers: {
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            429: components["responses"]["Throttled"];
+        };
+    };
+    logOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    getState: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The node. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeState"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    listTokens: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of tokens, without the tokens themselves. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminTokenList"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The server runs without a database, or the rules come from a file. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    createToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAdminToken"];
+            };
+        };
+        responses: {
+            /** @description Made; `token` is shown only here. */
+            201: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminToken"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The name is taken, or the server runs without a database. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    getToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The token, without the token itself. */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminToken"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such token. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The server runs without a database, or the rules come from a file. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    revokeToken: {
+        parameters: {
+            query: {
+                /** @description Why, for the audit trail. */
+                reason: string;
+            };
+            header: {
+                /** @description The etag of what is changed. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked, on every node within a second. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such active token. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The server runs without a database, or the rules come from a file. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description It has changed since it was read. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description Only by this name. */
+                actor?: string;
+                /** @description Only this action, or all below it: token, token.create. */
+                action?: string;
+                /** @description Only this object, or all below it. */
+                object?: string;
+                /** @description Only from this time on. */
+                from?: string;
+                /** @description Only up to this time. */
+                to?: string;
+                /** @description json, or ndjson for exports. */
+                format?: "json" | "ndjson";
+                /** @description How many. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of entries; with format=ndjson one on each line. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The server runs without a database, or the rules come from a file. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    getRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rules and where they come from. */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActiveRules"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    putRules: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The etag of what is changed. */
+                "If-Match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewRules"];
+            };
+        };
+        responses: {
+            /** @description Stored as a version, and active on this node. */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActiveRules"];
+                };
+            };
+            /** @description The rules are invalid; `errors` says where. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InvalidRules"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The server runs without a database, or the rules come from a file. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description It has changed since it was read. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    validateRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RulesText"];
+            };
+        };
+        responses: {
+            /** @description What is wrong with them, if anything. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulesValidation"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    diffRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RulesComparison"];
+            };
+        };
+        responses: {
+            /** @description The changes, rule by rule. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulesDifference"];
+                };
+            };
+            /** @description The rules are invalid; `errors` says where. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InvalidRules"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such version. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    listRulesVersions: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of versions, without their texts. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulesVersionList"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description The server runs without a database, or the rules come from a file. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    getRulesVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                n: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The version with its text. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RulesVersion"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such version. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The server runs without a database, or the rules come from a file. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    restoreRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                n: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonGiven"];
+            };
+        };
+        responses: {
+            /** @description Stored, and active on this node. */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActiveRules"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such version. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The server runs without a database, or the rules come from a file. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    reportUsage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UsageReport"];
+            };
+        };
+        responses: {
+            /** @description A result for each report. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageResults"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            503: components["responses"]["HoldUnavailable"];
+        };
+    };
+    listQuotas: {
+        parameters: {
+            query: {
+                /** @example acme */
+                tenant: string;
+                rule?: string;
+                /** @description As `subject` of an answer: `tenant=acme,user=bob`. */
+                subject?: string;
+                /** @description Such as `2026-03`. */
+                period?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The accounts, at most 1,000. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            503: components["responses"]["HoldUnavailable"];
+        };
+    };
+    report: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Report"];
+            };
+        };
+        responses: {
+            /** @description What the rules say of the subject from now on. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decision"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
+            /** @description The first request with this Idempotency-Key has no answer yet. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["TooLarge"];
+            /** @description The Idempotency-Key was used for another request. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no room for another Idempotency-Key. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
 }

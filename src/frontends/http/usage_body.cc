@@ -178,6 +178,21 @@ class UsageBody::Reader {
 UsageBody::UsageBody() : json_(std::make_unique<JsonBody>()) {}
 UsageBody::~UsageBody() = default;
 
+// Precondition: reports_ has the events before these.
+template <typename Events>
+Status UsageBody::read_events(Events& events) {
+  for (auto each : events) {
+    if (reports_.size() == kMaxUsageEvents) return bad("the batch has more than 1000 events");
+    ondemand::object event;
+    const std::string where = "[" + std::to_string(reports_.size()) + "].";
+    if (each.get_object().get(event)) return bad(where + " must be a CloudEvent");
+    Reader reader(*this, where);
+    if (Status status = reader.read_event(event); !status.ok()) return status;
+    reader.finish();
+  }
+  return success();
+}
+
 Status UsageBody::read(std::string_view content_type, std::string_view body) {
   reports_.clear();
   attributes_.clear();
@@ -186,16 +201,11 @@ Status UsageBody::read(std::string_view content_type, std::string_view body) {
   if (is_type(content_type, "application/cloudevents-batch+json")) {
     text_ = "{\"events\":" + std::string(body) + "}";
     return json_->read(text_, [&](ondemand::object object) -> Status {
-      ondemand::array events;
-      if (object["events"].get_array().get(events)) return bad("the body must be an array of CloudEvents");
-      for (auto each : events) {
-        if (reports_.size() == kMaxUsageEvents) return bad("the batch has more than 1000 events");
-        ondemand::object event;
-        const std::string where = "[" + std::to_string(reports_.size()) + "].";
-        if (each.get_object().get(event)) return bad(where + " must be a CloudEvent");
-        Reader reader(*this, where);
-        if (Status status = reader.read_event(event); !status.ok()) return status;
-        reader.finish();
+      // The only member. A loop, because the reader expects that the object has been read to its end.
+      for (auto member : object) {
+        ondemand::array events;
+        if (member.value().get_array().get(events)) return bad("the body must be an array of CloudEvents");
+        if (Status status = read_events(events); !status.ok()) return status;
       }
       return success();
     });

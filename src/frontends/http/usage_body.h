@@ -34,6 +34,9 @@ class UsageBody {
  private:
   class Reader;
 
+  template <typename Events>
+  Status read_events(Events& events);
+
   std::unique_ptr<JsonBody> json_;
   std::string text_;
   std::vector<UsageReport> reports_;

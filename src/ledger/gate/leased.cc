@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kFirstWant = 16;
 constexpr std::int64_t kMostWant = 1'000'000'000;
 // A slice is sized for what is used in this time.
-constexpr Duration kHorizon = std::chrono::milliseconds(250);
+constexpr Duration kHorizon = std::chrono::milliseconds(50);
 // For so long an account that had too little is not asked again.
 constexpr Duration kExhaustedFor = std::chrono::milliseconds(200);
 // How often a limit that differs from request to request changes the account.
