@@ -83,6 +83,10 @@ in_namespace() {
   mmdebstrap --variant=minbase --include="$include" \
     --setup-hook='cp -a /etc/apt/. "$1/etc/apt/"' --customize-hook='cp -an /usr/share/keyrings "$1/usr/share/"' \
     --customize-hook='cp /etc/hosts "$1/etc/hosts"' bookworm "$root" '' >"$folder/log" 2>&1 || { cat "$folder/log"; return 99; }
+  # How this machine reaches npm's registry, like its apt settings: certificates of its own, and where npm finds them.
+  cp -a /usr/local/share/ca-certificates "$root/usr/local/share/" 2>/dev/null
+  cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" 2>/dev/null
+  [ ! -f /etc/npmrc ] || cp /etc/npmrc "$root/etc/npmrc"
   mount -t proc proc "$root/proc" && mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" || return 99
   if [ -n "$cache" ]; then
     mkdir "$root/ccache" && mount --bind "$cache" "$root/ccache" || return 99
