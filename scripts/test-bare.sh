@@ -71,7 +71,7 @@ while [ -z "$url" ]; do
   fi
   [ $SECONDS -lt $((minutes * 60)) ] || fail "make run did not serve within $minutes minutes"
   sleep 1
-  url=$(grep -o -m 1 -E 'http://127\.0\.0\.1:[0-9]+' "$log")
+  url=$(sed -n -E 's,^ *curl -i (http://127\.0\.0\.1:[0-9]+)/.*,\1,p' "$log" | head -n 1)
 done
 answers=""
 for _ in 1 2 3 4 5 6; do
