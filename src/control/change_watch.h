@@ -6,7 +6,7 @@
 //   watch.start(ready);
 //   watch.look();                                    // now and then, and as soon as something may have changed
 //
-// Whoever changes a topic calls note_change() in the same transaction (change_log.h). A look reads the numbers of all
+// Code that changes a topic calls note_change() in the same transaction (change_log.h). A look reads the numbers of all
 // topics, and what has changed; nodes look several times a second, so that every change is known everywhere within a
 // second. PostgreSQL also notifies, so that it usually takes milliseconds.
 //
