@@ -96,6 +96,7 @@ def main():
         sys.exit(__doc__.split("\n\n")[1])
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     folder = tempfile.mkdtemp(prefix="w.")  # short: paths of sockets have little room
+    os.chmod(folder, 0o711)  # PostgreSQL does not run as root: as another user it must reach its own folder in here
     try:
         code = run(sys.argv[1:], folder)
     finally:
