@@ -40,13 +40,18 @@ class SteppedLimiter {
     engine_ = std::make_unique<Engine>(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{}));
     pass(30min - Duration(micros(machine_.wall()) % kWindow.count()) + kWindow);
   }
-  void pass(Duration time) {
+  // Both return how many windows begin by the wall clock in the time that passes.
+  std::int64_t pass(Duration time) {
+    const std::int64_t before = window();
     machine_.pass(time);
     store_->sweep(clock_->now(), 1'000'000);
+    return window() - before;
   }
-  void step(Duration by) {
+  std::int64_t step(Duration by) {
     machine_.step(by);
+    const std::int64_t before = window();
     machine_.pass(ProcessClock::kComparePeriod);
+    return window() - before;
   }
   Decision ask() { return engine_->check({{"tenant", "acme"}}); }
   // How many of many requests are admitted.
@@ -55,6 +60,7 @@ class SteppedLimiter {
     for (std::int64_t i = 0; i < 2 * kLimit + 1; ++i) admitted += ask().allowed ? 1 : 0;
     return admitted;
   }
+  std::int64_t window() const { return micros(machine_.wall()) / kWindow.count(); }
   Duration into_window() const { return Duration(micros(machine_.wall()) % kWindow.count()); }
 
  private:
@@ -65,6 +71,7 @@ class SteppedLimiter {
 };
 
 class SteppedClockTest : public testing::TestWithParam<Algorithm> {};
+class SteppedWithoutCalendarTest : public SteppedClockTest {};
 
 TEST_P(SteppedClockTest, AStepBackChangesNothing) {
   SteppedLimiter stepped(rule_of(GetParam()));
@@ -100,8 +107,9 @@ TEST_P(SteppedClockTest, AStepForwardAdmitsAtMostOneMoreLimit) {
 }
 
 // Whatever is done to the clock: at most as much as without it, plus one limit for each time that it was set, plus one
-// because windows may now begin earlier than the twin's.
-TEST_P(SteppedClockTest, EachStepAdmitsAtMostOneMoreLimit) {
+// because windows may now begin earlier than the twin's. Calendar windows go by the new time of day after each step, so
+// they are compared with their own calendar below.
+TEST_P(SteppedWithoutCalendarTest, EachStepAdmitsAtMostOneMoreLimit) {
   rc::detail::checkGTest([algorithm = GetParam()] {
     SteppedLimiter stepped(rule_of(algorithm));
     SteppedLimiter twin(rule_of(algorithm));
@@ -128,10 +136,46 @@ TEST_P(SteppedClockTest, EachStepAdmitsAtMostOneMoreLimit) {
   });
 }
 
+// One limit for each window that begins by the wall clock, and one for each time that it was set: never more.
+TEST(CalendarWindows, AdmitOneLimitEachAndOneMoreForEachStep) {
+  rc::detail::checkGTest([] {
+    SteppedLimiter limiter(rule_of(Algorithm::fixed_window));
+    std::int64_t admitted = limiter.flood();
+    std::int64_t windows = 1;
+    std::int64_t steps = 0;
+    const auto moves = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-200, 200));
+    for (const int move : moves) {
+      const bool is_step = *rc::gen::inRange(0, 2) == 0;
+      steps += is_step ? 1 : 0;
+      windows += limiter.step(is_step ? move * kWindow / 70 : 0us);
+      windows += limiter.pass(*rc::gen::inRange(0, 60) * kWindow / 60);
+      admitted += limiter.flood();
+      RC_ASSERT(admitted <= (windows + steps) * kLimit);
+      const Decision now = limiter.ask();
+      RC_ASSERT(now.allowed || now.retry_after <= kWindow - limiter.into_window());
+    }
+  });
+}
+
+// A step over a boundary and close to the next: the step gives one limit, the window that then begins another.
+TEST(CalendarWindows, GoByTheNewTimeOfDayAfterAStepForward) {
+  SteppedLimiter limiter(rule_of(Algorithm::fixed_window));
+  ASSERT_EQ(limiter.flood(), kLimit);
+  limiter.step(kWindow + 29min);
+  EXPECT_EQ(limiter.flood(), kLimit);
+  limiter.pass(1min);
+  EXPECT_EQ(limiter.flood(), kLimit);
+  limiter.pass(59min);
+  EXPECT_EQ(limiter.flood(), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Algorithms, SteppedClockTest,
                          testing::Values(Algorithm::fixed_window, Algorithm::bucketed_window, Algorithm::sliding_log,
                                          Algorithm::sliding_counter, Algorithm::token_bucket, Algorithm::gcra,
                                          Algorithm::leaky_bucket));
+INSTANTIATE_TEST_SUITE_P(Algorithms, SteppedWithoutCalendarTest,
+                         testing::Values(Algorithm::bucketed_window, Algorithm::sliding_log, Algorithm::sliding_counter,
+                                         Algorithm::token_bucket, Algorithm::gcra, Algorithm::leaky_bucket));
 
 // The window under way ends when it would have ended, as callers were told; the next ones begin by the new time of day.
 TEST(CalendarWindows, BeginWhenTheWallClockSaysSo) {
