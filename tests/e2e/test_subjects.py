@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from redis_nodes import Node, eventually, redis, rules, start  # noqa: F401 (fixtures)
+from redis_nodes import PASSWORD, Node, Redis, eventually, redis, rules, start  # noqa: F401 (fixtures)
 
 RULES = """version: 1
 rules:
@@ -96,3 +96,44 @@ def test_each_redis_server_has_figures(redis, rules, start):
     eventually("the error is counted", lambda: node.metric('weir_store_script_errors_total{script="fixed-window"}') > 0)
     assert node.metric("weir_store_server_failures_total" + label) > 0
     json.loads(node.get("/readyz")[1])
+
+
+@pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server")
+def test_each_server_of_a_cluster_has_figures_so_that_uneven_shards_show(tmp_path, rules, start):
+    """Two masters with three quarters and one quarter of the slots."""
+    servers = []
+    try:
+        for name in ("big", "small"):
+            folder = tmp_path / name
+            folder.mkdir()
+            servers.append(Redis(folder, "--cluster-enabled", "yes", "--cluster-config-file", str(folder / "nodes.conf"),
+                                 "--masterauth", PASSWORD))
+        big, small = servers
+        assert big.run("CLUSTER", "ADDSLOTSRANGE", "0", "12287") == "+OK"
+        assert small.run("CLUSTER", "ADDSLOTSRANGE", "12288", "16383") == "+OK"
+        assert small.run("CLUSTER", "SET-CONFIG-EPOCH", "2") == "+OK"
+        assert big.run("CLUSTER", "MEET", "127.0.0.1", str(small.port)) == "+OK"
+        for server in servers:
+            eventually("the cluster is whole", lambda: server.run("SET", "probe", "1").split()[0] in ("+OK", "-MOVED"))
+        node = start(big.url.replace("redis:", "redis-cluster:", 1))
+        caller = node.caller()
+        for number in range(400):
+            assert caller.check("shared", f"t{number}")[0] == 200
+
+        def figure(name, server):
+            return node.metric(f'{name}{{server="127.0.0.1:{server.port}"}}')
+
+        eventually("all are counted", lambda: sum(figure("weir_store_server_answers_total", each) for each in servers) >= 400)
+        calls = [figure("weir_store_server_calls_total", each) for each in servers]
+        assert calls[0] > 2 * calls[1] > 0
+        for each in servers:
+            assert figure("weir_store_server_latency_seconds_total", each) > 0
+            eventually("INFO was read", lambda: f'weir_store_server_cpu_seconds_total{{server="127.0.0.1:{each.port}"}}' in node.get("/metrics")[1])
+            assert figure("weir_store_server_memory_bytes", each) > 100_000
+        small.kill()
+        eventually("only the dead one fails", lambda: [caller.check("shared", f"u{number}") for number in range(20)]
+                   and figure("weir_store_server_failures_total", small) > 0)
+        assert figure("weir_store_server_failures_total", big) == 0
+    finally:
+        for each in servers:
+            each.kill()

@@ -114,6 +114,62 @@ TEST_F(RedisLibrary, ClosingFailsWhatIsUnderWayAndWhatComesLater) {
   store.value()->close();
 }
 
+// Takes a unit of each of `tenants` tenants; how many were admitted, and how many were not answered by Redis.
+struct Taken {
+  int admitted = 0;
+  int degraded = 0;
+};
+
+Taken take_of_each(Limiter& limiter, int tenants) {
+  Taken taken;
+  for (int i = 0; i < tenants; ++i) {
+    const Decision decision = limiter.check({{"tenant", "t" + std::to_string(i)}});
+    taken.admitted += decision.allowed ? 1 : 0;
+    taken.degraded += decision.degraded ? 1 : 0;
+  }
+  return taken;
+}
+
+TEST(RedisLibraryOnACluster, LimitersShareTheLimitOfEachSubjectWhereverItLives) {
+  ClusterGroup cluster;
+  const auto first = limiter_on(cluster.url(), 3);
+  const auto second = limiter_on(cluster.url(), 3);
+  constexpr int kTenants = 60;
+  int admitted = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (Limiter* const limiter : {first.get(), second.get()}) {
+      const Taken taken = take_of_each(*limiter, kTenants);
+      EXPECT_EQ(taken.degraded, 0);
+      admitted += taken.admitted;
+    }
+  }
+  EXPECT_EQ(admitted, 3 * kTenants);
+  for (std::size_t i = 0; i < cluster.size(); ++i) EXPECT_GT(std::stoi(cluster.server(i).ask({"DBSIZE"})), 5) << i;
+}
+
+TEST(RedisLibraryWithSentinels, TheLimitIsKeptWhenAnotherServerBecomesTheMaster) {
+  SentinelGroup group;
+  const auto first = limiter_on(group.url(), 3);
+  const auto second = limiter_on(group.url(), 3);
+  constexpr int kTenants = 20;
+  EXPECT_EQ(take_of_each(*first, kTenants).admitted, kTenants);
+  EXPECT_EQ(take_of_each(*second, kTenants).admitted, kTenants);
+  const int old_master = group.master_index();
+  ASSERT_GE(old_master, 0);
+  // Replicas must be level before an orderly change: what they have not seen is lost.
+  group.server(static_cast<std::size_t>(old_master)).ask({"WAIT", "2", "5000"});
+  ASSERT_EQ(group.sentinel().ask({"SENTINEL", "FAILOVER", "weir"}), "OK");
+  eventually("another master", [&] { return group.master_index() >= 0 && group.master_index() != old_master; });
+  const auto answered = [](Limiter& limiter) {
+    return !limiter.check(Request({{"tenant", "probe"}}, Cost{0})).degraded;
+  };
+  eventually("Redis answers again", [&] { return answered(*first) && answered(*second); });
+  EXPECT_EQ(take_of_each(*first, kTenants).admitted, kTenants);
+  const Taken beyond = take_of_each(*second, kTenants);
+  EXPECT_EQ(beyond.admitted, 0);
+  EXPECT_EQ(beyond.degraded, 0) << "denied by the bucket, not by the failure policy";
+}
+
 TEST(RedisLibraryFailures, AUrlThatCannotBeReadIsSaidSo) {
   LimiterOptions options;
   const Status used = use_redis("redis://host:notaport", options);

@@ -326,10 +326,12 @@ std::optional<FailureKind> Operation::find_obstacle(SteadyTime now) {
   for (std::size_t i = 0; i < used_; ++i) {
     Node* const node = host_.directory().node_for(parts_[i].slot);
     if (node == nullptr) return FailureKind::connect;
-    if (!node->answering()) return FailureKind::refused;
-    if (node->pick() != nullptr) continue;
-    node->call_failed(FailureKind::connect, {}, now);
-    return FailureKind::connect;
+    const bool answering = node->answering();
+    if (answering && node->pick() != nullptr) continue;
+    if (answering) node->call_failed(FailureKind::connect, {}, now);
+    const FailureKind obstacle = answering ? FailureKind::connect : FailureKind::refused;
+    node->figures().failed(obstacle);
+    return obstacle;
   }
   return std::nullopt;
 }
