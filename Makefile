@@ -3,7 +3,7 @@ BUILD := build
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help deps build console run test test-bare test-gateways compare-peers install bench bench-peers soak fuzz mutate tidy format clean
+.PHONY: help deps build console run test test-bare test-gateways test-valkey compare-peers install bench bench-peers soak fuzz mutate tidy format clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,6 +38,10 @@ test-bare: ## `make run` in a minimal Debian 12 without any of our packages (as 
 test-gateways: ## test with a real Envoy, and Traefik if there is one
 	@scripts/install-deps.sh build test
 	@scripts/test-gateways.sh
+
+test-valkey: build ## the tests of the Redis store, on Valkey 8 from bookworm-backports
+	@cmake --build $(BUILD) --parallel $(JOBS)
+	@scripts/test-valkey.sh
 
 install: build ## install program, library, headers and CMake package below PREFIX
 	cmake --build $(BUILD) --parallel $(JOBS) --target weir

@@ -84,6 +84,12 @@ if ! build release "WEIR_TESTS WEIR_BENCH"; then
   finish
 fi
 ctest_in release build
+# The suites of the Redis store once more, on Valkey.
+if scripts/test-valkey.sh --install; then
+  PATH=$PWD/build/valkey/bin:$PATH ctest_in valkey build --label-regex redis
+else
+  echo "not tested: the Redis store on Valkey"
+fi
 
 # The tests that use several threads, again under ThreadSanitizer; those that parse and compute, again under ASan and
 # UBSan. Each parser is fuzzed for two seconds, beginning with every input that once broke one.
