@@ -1,10 +1,11 @@
-// A server with invented data, for working on how the console looks: `npm run dev`, then http://127.0.0.1:9191/console.
-// It is not part of the program, and no test uses it.
-import { createServer } from "node:http";
+// A server for working on how the console looks: `npm run dev`, then http://127.0.0.1:9191/console. The data is invented,
+// or that of a running server: WEIR_ADMIN=127.0.0.1:9090 npm run dev. It is not part of the program.
+import { createServer, request as ask } from "node:http";
 import { build } from "../build.mjs";
 import * as data from "./data.mjs";
 
 const port = Number(process.env.PORT ?? 9191);
+const real = process.env.WEIR_ADMIN;
 const list = (items) => ({ items, next: null });
 const paths = (pattern) => pattern.source.replaceAll("\\/", "/").replaceAll(/[\^$]/g, "");
 const further = ["POST /refund", "PUT /rules", "GET /leases", "GET /reservations", "POST /rules/{id}/candidate/promote"];
@@ -86,6 +87,7 @@ function stream(response) {
 async function answer(request, response) {
   const { pathname, searchParams } = new URL(request.url, "http://x");
   if (!pathname.startsWith("/admin/v1")) return page(pathname, response);
+  if (real) return forward(request, response);
   const path = pathname.slice("/admin/v1".length);
   if (path === "/decisions/stream") return stream(response);
   if (path === "/session" && request.method !== "GET") {
@@ -102,6 +104,17 @@ async function answer(request, response) {
   }
   response.writeHead(request.method === "GET" ? 404 : 200, { "Content-Type": "application/json" });
   return response.end("{}");
+}
+
+function forward(request, response) {
+  const { method, url, headers } = request;
+  const asked = ask(`http://${real}${url}`, { method, headers }, (answered) => {
+    response.writeHead(answered.statusCode, answered.headers);
+    answered.pipe(response);
+  });
+  asked.on("error", () => response.destroy());
+  response.on("close", () => asked.destroy());
+  request.pipe(asked);
 }
 
 async function page(path, response) {

@@ -24,7 +24,7 @@ void write_file_blocks(JsonWriter& out, const OperatorState& state) {
   if (intake == nullptr || intake->blocks == nullptr) return;
   std::size_t shown = 0;
   for (const Block& block : intake->blocks->blocks()) {
-    if (block.use == nullptr || !block.use->id().starts_with("file-")) continue;
+    if (!is_of_file(block)) continue;
     if (++shown > kMostBlocksOfFile) return;
     out.begin_object();
     out.member("id", block.use->id());

@@ -98,6 +98,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     write_block();
     more_(out_, {kept_.attributes, explanation_});
     write_rules();
+    write_penalties();
     write_leases(out_, "leases", leases_);
     write_reservations(out_, "reservations", reservations_);
     write_denials();
@@ -176,6 +177,20 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     out_.member("share", counted ? std::optional(share) : std::nullopt);
     out_.member("reset_at", counted ? decision_.reset_at(*outcome) : std::nullopt);
     out_.member("retry_at", counted ? decision_.retry_at(*outcome) : std::nullopt);
+  }
+
+  // Rules that refuse the subject, or ask it for a challenge, because of what it did before.
+  void write_penalties() {
+    out_.begin_array("penalties");
+    for (const RuleOutcome& rule : decision_.rules) {
+      if (!rule.penalized) continue;
+      out_.begin_object();
+      out_.member("rule", rule.rule);
+      out_.member("challenge", rule.challenge);
+      out_.member("until", decision_.retry_at(rule));
+      out_.end_object();
+    }
+    out_.end_array();
   }
 
   void write_denials() {

@@ -32,6 +32,16 @@ void add_block_routes(Api& api, const OperatorState& state);
 void add_tenant_routes(Api& api);
 void add_key_routes(Api& api, const OperatorState& state);
 
+// The overrides and blocks that end within a day, of the database and of the rules; the first to end first.
+struct EndsSoon;
+std::vector<EndsSoon> ends_soon(const OperatorState& state, TimePoint now);
+
+// A block of a rules file, which has an id for answers ("file-2").
+inline bool is_of_file(const Block& block) { return block.use != nullptr && block.use->id().starts_with("file-"); }
+
+// The overrides that apply to a request, each once, as entries of an array.
+void write_applying_overrides(JsonWriter& out, const OperatorState& state, const rules::Explanation& explanation);
+
 // A record for answers and the audit trail. Of a key neither the key nor its hash.
 std::string describe(const control::OverrideRecord& record);
 std::string describe(const control::BlockRecord& record);

@@ -24,7 +24,7 @@ void write_change(JsonWriter& out, const AllowanceChange& change, const std::opt
 void write_file_override(JsonWriter& out, const Rule& rule, std::size_t index) {
   const Override& override = rule.overrides[index];
   out.begin_object();
-  out.member("id", "file:" + rule.id + ":" + std::to_string(index + 1));
+  out.member("id", rules::file_override_id(rule, index));
   out.begin_array("rules");
   out.value(rule.id);
   out.end_array();
@@ -176,6 +176,23 @@ std::string describe(const OverrideRecord& record) {
   out.member("etag", etag_of_record(record));
   out.end_object();
   return out.take();
+}
+
+void write_applying_overrides(JsonWriter& out, const OperatorState& state, const rules::Explanation& explanation) {
+  const auto applies = [&](const std::string& id) {
+    return std::any_of(explanation.rules.begin(), explanation.rules.end(),
+                       [&](const rules::RuleExplanation& rule) { return rule.applies && rule.override_id == id; });
+  };
+  for (const OverrideRecord& record : *state.overrides.current()) {
+    if (applies(record.id)) out.raw_value(describe(record));
+  }
+  const std::shared_ptr<const rules::RuleSet> set = state.book->current();
+  for (const rules::CompiledRule& rule : set->rules()) {
+    for (std::size_t i = 0; i < rule.source.overrides.size(); ++i) {
+      if (rule.source.overrides[i].use != nullptr) continue;  // set at run time
+      if (applies(rules::file_override_id(rule.source, i))) write_file_override(out, rule.source, i);
+    }
+  }
 }
 
 void write_when(JsonWriter& out, const std::vector<weir::Condition>& when) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "admin/traffic.h"
 
@@ -57,12 +58,12 @@ class Overview {
     out_.begin_object();
     out_.member("at", now_);
     out_.member("range", observe::history_range_name(range_));
-    const auto series = traffic_.history.totals(range_);
+    auto series = traffic_.history.totals(range_);
     out_.member("step_ms", ceil_ms(series.step));
     out_.member("node", traffic_.node);
     write_state();
     write_totals();
-    write_series(out_, series, {"allowed", "denied", "shadow_denied", "shed", "degraded", "blocked"});
+    write_history(std::move(series));
     write_top_rules();
     write_subjects();
     write_ends_soon();
@@ -71,6 +72,13 @@ class Overview {
   }
 
  private:
+  void write_history(observe::Series<observe::kTotalCount> totals) {
+    observe::Series<observe::kTotalCount + 1> all{.start = totals.start, .step = totals.step, .values = {}};
+    std::move(totals.values.begin(), totals.values.end(), all.values.begin());
+    all.values.back() = traffic_.history.p99_ms(range_);
+    write_series(out_, all, {"allowed", "denied", "shadow_denied", "shed", "degraded", "blocked", "p99_ms"});
+  }
+
   std::vector<observe::SubjectKey> subjects() const {
     std::vector<observe::SubjectKey> all;
     for (const auto& each : denied_) all.push_back(each.key);
@@ -224,6 +232,7 @@ class Overview {
         out_.member("kind", each.kind);
         out_.member("id", each.id);
         out_.member("text", each.text);
+        out_.member("reason", each.reason);
         out_.member("until", each.until);
         out_.end_object();
       }

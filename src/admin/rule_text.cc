@@ -67,6 +67,11 @@ std::string allowance_text(const std::optional<Allowance>& allowance, ChargeKind
                       leaky ? std::optional(allowance->queue) : std::nullopt, kind);
 }
 
+std::string override_text(const Rule& rule, const AllowanceChange& change, const std::optional<Mode>& mode) {
+  if (change != AllowanceChange()) return change_text(rule, change);
+  return mode ? "mode " + std::string(mode_name(*mode)) : summary_of(rule);
+}
+
 std::vector<std::string> explain_rule(const rules::CompiledRule& rule) {
   const Rule& source = rule.source;
   std::vector<std::string> text;

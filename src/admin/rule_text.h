@@ -21,6 +21,9 @@ std::string summary_of(const Rule& rule);
 // "120 per 1 min, burst 200"; "3 at a time"; "unlimited".
 std::string allowance_text(const std::optional<Allowance>& allowance, ChargeKind kind);
 
+// What a rule is for those to whom an override applies: "5000 per 1 min", "unlimited", "mode shadow".
+std::string override_text(const Rule& rule, const AllowanceChange& change, const std::optional<Mode>& mode);
+
 // What it counts, what it allows, for whom other numbers apply, and what happens if the store does not answer: a
 // sentence each.
 std::vector<std::string> explain_rule(const rules::CompiledRule& rule);

@@ -1,5 +1,5 @@
 // Routes about one subject: what every rule says to a request with these attributes, and what an operator may do about
-// it: reset its buckets, and end the leases and reservations that it holds.
+// it: reset its buckets, refund a cost, and end the leases and reservations that it holds.
 #pragma once
 
 #include <functional>
@@ -23,6 +23,7 @@ using AddSubjectMembers = std::function<void(JsonWriter& out, const LookedUp& fo
 // For each loop, with its limiter; both are borrowed.
 void add_lookup_route(Api& api, Limiter& limiter, const Traffic& traffic, AddSubjectMembers more);
 void add_reset_route(Api& api, Limiter& limiter);
+void add_refund_route(Api& api, Limiter& limiter);
 void add_hold_routes(Api& api, Limiter& limiter);
 
 // Attributes that an answer may need after their request is gone. Never moves once refer() was called.

@@ -31,7 +31,8 @@ struct DatabaseState {
 struct EndsSoon {
   std::string kind;
   std::string id;
-  std::string text;
+  std::string text;  // for whom, and of an override what: "tenant=acme, search, 5000 per 60 s"
+  std::string reason;
   TimePoint until;
 };
 

@@ -41,6 +41,7 @@ History::History() {
     steps.step = kRangeShapes[i].step;
     steps.length = kRangeShapes[i].length;
     steps.covered.assign(steps.length, 0);
+    steps.p99_ms.assign(steps.length, 0);
     for (std::vector<double>& counts : steps.counts) counts.assign(steps.length, 0);
   }
 }
@@ -53,6 +54,7 @@ void History::advance(std::size_t range, TimePoint to) {
   for (std::int64_t each = std::max(steps.newest + 1, number - length + 1); each <= number; ++each) {
     const std::size_t slot = steps.slot(each);
     steps.covered[slot] = 0;
+    steps.p99_ms[slot] = 0;
     for (std::vector<double>& counts : steps.counts) counts[slot] = 0;
     for (auto& [id, tracked] : rules_) {
       for (std::vector<float>& counts : tracked.counts[range]) counts[slot] = 0;
@@ -91,11 +93,24 @@ void History::add(const Sample& sample) {
     }
   }
   add_rules(sample, pieces);
+  if (continues) add_latency(sample, pieces);
   before_ = sample.totals;
   last_ = sample.at;
   if (!continues) latencies_.clear();
   while (!latencies_.empty() && latencies_.front().at + kNow < sample.at) latencies_.pop_front();
   latencies_.push_back({sample.at, sample.latency});
+}
+
+// The sample before it is the last of latencies_.
+void History::add_latency(const Sample& sample, const std::array<std::vector<Piece>, kHistoryRangeCount>& pieces) {
+  const base::LatencySums grown = sample.latency.since(latencies_.back().sums);
+  const double p99_ms = static_cast<double>(base::latency_quantile(grown, 990)) / 1e6;
+  for (std::size_t i = 0; i < kHistoryRangeCount; ++i) {
+    for (const Piece& piece : pieces[i]) {
+      double& slowest = ranges_[i].p99_ms[piece.slot];
+      slowest = std::max(slowest, p99_ms);
+    }
+  }
 }
 
 void History::add_rules(const Sample& sample, const std::array<std::vector<Piece>, kHistoryRangeCount>& pieces) {
@@ -137,14 +152,17 @@ std::int64_t History::last_whole_step(const Steps& steps) const {
   return steps.step > std::chrono::seconds(1) ? steps.newest : steps.newest - 1;
 }
 
+std::int64_t History::first_step(const Steps& steps) const {
+  return std::max<std::int64_t>(last_whole_step(steps) - static_cast<std::int64_t>(steps.length) + 2, 0);
+}
+
 template <std::size_t N, typename Counts>
 Series<N> History::series_of(const Steps& steps, const Counts* counts) const {
   Series<N> series;
   series.step = steps.step;
-  const std::int64_t last = last_whole_step(steps);
-  const std::int64_t first = last - static_cast<std::int64_t>(steps.length) + 2;
-  series.start = from_micros(std::max<std::int64_t>(first, 0) * steps.step.count());
-  for (std::int64_t number = std::max<std::int64_t>(first, 0); number <= last; ++number) {
+  const std::int64_t first = first_step(steps);
+  series.start = from_micros(first * steps.step.count());
+  for (std::int64_t number = first; number <= last_whole_step(steps); ++number) {
     const std::size_t slot = steps.slot(number);
     const double covered = steps.covered[slot];
     for (std::size_t i = 0; i < N; ++i) {
@@ -159,6 +177,17 @@ Series<kTotalCount> History::totals(HistoryRange range) const {
   const std::lock_guard lock(mutex_);
   const Steps& steps = ranges_[static_cast<std::size_t>(range)];
   return series_of<kTotalCount>(steps, &steps.counts);
+}
+
+std::vector<double> History::p99_ms(HistoryRange range) const {
+  const std::lock_guard lock(mutex_);
+  const Steps& steps = ranges_[static_cast<std::size_t>(range)];
+  std::vector<double> values;
+  for (std::int64_t number = first_step(steps); number <= last_whole_step(steps); ++number) {
+    const double value = steps.p99_ms[steps.slot(number)];
+    values.push_back(value > 0 ? value : kGap);
+  }
+  return values;
 }
 
 Series<kRuleTotalCount> History::rule(std::string_view id, HistoryRange range) const {

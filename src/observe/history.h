@@ -94,6 +94,9 @@ class History {
   void add(const Sample& sample);
 
   Series<kTotalCount> totals(HistoryRange range) const;
+  // Of the same steps: how long 99 of 100 answers took, in milliseconds, in the slowest second of the step. A step
+  // without answers is a gap.
+  std::vector<double> p99_ms(HistoryRange range) const;
   // Only gaps if nothing is kept of that rule.
   Series<kRuleTotalCount> rule(std::string_view id, HistoryRange range) const;
 
@@ -113,6 +116,7 @@ class History {
     std::int64_t newest = 0;  // number of the newest step since the epoch
     std::vector<double> covered;
     std::array<std::vector<double>, kTotalCount> counts;
+    std::vector<double> p99_ms;  // 0: no answers
 
     std::size_t slot(std::int64_t number) const {
       return static_cast<std::size_t>(number % static_cast<std::int64_t>(length));
@@ -138,7 +142,9 @@ class History {
   std::vector<Piece> divide(std::size_t range, TimePoint from, TimePoint to);
   void add_rules(const Sample& sample, const std::array<std::vector<Piece>, kHistoryRangeCount>& pieces);
   TrackedRule* track(std::string_view id, TimePoint at);
+  void add_latency(const Sample& sample, const std::array<std::vector<Piece>, kHistoryRangeCount>& pieces);
   std::int64_t last_whole_step(const Steps& steps) const;
+  std::int64_t first_step(const Steps& steps) const;
   RuleRates rates_of(const Tracked::value_type& tracked) const;
   template <std::size_t N, typename Counts>
   Series<N> series_of(const Steps& steps, const Counts* counts) const;

@@ -180,6 +180,24 @@ TEST_F(HistoryTest, LatencyIsThatOfTheLastTenSeconds) {
   EXPECT_LE(base::latency_quantile(history_.latency(), 990), 1'250u);
 }
 
+TEST_F(HistoryTest, EachStepHasTheSlowestSecondOfTheDecisionTime) {
+  base::LatencyCounts counts;
+  count(seconds(1), 1);
+  for (const std::uint64_t ns : {1'000'000u, 8'000'000u, 0u, 1'000'000u}) {
+    if (ns > 0) counts.add(ns);
+    sample_.latency = counts.sums();
+    count(seconds(1), 1);
+  }
+  const std::vector<double> fine = history_.p99_ms(HistoryRange::five_minutes);
+  ASSERT_EQ(fine.size(), allowed(HistoryRange::five_minutes).size());
+  const std::vector<double> last(fine.end() - 4, fine.end());
+  EXPECT_NEAR(last[0], 1, 0.3);
+  EXPECT_NEAR(last[1], 8, 2);
+  EXPECT_TRUE(is_gap(last[2])) << "nothing was decided in this second";
+  EXPECT_NEAR(history_.p99_ms(HistoryRange::hour).back(), 8, 2);
+  EXPECT_TRUE(is_gap(fine.front())) << "before the first sample";
+}
+
 TEST(HistorySampler, SumsTheLoopsAndKnowsPassedFromDenied) {
   const auto labels = std::make_shared<RuleLabels>();
   const LabelledRule loaded[] = {{"search", 0}};

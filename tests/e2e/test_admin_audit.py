@@ -54,6 +54,10 @@ class Driver:
         self.change("POST", "/reset", {"attributes": {"tenant": "acme"}, "reason": "test"})
         return 1
 
+    def post_refund(self):
+        self.change("POST", "/refund", {"attributes": {"tenant": "acme"}, "cost": 1, "reason": "test"})
+        return 1
+
     def delete_leases_handle(self):
         status, body = self.server.call("/v1/leases", {"attributes": {"tenant": self.fresh(), "action": "export"}})
         assert status == 201, body

@@ -250,7 +250,8 @@ def test_a_subject_has_its_tenant_and_overrides_and_the_overview_what_ends_soon(
     assert answer["rules"][0]["override"] == made["id"] == answer["overrides"][0]["id"]
     assert answer["rules"][0]["allowance"] == "override" and answer["rules"][0]["limit"] == 50
     (soon,) = get(server, "/overview")["ends_soon"]
-    assert soon == {"kind": "override", "id": made["id"], "text": "launch", "until": made["until"]}
+    assert soon == {"kind": "override", "id": made["id"], "text": "tenant=acme, per-tenant, 50 per 1 h", "reason": "launch",
+                    "until": made["until"]}
 
 
 def test_a_reset_frees_a_subject(server):
@@ -267,6 +268,66 @@ def test_a_reset_frees_a_subject(server):
     assert admin(server, "/reset", {"attributes": {"tenant": "acme"}})[0] == 400, "without a reason"
     (entry, *_) = get(server, "/audit")["items"]
     assert entry["action"] == "subject.reset" and entry["reason"] == "support ticket"
+
+
+def test_overrides_and_blocks_of_the_rules_are_shown_with_those_of_operators(start, tmp_path):  # noqa: F811
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 600))
+    (tmp_path / "rules.yaml").write_text(f"""version: 1
+rules:
+  - id: per-tenant
+    per: [tenant]
+    algorithm: fixed-window
+    limit: 3
+    window: 1h
+    overrides:
+      - {{when: {{tenant: other}}, limit: 4, reason: has no end}}
+      - {{when: {{tenant: acme}}, limit: 5000, until: {soon}, reason: launch}}
+blocks:
+  - {{when: {{tenant: evil}}, until: {soon}, reason: scraping}}
+""")
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+    status, made = admin(server, "/overrides", {"rules": ["*"], "when": {"tenant": "third"}, "unlimited": True, "until": "5m", "reason": "test"})
+    assert status == 201, made
+    ending = wait_for(lambda: len(found := get(server, "/overview")["ends_soon"]) == 3 and found)
+    assert [(each["kind"], each["id"], each["text"], each["reason"]) for each in sorted(ending, key=lambda each: each["id"])] == [
+        ("block", "file-1", "tenant=evil", "scraping"),
+        ("override", "file:per-tenant:2", "tenant=acme, per-tenant, 5000 per 1 h", "launch"),
+        ("override", made["id"], "tenant=third, every rule, unlimited", "test"),
+    ]
+    found = admin(server, "/subjects/lookup", {"attributes": {"tenant": "acme"}})[1]
+    (override,) = found["overrides"]
+    assert override["id"] == found["rules"][0]["override"] == "file:per-tenant:2"
+    assert override["limit"] == 5000 and override["reason"] == "launch" and override["source"] == "file"
+    listed = {each["id"] for each in get(server, "/overrides")["items"]}
+    assert listed == {made["id"], "file:per-tenant:1", "file:per-tenant:2"}, "ids do not move when an operator adds one"
+
+
+def test_a_refund_gives_back_what_was_used(server):
+    for _ in range(4):
+        check(server, tenant="acme", action="search")
+    body = {"attributes": {"tenant": "acme", "action": "search"}, "cost": 2, "reason": "our mistake"}
+    assert admin(server, "/refund", {**body, "rules": ["secret"]}) == (200, {"refunded": 1})
+    assert check(server, tenant="acme", action="search") == 429
+    assert admin(server, "/refund", body) == (200, {"refunded": 2})
+    assert [check(server, tenant="acme", action="search") for _ in range(3)] == [200, 200, 429]
+    for wrong in ({"cost": 0}, {"cost": None}, {"reason": ""}, {"attributes": {}}, {"amount": 1}):
+        assert admin(server, "/refund", {**body, **wrong})[0] == 400, wrong
+    (entry, *_) = get(server, "/audit")["items"]
+    assert (entry["action"], entry["reason"]) == ("subject.refund", "our mistake")
+    assert entry["after"] == {"attributes": body["attributes"], "rules": [], "cost": 2}
+
+
+def test_a_subject_shows_its_penalties(start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text("""version: 1
+rules:
+  - {id: login, per: [account], algorithm: fixed-window, limit: 1, window: 1h, penalty: {after: 2, within: 1h, block: 10m}}
+""")
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+    lookup = lambda: admin(server, "/subjects/lookup", {"attributes": {"account": "anna"}})[1]
+    assert lookup()["penalties"] == []
+    assert [check(server, account="anna") for _ in range(3)] == [200, 429, 429]
+    (penalty,) = lookup()["penalties"]
+    assert penalty["rule"] == "login" and penalty["challenge"] is False and penalty["until"] > time.strftime("%Y-%m-%d")
 
 
 def test_leases_are_listed_and_released_by_force(server):

@@ -494,6 +494,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give back to a subject what it was charged */
+        post: operations["refundSubject"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/v1/hot-keys": {
         parameters: {
             query?: never;
@@ -1611,6 +1628,8 @@ export interface components {
                 shed: (number | null)[];
                 degraded: (number | null)[];
                 blocked: (number | null)[];
+                /** @description Of the decision time in milliseconds, in the slowest second of the step. */
+                p99_ms: (number | null)[];
             };
             top_rules: {
                 rule: string;
@@ -1625,10 +1644,13 @@ export interface components {
             near_limit: components["schemas"]["SubjectFill"][];
             /** @description Ask most. */
             hot_subjects: components["schemas"]["SubjectRate"][];
+            /** @description Overrides and blocks that end within a day, also those of the rules. */
             ends_soon: {
                 kind: string;
                 id: string;
+                /** @description For whom, and of an override which rules and numbers. */
                 text: string;
+                reason: string;
                 /** Format: date-time */
                 until: string;
             }[];
@@ -1845,7 +1867,14 @@ export interface components {
             tenant: Record<string, never> | null;
             blocked: Record<string, never> | null;
             overrides: Record<string, never>[];
-            penalties: Record<string, never>[];
+            /** @description Rules that refuse the subject because of earlier denials or reported failures. */
+            penalties: {
+                rule: string;
+                /** @description A challenge is asked for; otherwise the subject is refused. */
+                challenge: boolean;
+                /** Format: date-time */
+                until: string | null;
+            }[];
             quotas: Record<string, never>[];
             rules: components["schemas"]["RuleState"][];
             not_matched: {
@@ -1903,6 +1932,26 @@ export interface components {
              * @description Buckets that were forgotten.
              */
             reset: number;
+        };
+        AdminRefundRequest: {
+            attributes: {
+                [key: string]: string;
+            };
+            /** @description Only these; default: all that the attributes match. */
+            rules?: string[];
+            reason: string;
+            /**
+             * Format: int64
+             * @description As in a check: a rule that has a cost of its own gives back that one.
+             */
+            cost: number;
+        };
+        AdminRefundResult: {
+            /**
+             * Format: int64
+             * @description Limits that got something back, none beyond what was used.
+             */
+            refunded: number;
         };
         OverrideRequest: {
             /** @description Ids, or `*` alone for every rule. */
@@ -4295,6 +4344,50 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    refundSubject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdminRefundRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdminRefundResult"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
             /** @description Too many questions are waiting, or the store or the database does not answer. */
             503: {
                 headers: {

@@ -21,6 +21,12 @@ std::string name_of_choice(const Rule& rule, const AllowanceChoice::Chosen& chos
   return name;
 }
 
+std::string id_of_choice(const Rule& rule, const AllowanceChoice::Chosen& chosen) {
+  if (chosen.use != nullptr) return chosen.use->id();
+  if (chosen.source == AllowanceChoice::Chosen::Source::override) return file_override_id(rule, chosen.index);
+  return {};
+}
+
 AllowanceSource source_of_choice(const Rule& rule, const AllowanceChoice::Chosen& chosen) {
   using Source = AllowanceChoice::Chosen::Source;
   if (chosen.source == Source::rule) return AllowanceSource::rule;
@@ -43,6 +49,12 @@ std::string quota_note(const Quota& quota) {
 }
 
 }  // namespace
+
+std::string file_override_id(const Rule& rule, std::size_t index) {
+  std::size_t number = 1;
+  for (std::size_t i = 0; i < index; ++i) number += rule.overrides[i].use == nullptr ? 1 : 0;
+  return "file:" + rule.id + ":" + std::to_string(number);
+}
 
 Explanation RuleSet::explain(const Request& request, TimePoint now) const {
   ResolvedNames names;
@@ -98,7 +110,7 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
   }
   explanation.applies = true;
   explanation.source = source_of_choice(rule.source, choice.chosen);
-  if (choice.chosen.use != nullptr) explanation.override_id = choice.chosen.use->id();
+  explanation.override_id = id_of_choice(rule.source, choice.chosen);
   explanation.chosen = name_of_choice(rule.source, choice.chosen);
   if (choice.match.allowance != nullptr) explanation.allowance = *choice.match.allowance;
   explanation.kind = rule.source.kind;

@@ -1,6 +1,7 @@
 // Explanation: why each rule applies to a request or does not, for people. Plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,10 @@
 
 #include "weir/allowance.h"
 #include "weir/decision.h"
+
+namespace weir {
+struct Rule;
+}
 
 namespace weir::rules {
 
@@ -25,7 +30,9 @@ struct RuleExplanation {
   Mode mode = Mode::enforce;
   std::string chosen;  // "rule", "plan free", "override #2 (launch)", "emergency override #1"
   AllowanceSource source = AllowanceSource::rule;
-  std::string override_id;               // of an override that was set at run time; it may have changed only the mode
+  // Of the override that applies: one that was set at run time, which may have changed only the mode, or
+  // file_override_id() of one in the rules.
+  std::string override_id;
   std::optional<Allowance> allowance;    // none: unlimited
   ChargeKind kind = ChargeKind::bucket;  // of a lease the allowance's window is how long one lives
   std::int64_t cost = 0;
@@ -36,5 +43,9 @@ struct RuleExplanation {
 struct Explanation {
   std::vector<RuleExplanation> rules;  // every rule, in the order of the file
 };
+
+// The id of `rule.overrides[index]`, which is written in the rules: "file:search:2". Those that were set at run time
+// are not counted.
+std::string file_override_id(const Rule& rule, std::size_t index);
 
 }  // namespace weir::rules

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,9 +13,6 @@
 
 namespace weir::server {
 namespace {
-
-constexpr Duration kSoon = std::chrono::hours(24);
-constexpr std::size_t kMostEnding = 20;
 
 // The routes of the admin API that show the traffic of this node, and act on one subject of it.
 class TrafficRoutesModule final : public Module {
@@ -39,7 +35,7 @@ class TrafficRoutesModule final : public Module {
                            .rules_source = rules_source(),
                            .facts = [this] { return context_.facts(); },
                            .database = [this] { return database_state(); },
-                           .ends_soon = [this] { return ends_soon(); },
+                           .ends_soon = [this] { return admin::ends_soon(operators_.state(), context_.clock->wall()); },
                            .find_stored = [this](const auto& query, std::size_t count,
                                                  const auto& after) { return find_stored(query, count, after); },
                            .node = tools_.node(),
@@ -61,6 +57,7 @@ class TrafficRoutesModule final : public Module {
       add_subject_members(out, found);
     });
     admin::add_reset_route(api, limiter);
+    admin::add_refund_route(api, limiter);
     admin::add_hold_routes(api, limiter);
   }
 
@@ -76,35 +73,10 @@ class TrafficRoutesModule final : public Module {
     }
     out.raw_member("tenant", tenant);
     out.begin_array("overrides");
-    for (const control::OverrideRecord& record : *state.overrides.current()) {
-      const bool applies = std::any_of(found.explanation.rules.begin(), found.explanation.rules.end(),
-                                       [&](const auto& rule) { return rule.override_id == record.id; });
-      if (applies) out.raw_value(admin::describe(record));
-    }
+    admin::write_applying_overrides(out, state, found.explanation);
     out.end_array();
-    for (const std::string_view name : {"penalties", "quotas"}) {
-      out.begin_array(name);
-      out.end_array();
-    }
-  }
-
-  // Overrides and blocks that end within a day, the first to end first.
-  std::vector<admin::EndsSoon> ends_soon() const {
-    const TimePoint now = context_.clock->wall();
-    std::vector<admin::EndsSoon> all;
-    const auto add = [&](std::string_view kind, const std::string& id, const std::string& text,
-                         const std::optional<TimePoint>& until) {
-      if (until && *until > now && *until <= now + kSoon) all.push_back({std::string(kind), id, text, *until});
-    };
-    for (const control::OverrideRecord& each : *operators_.state().overrides.current()) {
-      add("override", each.id, each.reason, each.until);
-    }
-    for (const control::BlockRecord& each : *operators_.state().blocks.current()) {
-      add("block", each.id, each.reason, each.until);
-    }
-    std::sort(all.begin(), all.end(), [](const auto& left, const auto& right) { return left.until < right.until; });
-    if (all.size() > kMostEnding) all.resize(kMostEnding);
-    return all;
+    out.begin_array("quotas");
+    out.end_array();
   }
 
   Result<std::vector<admin::StoredDecision>> find_stored(const observe::JournalQuery& query, std::size_t count,
