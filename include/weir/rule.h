@@ -252,6 +252,7 @@ struct Rule {
   std::optional<OnStoreFailure> on_store_failure;
   int local_share = 50;           // percent, for FailurePolicy::local
   std::int64_t static_limit = 0;  // for FailurePolicy::static_limit
+  bool reconcile = true;          // what was admitted without the store is charged to it when it answers again
   Consistency consistency = Consistency::exact;
   std::optional<HashTag> hash_tag;
   bool count_denied = false;

@@ -56,6 +56,7 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
           std::any_of(request_observers_.begin(), request_observers_.end(),
                       [](const auto& each) { return each->scope() == RequestObserver::Scope::every_decision; })),
       fallback_(std::move(fallback)),
+      debts_(immediate_ ? nullptr : given_or_made(std::move(shared.debts))),
       quota_gate_(std::move(options.quotas)),
       rules_(std::move(book), options.hash_key),
       policies_(*fallback_, rules_.encoder(), given_or_made(std::move(shared.fallback_times))),
@@ -293,6 +294,8 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
   for (const ChargeOutcome& outcome : check.outcomes().first(check.deciding())) answered &= outcome.status == Code::ok;
   if (answered) [[likely]] {
     policies_.store_answered(check, run.now);
+    if (debts_ != nullptr && debts_->owing()) [[unlikely]]
+      settle_debts();
     make_verdict(check, {}, decision);
     decision.atomic = run.atomic;
     return publish(check, run, decision, source_, action, decided_at(run));
@@ -305,6 +308,7 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
   Store* const again = immediate_ && run.combined == nullptr ? store_.get() : nullptr;
   const FailurePolicies::Failed failed = policies_.stand_in(check, run, action, again);
   make_verdict(check, {failed.data(), failed.size()}, decision);
+  note_outage(check, run, action, failed, decision);
   decision.degraded = true;
   decision.atomic = run.atomic;
   publish(check, run, decision, "fallback", action, decided_at(run));

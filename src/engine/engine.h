@@ -80,6 +80,8 @@ class Engine final : public Limiter,
   std::uint64_t fallbacks(FailurePolicy policy) const { return policies_.answered(policy); }
   // Handles of leases and reservations that this service has not sealed.
   std::uint64_t forged_handles() const { return hold_ids_.forged(); }
+  // What policies have admitted without the store, and what has become of it. Shared by the engines of one process.
+  OutageDebts::Totals outage_totals() const { return debts_ == nullptr ? OutageDebts::Totals() : debts_->totals(); }
   // What was refused because there was too much to do. Shared by the engines of one process.
   const Shedder& shedder() const { return *shedder_; }
   // What reservations have cost, and how wrong estimates were. Shared by the engines of one process.
@@ -93,6 +95,7 @@ class Engine final : public Limiter,
   class LeaseRun;
   class ReservationRun;
   class UsageRun;
+  class DebtRun;
   class Prepared;
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
@@ -152,6 +155,10 @@ class Engine final : public Limiter,
   void conclude_each_alone(Run& run);
   void conclude_check(Check& check, const Run& run, Action action, Decision& decision);
   void conclude_failed(Check& check, const Run& run, Action action, Decision& decision);
+  // The store answers again: charges it with what policies have admitted (settle_debts.cc).
+  void settle_debts();
+  void note_outage(const Check& check, const Run& run, Action action, const FailurePolicies::Failed& failed,
+                   const Decision& decision);
   void conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome);
   void learn(const Run& run);
   TimePoint decided_at(const Run& run) const;
@@ -196,6 +203,7 @@ class Engine final : public Limiter,
   const std::vector<std::shared_ptr<RequestObserver>> request_observers_;
   const bool shows_requests_;  // one of these sees every decision
   const std::shared_ptr<Store> fallback_;
+  const std::shared_ptr<OutageDebts> debts_;     // null: the store is this process's own
   const std::shared_ptr<QuotaGate> quota_gate_;  // null: quotas are not answered
   RulesCache rules_;
   FailurePolicies policies_;

@@ -6,6 +6,7 @@
 #include "engine/bucket_generations.h"
 #include "engine/estimates.h"
 #include "engine/stages/fallback_times.h"
+#include "engine/stages/outage_debts.h"
 #include "engine/stages/shedding.h"
 
 namespace weir::engine {
@@ -14,6 +15,7 @@ struct SharedState {
   // Engines whose stores are the same in the end must share these.
   std::shared_ptr<BucketGenerations> generations = nullptr;
   std::shared_ptr<FallbackTimes> fallback_times = nullptr;
+  std::shared_ptr<OutageDebts> debts = nullptr;
   std::shared_ptr<Estimates> estimates = nullptr;
   std::shared_ptr<Shedder> shedder = nullptr;
   bool sheds = true;  // false for the second of two engines that decide about the same requests

@@ -58,6 +58,27 @@ def test_a_reset_leaves_other_buckets_alone(redis, start):
     assert caller.check("deny", "beta")[1]["remaining"] == 2
 
 
+# Redis comes back empty: what it then knows is what the node has told it.
+def test_what_was_admitted_without_redis_is_charged_when_it_is_back(redis, start):
+    node = start(redis.url)
+    caller = node.caller()
+    assert caller.check("shared")[0] == 200
+    redis.kill()
+    eventually("Redis is out of use", lambda: caller.check("deny", "probe")[0] == 503)
+    without = [caller.check("local")[1]["allowed"] for _ in range(5)]
+    assert without == [True, True, False, False, False], "half of 4"
+    for tenant in range(20):
+        assert caller.check("allow", f"t{tenant}")[1]["degraded"]
+    assert node.metric("weir_outage_subjects") == 21
+    redis.start()
+    eventually("Redis is in use again", lambda: caller.check("deny", "probe")[0] != 503)
+    eventually("all is charged", lambda: caller.check("deny", "probe") and node.metric("weir_outage_subjects") == 0)
+    assert [caller.check("local")[1]["remaining"] for _ in range(2)] == [1, 0] and caller.check("local")[0] == 429
+    assert [caller.check("allow", f"t{tenant}")[1]["remaining"] for tenant in range(20)] == [2] * 20
+    assert node.metric('weir_outage_units_total{result="charged"}') == 22
+    assert "22 units" in node.await_event("outage_reconciled")["msg"]
+
+
 def test_a_reset_while_redis_is_away_says_so(redis, start):
     caller = start(redis.url).caller()
     assert caller.check("deny")[0] == 200

@@ -261,7 +261,7 @@ TEST_F(Fault, ACutConnectionFailsWhatWaitsAndRetriesNothing) {
   harness.poll();
   server_.ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
   for (const TestCall& call : calls) harness.wait(call);
-  for (const TestCall& call : calls) EXPECT_EQ(call.status, Code::unavailable);
+  for (const TestCall& call : calls) EXPECT_EQ(call.status, Code::deadline_exceeded);
   EXPECT_EQ(harness.store().stats().script_calls, sent + 20);
   ask_until_answered(harness);
 }

@@ -306,6 +306,11 @@ constexpr Field<Rule> kRuleFields[] = {
     {"static_limit", "units per window on this node for `static`", "required for `static`",
      [](const FieldAt& at, Rule& rule) { at.take(rule.static_limit, read_whole_number(at.node(), 1, kMaxUnits)); },
      [](const Rule& rule) { return write_number_unless(rule.static_limit, Rule().static_limit); }, check_static_limit},
+    {"reconcile",
+     "charge the store afterwards with what was admitted without it; see "
+     "[below](#when-the-store-does-not-answer)",
+     "`true`", [](const FieldAt& at, Rule& rule) { at.take(rule.reconcile, read_bool(at.node())); },
+     [](const Rule& rule) { return rule.reconcile ? Written() : YamlText::word("false"); }},
     {"local_limit", "[a cap on this node](#a-local-limit-in-front) for each subject, before the store is asked", "none",
      [](const FieldAt& at, Rule& rule) { read_local_limit(at, rule.local_limit); },
      [](const Rule& rule) { return rule.local_limit ? Written(write_local_limit(*rule.local_limit)) : std::nullopt; },

@@ -189,7 +189,8 @@ const BadFile kBadFiles[] = {
      "burst, "
      "queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
      "rollout, "
-     "count_denied, audit_denials, hidden, message, on_store_failure, local_share, static_limit, local_limit, "
+     "count_denied, audit_denials, hidden, message, on_store_failure, local_share, static_limit, "
+     "reconcile, local_limit, "
      "max_subjects, "
      "overdraft, "
      "estimate, on_expiry, on_exceed, penalty, consistency or "
@@ -390,7 +391,7 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "enforcement, "
             "notify, burst, queue, buckets, cost, on_bad_cost, plans, "
             "overrides, mode, rollout, count_denied, audit_denials, hidden, message, on_store_failure, local_share, "
-            "static_limit, "
+            "static_limit, reconcile, "
             "local_limit, "
             "max_subjects, overdraft, estimate, on_expiry, on_exceed, penalty, consistency or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");

@@ -263,6 +263,7 @@ class RandomRules {
     }
     made.local_share = 1 + static_cast<int>(pick(100));
     if (may_answer(made, FailurePolicy::static_limit) || chance(3)) made.static_limit = number(100);
+    made.reconcile = !chance(4);
     if (!made.per.empty() && chance(3)) made.max_subjects = number(kMaxSubjects);
     if (chance(2)) made.hash_tag = static_cast<HashTag>(pick(3));
     made.count_denied = chance(2);

@@ -49,7 +49,10 @@ Status DecisionsModule::open() {
 Status DecisionsModule::start() {
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { fallbacks_.add_health(context_.clock->now(), details); });
-  context_.add_task(kFallbackPeriod, [this] { fallbacks_.poll(context_.clock->now()); });
+  context_.add_task(kFallbackPeriod, [this] {
+    fallbacks_.poll(context_.clock->now());
+    watch_outages();
+  });
   context_.add_task(kSubjectPeriod, [this] { subjects_.poll(counters_); });
   if (const Duration period = context_.config.memory_snapshot_every; period > Duration(0)) {
     context_.add_task(period, [this] { estimates_.save(); });
@@ -131,6 +134,7 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   }
   fallbacks_.add_facts(context_.clock->now(), facts);
   add_shedding(facts);
+  if (redis_.stores() != nullptr) add_outages(facts);
   if (redis_.stores() != nullptr) {
     facts.remote_store = redis_.stores()->facts();
     for (const redis::SubjectCensus::Count& each : redis_.stores()->subjects()) {
@@ -172,6 +176,40 @@ void DecisionsModule::add_shedding(observe::Facts& facts) const {
                         Kind::gauge,
                         static_cast<double>(shedder.load()) / 1'000,
                         {}});
+}
+
+void DecisionsModule::add_outages(observe::Facts& facts) const {
+  using Kind = observe::FactMetric::Kind;
+  const engine::OutageDebts::Totals totals = shared_.debts->totals();
+  const auto add = [&](std::string_view result, std::uint64_t units) {
+    facts.more.push_back({"weir_outage_units_total",
+                          "Units that failure policies have admitted without the store, by what became of them.",
+                          Kind::counter,
+                          static_cast<double>(units),
+                          {{"result", std::string(result)}}});
+  };
+  add("admitted", totals.admitted);
+  add("charged", totals.charged);
+  add("repaid", totals.repaid);
+  add("lost", totals.lost);
+  facts.more.push_back({"weir_outage_subjects",
+                        "Buckets that the store is yet to be charged for.",
+                        Kind::gauge,
+                        static_cast<double>(totals.subjects),
+                        {}});
+}
+
+void DecisionsModule::watch_outages() {
+  const engine::OutageDebts::Totals totals = shared_.debts->totals();
+  const bool changed =
+      totals.charged + totals.repaid + totals.lost > settled_.charged + settled_.repaid + settled_.lost;
+  if (totals.subjects > 0 || !changed) return;
+  context_.log.info("outage_reconciled", "what was admitted without the store has been charged to it: " +
+                                             std::to_string(totals.charged - settled_.charged) + " units; " +
+                                             std::to_string(totals.repaid - settled_.repaid) +
+                                             " had been repaid by time, " +
+                                             std::to_string(totals.lost - settled_.lost) + " could not be charged");
+  settled_ = totals;
 }
 
 }  // namespace weir::server

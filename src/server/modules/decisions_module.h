@@ -61,6 +61,9 @@ class DecisionsModule final : public Module {
   void add_rotating(const LimiterOptions& deciding);
   void add_facts(observe::Facts& facts) const;
   void add_shedding(observe::Facts& facts) const;
+  void add_outages(observe::Facts& facts) const;
+  // Says when everything that was admitted without the store has been dealt with.
+  void watch_outages();
 
   ServerContext& context_;
   const RulesModule& rules_;
@@ -73,10 +76,12 @@ class DecisionsModule final : public Module {
   std::unique_ptr<observe::Log> degraded_lines_;
   const engine::SharedState shared_{.generations = std::make_shared<engine::BucketGenerations>(),
                                     .fallback_times = std::make_shared<engine::FallbackTimes>(),
+                                    .debts = std::make_shared<engine::OutageDebts>(),
                                     .estimates = std::make_shared<engine::Estimates>(),
                                     .shedder = std::make_shared<engine::Shedder>()};
   EstimateFile estimates_;
   FallbackWatch fallbacks_;
+  engine::OutageDebts::Totals settled_;  // as of the last such line; of the background thread
   SubjectWatch subjects_;
 
   // One for each loop.

@@ -6,9 +6,10 @@
 namespace weir::redis {
 namespace {
 
+// deadline_exceeded: there was no answer, and it may have been charged.
 Code code_of(FailureKind kind) {
-  const bool overdue = kind == FailureKind::timeout || kind == FailureKind::late;
-  return overdue ? Code::deadline_exceeded : Code::unavailable;
+  const bool unanswered = kind == FailureKind::timeout || kind == FailureKind::late || kind == FailureKind::lost;
+  return unanswered ? Code::deadline_exceeded : Code::unavailable;
 }
 
 // "MOVED 3999 10.0.0.1:6381" and the same with ASK; an empty host means the host that was asked.

@@ -5,8 +5,9 @@
 //
 // Belongs to one loop: begin() must be called on it, and complete() runs on it. begin() answers inline only when it
 // need not ask: the breaker is open, too much is in flight, or there is no connection; the call's status is then
-// `unavailable`. A call that is not answered in time ends with `deadline_exceeded`. Nothing is ever guessed: a server
-// that is loading, a replica, or one without memory is a failure, not an empty bucket.
+// `unavailable`. A call that is not answered in time, or whose connection breaks, ends with `deadline_exceeded`: it may
+// have been charged. Nothing is ever guessed: a server that is loading, a replica, or one without memory is a failure,
+// not an empty bucket.
 //
 // No more is sent to a server than it can answer in time, which is measured; further calls wait for a moment, and
 // each origin (a client's connection) has its turn. An origin with more calls waiting than kMaxWaiting is held back:

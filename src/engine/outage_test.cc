@@ -1,0 +1,213 @@
+// What failure policies admit while the store is away is charged to it when it answers again.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+#include "stores/memory/memory_store.h"
+
+namespace weir::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A shared store that can be away. Answers on begin(), but does not promise to.
+class RemoteStore final : public Store {
+ public:
+  bool begin(StoreCall& call) override {
+    if (failure != Code::ok) {
+      call.status = failure;
+      return true;
+    }
+    ++calls;
+    return memory.begin(call);
+  }
+  bool immediate() const override { return false; }
+  std::string_view name() const override { return "redis"; }
+
+  Code failure = Code::ok;
+  int calls = 0;
+  memory::MemoryStore memory{MemoryOptions{}};
+};
+
+Rule rule_of(Algorithm algorithm, FailurePolicy policy) {
+  Rule rule;
+  rule.id = "r";
+  rule.per = {"tenant"};
+  rule.allowance = {.algorithm = algorithm, .limit = 10, .window = 100s};
+  rule.on_store_failure = policy;
+  rule.static_limit = 8;
+  return rule;
+}
+
+class OutageTest : public testing::Test {
+ protected:
+  void use(const Rule& rule) {
+    auto book = std::make_shared<rules::RuleBook>();
+    EXPECT_TRUE(book->replace({.rules = {rule}}).ok());
+    LimiterOptions options;
+    options.store = store_;
+    options.clock = clock_;
+    options.hash_key = {1, 2, 3};
+    options.prefilter = false;
+    engine_ = std::make_unique<Engine>(book, options, std::make_shared<memory::MemoryStore>(MemoryOptions{}));
+  }
+  int admitted(int requests, const std::string& tenant = "acme") {
+    int count = 0;
+    for (int i = 0; i < requests; ++i) count += engine_->check({{"tenant", tenant}}).allowed ? 1 : 0;
+    return count;
+  }
+  // By a peek, which any answer of the store precedes.
+  std::int64_t left(const std::string& tenant = "acme") {
+    Request look({{"tenant", "other"}});
+    engine_->check(look);
+    Request request({{"tenant", tenant}});
+    request.peek = true;
+    return engine_->check(request).rules[0].remaining;
+  }
+
+  std::shared_ptr<RemoteStore> store_ = std::make_shared<RemoteStore>();
+  std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
+  std::unique_ptr<Engine> engine_;
+};
+
+TEST_F(OutageTest, NoSubjectGetsBothAllowances) {
+  for (const FailurePolicy policy :
+       {FailurePolicy::allow, FailurePolicy::degrade, FailurePolicy::local, FailurePolicy::static_limit}) {
+    use(rule_of(Algorithm::sliding_log, policy));
+    const std::string tenant = "t" + std::string(failure_policy_name(policy));
+    EXPECT_EQ(admitted(2, tenant), 2);
+    store_->failure = Code::unavailable;
+    const int without = admitted(5, tenant);
+    EXPECT_EQ(without, 5);
+    store_->failure = Code::ok;
+    EXPECT_EQ(left(tenant), 10 - 2 - 5) << failure_policy_name(policy);
+    EXPECT_EQ(engine_->outage_totals().charged, 5U);
+    EXPECT_EQ(engine_->outage_totals().subjects, 0U);
+    // Once.
+    EXPECT_EQ(left(tenant), 3);
+  }
+}
+
+TEST_F(OutageTest, WhatDoesNotFitBecomesDebt) {
+  use(rule_of(Algorithm::token_bucket, FailurePolicy::allow));
+  EXPECT_EQ(admitted(10), 10);
+  store_->failure = Code::unavailable;
+  EXPECT_EQ(admitted(7), 7);
+  store_->failure = Code::ok;
+  EXPECT_EQ(left(), 0);
+  clock_->advance(60s);  // repays six of seven
+  EXPECT_EQ(admitted(1), 0);
+  clock_->advance(20s);
+  EXPECT_EQ(admitted(2), 1);
+}
+
+TEST_F(OutageTest, WhatTimeHasRepaidIsNotCharged) {
+  use(rule_of(Algorithm::token_bucket, FailurePolicy::allow));
+  store_->failure = Code::unavailable;
+  EXPECT_EQ(admitted(6), 6);
+  clock_->advance(40s);
+  store_->failure = Code::ok;
+  EXPECT_EQ(left(), 10 - 2);
+  EXPECT_EQ(engine_->outage_totals().repaid, 4U);
+  EXPECT_EQ(engine_->outage_totals().charged, 2U);
+}
+
+TEST_F(OutageTest, AWindowThatHasEndedOwesNothing) {
+  use(rule_of(Algorithm::fixed_window, FailurePolicy::allow));
+  store_->failure = Code::unavailable;
+  EXPECT_EQ(admitted(6), 6);
+  clock_->advance(100s);
+  store_->failure = Code::ok;
+  EXPECT_EQ(left(), 10);
+  EXPECT_EQ(engine_->outage_totals().repaid, 6U);
+}
+
+TEST_F(OutageTest, AtMostOneCapacityIsOwed) {
+  use(rule_of(Algorithm::fixed_window, FailurePolicy::allow));
+  store_->failure = Code::unavailable;
+  EXPECT_EQ(admitted(50), 50);
+  store_->failure = Code::ok;
+  EXPECT_EQ(left(), 0);
+  EXPECT_EQ(engine_->outage_totals().charged, 10U);
+}
+
+TEST_F(OutageTest, ACallThatMayHaveBeenChargedIsNotChargedAgain) {
+  use(rule_of(Algorithm::fixed_window, FailurePolicy::allow));
+  store_->failure = Code::deadline_exceeded;
+  EXPECT_EQ(admitted(4), 4);
+  store_->failure = Code::ok;
+  EXPECT_EQ(left(), 10);
+  EXPECT_EQ(engine_->outage_totals().admitted, 0U);
+}
+
+TEST_F(OutageTest, NothingIsOwedForWhatWasDeniedOrGivenBack) {
+  use(rule_of(Algorithm::fixed_window, FailurePolicy::local));  // 5 of 10
+  store_->failure = Code::unavailable;
+  EXPECT_EQ(admitted(9), 5);
+  engine_->refund(Request({{"tenant", "acme"}}, Cost{2}));
+  store_->failure = Code::ok;
+  EXPECT_EQ(left(), 10 - 3);
+}
+
+TEST_F(OutageTest, ARuleCanDoWithoutIt) {
+  Rule rule = rule_of(Algorithm::fixed_window, FailurePolicy::allow);
+  rule.reconcile = false;
+  use(rule);
+  store_->failure = Code::unavailable;
+  EXPECT_EQ(admitted(6), 6);
+  store_->failure = Code::ok;
+  EXPECT_EQ(left(), 10);
+}
+
+TEST_F(OutageTest, AStoreThatGoesAwayAgainIsChargedLater) {
+  use(rule_of(Algorithm::fixed_window, FailurePolicy::allow));
+  store_->failure = Code::unavailable;
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(admitted(3, "t" + std::to_string(i)), 3);
+  EXPECT_EQ(engine_->outage_totals().subjects, 30U);
+  store_->failure = Code::ok;
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(left("t" + std::to_string(i)), 7) << i;
+  EXPECT_EQ(engine_->outage_totals().charged, 90U);
+}
+
+TEST_F(OutageTest, SubjectsAreBounded) {
+  use(rule_of(Algorithm::fixed_window, FailurePolicy::allow));
+  store_->failure = Code::unavailable;
+  constexpr int kBeyond = 100;
+  for (std::size_t i = 0; i < OutageDebts::kMaxSubjects + kBeyond; ++i) admitted(1, std::to_string(i));
+  EXPECT_EQ(engine_->outage_totals().subjects, OutageDebts::kMaxSubjects);
+  EXPECT_EQ(engine_->outage_totals().lost, static_cast<std::uint64_t>(kBeyond));
+}
+
+// A debt that the store refuses stays, and is tried again after a pause.
+TEST(OutageDebtsTest, WhatIsPutBackIsOwedStill) {
+  memory::MemoryStore model{MemoryOptions{}};
+  OutageDebts debts;
+  const Allowance allowance =
+      make_allowance({.algorithm = Algorithm::fixed_window, .limit = 10, .window = 100s}).value();
+  Charge charge;
+  charge.key = {1, 2};
+  charge.allowance = &allowance;
+  charge.rule = "r";
+  charge.cost = 4;
+  Reading at{from_micros(1'800'000'000'000'000)};
+  debts.note(model, charge, at);
+  OutageDebts::Debt debt;
+  ASSERT_TRUE(debts.next(model, at, debt));
+  EXPECT_EQ(debt.charge.cost, 4);
+  EXPECT_EQ(debt.charge.rule, "r");
+  EXPECT_FALSE(debts.owing());
+  debts.put_back(model, debt, at);
+  EXPECT_TRUE(debts.owing());
+  EXPECT_FALSE(debts.next(model, at, debt)) << "it pauses";
+  at.now += OutageDebts::kPause;
+  ASSERT_TRUE(debts.next(model, at, debt));
+  EXPECT_EQ(debt.charge.cost, 4);
+  debts.charged(debt);
+  EXPECT_EQ(debts.totals().admitted, 4U);
+  EXPECT_EQ(debts.totals().charged, 4U);
+}
+
+}  // namespace
+}  // namespace weir::engine

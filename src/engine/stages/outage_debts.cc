@@ -1,0 +1,128 @@
+#include "engine/stages/outage_debts.h"
+
+#include <algorithm>
+
+#include "engine/stages/inline_call.h"
+
+namespace weir::engine {
+namespace {
+
+// The model's buckets lie beside those of the policy `local`, which count under other numbers.
+constexpr std::uint64_t kModelMark = 0x6f75746167652e31;
+
+Charge model_of(const BucketKey& key, const Allowance& allowance, std::int64_t cost) {
+  Charge charge;
+  charge.key = {key.high ^ kModelMark, key.low};
+  charge.allowance = &allowance;
+  charge.cost = cost;
+  charge.binding = false;
+  charge.count_denied = true;  // it has been admitted
+  return charge;
+}
+
+ChargeOutcome ask(Store& model, Action action, const Charge& charge, const Reading& at) {
+  ChargeOutcome outcome;
+  InlineCall call(action, at, {&charge, 1}, {&outcome, 1});
+  call.ask(model);
+  return outcome;
+}
+
+}  // namespace
+
+void OutageDebts::add(Store& model, const Charge& charge, const Reading& at) {
+  auto found = entries_.find(charge.key);
+  if (found == entries_.end()) {
+    if (entries_.size() >= kMaxSubjects) {
+      totals_.lost += static_cast<std::uint64_t>(charge.cost);
+      return;
+    }
+    found = entries_.emplace(charge.key, Entry{charge.tag, *charge.allowance, std::string(charge.rule), 0}).first;
+  }
+  Entry& entry = found->second;
+  entry.allowance = *charge.allowance;  // rules may have been reloaded
+  // Cost beyond what the bucket can hold would not be counted at all.
+  const std::int64_t units = std::min(charge.cost, entry.allowance.largest_cost());
+  if (ask(model, Action::take, model_of(charge.key, entry.allowance, units), at).status != Code::ok) {
+    totals_.lost += static_cast<std::uint64_t>(charge.cost);
+    if (entry.owed == 0) entries_.erase(found);
+    return;
+  }
+  entry.owed = std::min(kMaxUnits, entry.owed + charge.cost);
+  owing_.store(true, std::memory_order_relaxed);
+}
+
+void OutageDebts::note(Store& model, const Charge& charge, const Reading& at) {
+  if (charge.cost <= 0 || charge.allowance->limit == 0) return;
+  const std::lock_guard lock(mutex_);
+  totals_.admitted += static_cast<std::uint64_t>(charge.cost);
+  add(model, charge, at);
+}
+
+void OutageDebts::give_back(Store& model, const Charge& charge, const Reading& at) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(charge.key);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  ask(model, Action::refund, model_of(charge.key, entry.allowance, charge.cost), at);
+  entry.owed = std::max<std::int64_t>(0, entry.owed - charge.cost);
+}
+
+std::int64_t OutageDebts::outstanding(Store& model, const BucketKey& key, const Entry& entry, const Reading& at) const {
+  const ChargeOutcome now = ask(model, Action::peek, model_of(key, entry.allowance, 0), at);
+  if (now.status != Code::ok) return 0;
+  return std::clamp<std::int64_t>(entry.allowance.largest_cost() - now.remaining, 0, entry.owed);
+}
+
+bool OutageDebts::next(Store& model, const Reading& at, Debt& debt) {
+  const std::lock_guard lock(mutex_);
+  if (at.now < not_before_) return false;
+  while (!entries_.empty()) {
+    const auto first = entries_.begin();
+    const BucketKey key = first->first;
+    const std::int64_t units = outstanding(model, key, first->second, at);
+    totals_.repaid += static_cast<std::uint64_t>(first->second.owed - units);
+    debt.allowance = first->second.allowance;
+    debt.rule = std::move(first->second.rule);
+    debt.charge = Charge();
+    debt.charge.tag = first->second.tag;
+    ask(model, Action::reset, model_of(key, debt.allowance, 0), at);
+    entries_.erase(first);
+    if (units == 0) continue;
+    debt.charge.key = key;
+    debt.charge.allowance = &debt.allowance;
+    debt.charge.rule = debt.rule;
+    debt.charge.cost = units;
+    debt.charge.binding = false;
+    // What does not fit is debt, up to the overdraft.
+    debt.charge.count_denied = debt.charge.follows = true;
+    owing_.store(!entries_.empty(), std::memory_order_relaxed);
+    return true;
+  }
+  owing_.store(false, std::memory_order_relaxed);
+  return false;
+}
+
+void OutageDebts::charged(const Debt& debt) {
+  const std::lock_guard lock(mutex_);
+  totals_.charged += static_cast<std::uint64_t>(debt.charge.cost);
+}
+
+void OutageDebts::lost(const Debt& debt) {
+  const std::lock_guard lock(mutex_);
+  totals_.lost += static_cast<std::uint64_t>(debt.charge.cost);
+}
+
+void OutageDebts::put_back(Store& model, const Debt& debt, const Reading& at) {
+  const std::lock_guard lock(mutex_);
+  not_before_ = at.now + kPause;
+  add(model, debt.charge, at);
+}
+
+OutageDebts::Totals OutageDebts::totals() const {
+  const std::lock_guard lock(mutex_);
+  Totals totals = totals_;
+  totals.subjects = entries_.size();
+  return totals;
+}
+
+}  // namespace weir::engine
