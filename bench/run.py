@@ -165,6 +165,7 @@ SUITES = {
     "resp": lambda a: other_suite("resp_suite", lambda m: m.bench_resp(a.rounds)),
     "rules": lambda a: other_suite("rules_suite", lambda m: m.bench_rules(a.rounds)),
     "simulate": lambda a: other_suite("simulate_suite", lambda m: m.bench_simulate()),
+    "ledger": lambda a: other_suite("ledger_suite", lambda m: m.bench_ledger(min(a.rounds, 3))),
     "redis": lambda a: other_suite("redis_suite", lambda m: m.bench_redis(a)),
 }
 

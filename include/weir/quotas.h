@@ -32,6 +32,9 @@ struct QuotaCharge {
   bool binding = true;   // false (a shadow rule): its denial does not hold back the others
   bool follows = false;  // of a reservation: the cost is its amount
   bool commit_on_expiry = false;
+  bool overridden = false;           // the limit is an override's: the tenant's plans do not matter
+  std::int64_t own_limit = 0;        // the rule's, without plans and overrides; -1: unlimited
+  std::span<const Plan> plans = {};  // the rule's; alive until the call completes
   // For people and the ledger: "tenant=acme,user=bob", and the tenant. Empty in calls that do not wait.
   std::string subject = {};
   std::string tenant = {};

@@ -47,6 +47,10 @@ struct Request {
   std::size_t derived = 0;
   // Null: a client's. Must stay alive like the attributes.
   const OperatorView* by_operator = nullptr;
+  // Names this request, so that a strict quota that was taken for it is not taken again when it is sent again: a hash
+  // of who asks and of the key that they chose. Requests of one batch share it and differ in their part. Empty: none.
+  std::string_view once = {};
+  std::uint32_t once_part = 0;
 
   Request() = default;
   explicit Request(std::span<const Attribute> attrs, Cost c = {}) : attributes(attrs), cost(c) {}

@@ -186,6 +186,13 @@ enum class Enforcement : std::uint8_t {
   strict,  // the ledger commits before the answer
 };
 
+// What a change of a tenant's plan in the middle of a period does to that period.
+enum class PlanChange : std::uint8_t {
+  immediate,    // the new plan's limit applies at once
+  next_period,  // the limit stays until the period ends
+  prorated,     // each plan's limit counts for the part of the period in which it was the tenant's
+};
+
 inline constexpr std::string_view kTenantZone = "tenant";
 inline constexpr std::size_t kMaxNotify = 16;
 
@@ -198,6 +205,7 @@ struct Quota {
   bool record_overage = false;            // beyond that: admitted, and recorded as overage
   Enforcement enforcement = Enforcement::leased;
   std::vector<Share> notify = {};  // when so much is used, once per period; at most kMaxNotify
+  PlanChange plan_change = PlanChange::immediate;
 
   bool operator==(const Quota&) const = default;
 };

@@ -1,5 +1,7 @@
 #include "admin/session_routes.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "admin/json_writer.h"
@@ -14,7 +16,18 @@ std::string cookie_field(const std::string& value, Duration lifetime, bool tls) 
          (tls ? "; Secure" : "") + "; Max-Age=" + std::to_string(ceil_seconds(lifetime)) + "\r\n";
 }
 
+// What a console may offer, by the route that it needs.
+struct Feature {
+  std::string_view name;
+  std::string_view path;
+};
+constexpr std::array<Feature, 4> kFeatures = {{{"refund", "/refund"},
+                                               {"simulate", "/rules/simulate"},
+                                               {"candidate", "/rules/{id}/candidate/promote"},
+                                               {"accounts", "/accounts"}}};
+
 struct SessionRoutes {
+  const http::Router& router;
   std::shared_ptr<TokenAccess> access;
   std::string version;
   std::string node;
@@ -32,6 +45,15 @@ struct SessionRoutes {
     out.member("expires_at", session ? std::optional<TimePoint>(session->expires) : std::nullopt);
     out.member("version", version);
     out.member("node", node);
+    out.begin_array("features");
+    for (const Feature& feature : kFeatures) {
+      const std::string path = std::string(kAdminPrefix) + std::string(feature.path);
+      const auto& routes = router.routes();
+      const bool is_there =
+          std::any_of(routes.begin(), routes.end(), [&path](const http::Route& route) { return route.path == path; });
+      if (is_there) out.value(feature.name);
+    }
+    out.end_array();
     out.end_object();
     writer.send(json_answer(out.take()).response());
   }
@@ -61,7 +83,7 @@ struct SessionRoutes {
 
 void add_session_routes(Api& api, std::shared_ptr<TokenAccess> access, std::string version) {
   const auto routes = std::make_shared<const SessionRoutes>(
-      SessionRoutes{std::move(access), std::move(version), api.environment().node});
+      SessionRoutes{api.router(), std::move(access), std::move(version), api.environment().node});
   const std::string path = std::string(kAdminPrefix) + "/session";
   const auto add = [&](const char* method,
                        void (SessionRoutes::*handle)(const http::HttpRequest&, http::ResponseWriter&) const) {

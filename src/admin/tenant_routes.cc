@@ -4,6 +4,7 @@
 #include "admin/operator_state.h"
 #include "base/time_zone.h"
 #include "base/utf8.h"
+#include "rules/read/yaml_values.h"
 #include "weir/request.h"
 
 namespace weir::admin {
@@ -11,6 +12,20 @@ namespace {
 
 using control::Role;
 using control::TenantRecord;
+
+// From when on the plan applies: a moment, past or to come, or a duration from now.
+std::optional<TimePoint> read_plan_from(Members& body, TimePoint now) {
+  constexpr Duration kFurthest = std::chrono::hours(24 * 366 * 10);
+  const std::optional<std::string> text = body.optional_text("plan_from_at", {.least = 1, .most = 64});
+  if (!text) return std::nullopt;
+  Result<TimePoint> at = rules::parse_instant(*text);
+  if (const Result<Duration> in = rules::parse_duration(*text); in.ok() && in.value() <= kFurthest)
+    at = now + in.value();
+  if (at.ok() && at.value() > TimePoint{} && at.value() < now + kFurthest) return at.value();
+  body.fail("plan_from_at",
+            "is \"" + *text + "\", expected a time such as 2026-12-31T00:00:00Z or a duration such as 2d");
+  return std::nullopt;
+}
 
 TenantRecord read_tenant_body(Members& body) {
   TenantRecord record;
@@ -32,17 +47,22 @@ bool is_tenant_name(std::string_view name) {
 void put_tenant(Call& call) {
   Members body = call.body();
   TenantRecord given = read_tenant_body(body);
+  const std::optional<TimePoint> from = read_plan_from(body, call.now());
   const std::string reason = body.has("reason") ? body.reason() : std::string();
   given.tenant = call.parameter("tenant");
   if (!is_tenant_name(given.tenant)) body.fail("tenant", "in the path is not a text that an attribute can have");
   if (!call.accepts(body)) return;
-  call.write([given, reason](Write& write) -> Result<Answer> {
+  call.write([given, from, reason](Write& write) -> Result<Answer> {
     const Result<std::optional<TenantRecord>> found = control::find_record<TenantRecord>(write.session, given.tenant);
     if (!found.ok()) return found.failure();
     std::optional<std::string> etag;
     if (found.value()) etag = etag_of_record(*found.value());
     if (const std::optional<Answer> refused = write.refuse(etag)) return *refused;
     TenantRecord after = given;
+    after.plan = found.value() ? found.value()->plan : std::string();
+    after.steps = found.value() ? found.value()->steps : std::vector<control::PlanStep>();
+    after.created = found.value() ? found.value()->created : TimePoint{};
+    after.set_plan(given.plan, from, write.now);
     after.created = found.value() ? found.value()->created : write.now;
     after.updated = write.now;
     after.revision = found.value() ? found.value()->revision + 1 : 1;
@@ -76,6 +96,18 @@ std::string describe(const TenantRecord& record) {
   out.begin_object();
   out.member("tenant", record.tenant);
   out.member("plan", record.plan);
+  const auto moment = [](const control::PlanStep& step) {
+    return step.from == TimePoint{} ? std::nullopt : std::optional<TimePoint>(step.from);
+  };
+  out.member("plan_from_at", record.steps.empty() ? std::nullopt : moment(record.steps.back()));
+  out.begin_array("plans");
+  for (const control::PlanStep& step : record.steps) {
+    out.begin_object();
+    out.member("plan", step.plan);
+    out.member("from_at", moment(step));
+    out.end_object();
+  }
+  out.end_array();
   out.member("zone", record.zone);
   out.begin_object("settings");
   for (const auto& [name, value] : record.settings) out.member(name, value);

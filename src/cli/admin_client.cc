@@ -142,6 +142,10 @@ Result<std::string> AdminClient::call(std::string_view method, const std::string
   return std::move(answer).value().body;
 }
 
+Result<std::string> AdminClient::post(const std::string& path, const std::string& body, const std::string& key) {
+  return call("POST", path, body, key.empty() ? "" : "Idempotency-Key: \"" + key + "\"\r\n");
+}
+
 Result<std::string> AdminClient::put(const std::string& path, const std::string& body, const std::string& etag) {
   return call("PUT", path, body, etag.empty() ? "If-None-Match: *\r\n" : "If-Match: \"" + etag + "\"\r\n");
 }
@@ -169,6 +173,16 @@ Result<std::vector<std::string>> AdminClient::list(const std::string& path) {
     for (const element item : found) items.push_back(simdjson::minify(item));
     cursor = member_text(answer.value(), "next");
   } while (!cursor.empty());
+  return items;
+}
+
+std::vector<std::string> items_of(const std::string& json) {
+  std::vector<std::string> items;
+  simdjson::dom::parser parser;
+  element root;
+  simdjson::dom::array found;
+  if (parser.parse(json).get(root) || root["items"].get_array().get(found)) return items;
+  for (const element item : found) items.push_back(simdjson::minify(item));
   return items;
 }
 

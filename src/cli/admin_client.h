@@ -52,7 +52,8 @@ class AdminClient {
   static Result<AdminClient> connect(const AdminOptions& options, const Terminal& terminal);
 
   Result<std::string> get(const std::string& path) { return call("GET", path, {}, {}); }
-  Result<std::string> post(const std::string& path, const std::string& body) { return call("POST", path, body, {}); }
+  // With a key, the server does it once, however often it is sent.
+  Result<std::string> post(const std::string& path, const std::string& body, const std::string& key = {});
   // Replaces what is there; `etag` is that of what was seen, and empty for what does not exist yet.
   Result<std::string> put(const std::string& path, const std::string& body, const std::string& etag);
   // Looks the thing up, and removes it as it was then.
@@ -68,6 +69,8 @@ class AdminClient {
   std::unique_ptr<HttpClient> client_;
 };
 
+// `items` of a page, as JSON texts; empty if there are none.
+std::vector<std::string> items_of(const std::string& json);
 // A member of a JSON object for people: texts as they are, lists and objects as JSON, null and absent ones empty.
 std::string member_text(const std::string& json, std::string_view name);
 

@@ -89,9 +89,11 @@ void assemble(CLI::App& program, Session& session) {
   add_quota_show(quota.app(), session);
   add_quota_grant(quota.app(), session);
   add_quota_adjust(quota.app(), session);
+  add_quota_reverse(quota.app(), session);
   add_quota_verify(quota.app(), session);
   add_quota_reconcile(quota.app(), session);
   add_quota_export(quota.app(), session);
+  add_quota_prune(quota.app(), session);
   Command database(program, "database", "Look after the server's database");
   database.requires_verb();
   add_database_status(database.app(), session);

@@ -1,14 +1,12 @@
-// weir quota export and reconcile: what billing needs of the ledger, and what nodes hold of it.
+// weir quota export: what billing needs of the ledger.
 #include <ostream>
 
 #include "cli/command.h"
 #include "cli/database_option.h"
 #include "cli/exit_code.h"
 #include "cli/failure_report.h"
-#include "cli/quota_view.h"
 #include "cli/verbs.h"
 #include "ledger/export.h"
-#include "ledger/reading.h"
 
 namespace weir::cli {
 namespace {
@@ -19,7 +17,6 @@ struct ExportOptions {
   DatabaseOption where;
   ledger::ExportFilter filter;
   std::string format = "ndjson";
-  bool json = false;
 };
 
 // The cursor for the next export goes to standard error, because the entries fill standard output.
@@ -45,27 +42,6 @@ int export_ledger(const ExportOptions& options, const Terminal& terminal) {
   return kExitAllowed;
 }
 
-int reconcile(const ExportOptions& options, const Terminal& terminal) {
-  const Result<std::unique_ptr<Database>> database = options.where.open();
-  if (!database.ok()) return report_failure(terminal, "weir quota reconcile", options.json, database.failure());
-  std::vector<ledger::HeldByNode> held;
-  const database::Outcome outcome =
-      database.value()->run(database::Access::read, [&](database::Session& session) -> Status {
-        Result<std::vector<ledger::HeldByNode>> found = ledger::list_slices(session, ledger::kMaxListed);
-        if (!found.ok()) return found.failure();
-        held = std::move(found).value();
-        return success();
-      });
-  if (!outcome.ok()) {
-    return report_failure(terminal, "weir quota reconcile", options.json, outcome.status.failure());
-  }
-  print_slices(terminal, held, options.json);
-  const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-  bool overdue = false;
-  for (const ledger::HeldByNode& each : held) overdue = overdue || (each.slice.held > 0 && each.slice.expires < now);
-  return overdue ? kExitDenied : kExitAllowed;
-}
-
 }  // namespace
 
 void add_quota_export(CLI::App& parent, Session& session) {
@@ -85,19 +61,6 @@ void add_quota_export(CLI::App& parent, Session& session) {
       "Examples:\n  weir quota export --period 2026-03 --format csv > march.csv\n"
       "  weir quota export --after 4711 >> ledger.ndjson");
   verb.action(session, [options, &session] { return export_ledger(*options, session.terminal); });
-}
-
-void add_quota_reconcile(CLI::App& parent, Session& session) {
-  auto options = std::make_shared<ExportOptions>();
-  Command verb(parent, "reconcile", "Compare what nodes hold with the ledger, and report what is overdue");
-  options->where.add_to(verb);
-  verb.flag("--json", options->json, "Answer as JSON");
-  verb.footer(
-      "Lists the slices of every node: units it may still spend or has spent and not reported, units that expired\n"
-      "unreported, and until when. A slice that is past its time and not closed means that no server runs.\n\n"
-      "Exit codes: 0 nothing is overdue, 1 something is, 2 bad input, 3 failed.\n\n"
-      "Examples:\n  weir quota reconcile --data-dir /var/lib/weir");
-  verb.action(session, [options, &session] { return reconcile(*options, session.terminal); });
 }
 
 }  // namespace weir::cli

@@ -15,6 +15,7 @@ struct TenantOptions {
   std::string tenant;
   std::vector<std::string> settings;
   std::string plan;
+  std::string from;
   std::string zone;
   std::string note;
   std::string reason;
@@ -34,6 +35,7 @@ Result<std::string> put_tenant(AdminClient& client, const TenantOptions& options
   };
   JsonObject body;
   body.text_if("plan", given_or_before(options.plan, "plan"));
+  body.text_if("plan_from_at", options.from);
   body.text_if("zone", given_or_before(options.zone, "zone"));
   body.text_if("note", given_or_before(options.note, "note"));
   const std::string kept = member_text(before, "settings");
@@ -43,9 +45,10 @@ Result<std::string> put_tenant(AdminClient& client, const TenantOptions& options
 }
 
 void show_tenant(const Terminal& terminal, const std::string& json) {
-  for (const std::string_view name : {"tenant", "plan", "zone", "settings", "note", "created_at", "updated_at"}) {
+  for (const std::string_view name :
+       {"tenant", "plan", "plan_from_at", "zone", "settings", "note", "created_at", "updated_at"}) {
     const std::string value = member_text(json, name);
-    if (!value.empty()) terminal.out << padded(std::string(name), 12) << shown(value) << '\n';
+    if (!value.empty()) terminal.out << padded(std::string(name), 14) << shown(value) << '\n';
   }
 }
 
@@ -74,6 +77,8 @@ void add_tenant_set(CLI::App& parent, Session& session) {
   verb.word("tenant", options->tenant, "The tenant, as in the attribute `tenant`").required();
   verb.words("settings", options->settings, "Settings, name=value each; they replace all that there were");
   verb.text("--plan", options->plan, "The plan of requests that name none").value("PLAN");
+  verb.text("--from", options->from, "When the plan begins: a time, or a duration from now; default: now")
+      .value("WHEN");
   verb.text("--zone", options->zone, "The time zone, such as Europe/Berlin").value("ZONE");
   verb.text("--note", options->note, "A note for operators").value("TEXT");
   verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT");

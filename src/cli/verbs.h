@@ -62,6 +62,8 @@ void add_audit(CLI::App& parent, Session& session);
 void add_quota_show(CLI::App& parent, Session& session);
 void add_quota_grant(CLI::App& parent, Session& session);
 void add_quota_adjust(CLI::App& parent, Session& session);
+void add_quota_reverse(CLI::App& parent, Session& session);
+void add_quota_prune(CLI::App& parent, Session& session);
 void add_quota_verify(CLI::App& parent, Session& session);
 void add_quota_reconcile(CLI::App& parent, Session& session);
 void add_quota_export(CLI::App& parent, Session& session);

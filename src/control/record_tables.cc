@@ -1,6 +1,7 @@
 #include "control/record_tables.h"
 
 #include <array>
+#include <charconv>
 
 namespace weir::control {
 namespace {
@@ -70,18 +71,23 @@ const Statements kStatements<BlockRecord>{
 
 template <>
 const Statements kStatements<TenantRecord>{
-    .all = {"SELECT tenant, plan, zone, settings, note, created_at, updated_at, revision FROM control_tenant"},
-    .page = {"SELECT tenant, plan, zone, settings, note, created_at, updated_at, revision FROM control_tenant "
-             "WHERE tenant > $1 ORDER BY tenant LIMIT $2"},
-    .seen = {"SELECT tenant, plan, zone, settings, note, created_at, updated_at, revision FROM control_tenant "
-             "WHERE tenant = $1"},
-    .one = {"SELECT tenant, plan, zone, settings, note, created_at, updated_at, revision FROM control_tenant "
-            "WHERE tenant = $1 FOR UPDATE"},
+    .all =
+        {"SELECT tenant, plan, zone, settings, note, created_at, updated_at, revision, plan_steps FROM control_tenant"},
+    .page =
+        {"SELECT tenant, plan, zone, settings, note, created_at, updated_at, revision, plan_steps FROM control_tenant "
+         "WHERE tenant > $1 ORDER BY tenant LIMIT $2"},
+    .seen =
+        {"SELECT tenant, plan, zone, settings, note, created_at, updated_at, revision, plan_steps FROM control_tenant "
+         "WHERE tenant = $1"},
+    .one =
+        {"SELECT tenant, plan, zone, settings, note, created_at, updated_at, revision, plan_steps FROM control_tenant "
+         "WHERE tenant = $1 FOR UPDATE"},
     .count = {"SELECT count(*) FROM control_tenant"},
-    .add = {"INSERT INTO control_tenant (tenant, plan, zone, settings, note, created_at, updated_at, revision) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"},
+    .add = {"INSERT INTO control_tenant (tenant, plan, zone, settings, note, created_at, updated_at, revision, "
+            "plan_steps) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"},
     .change = {"UPDATE control_tenant SET plan = $2, zone = $3, settings = $4, note = $5, created_at = $6, "
-               "updated_at = $7, revision = $8 WHERE tenant = $1"},
+               "updated_at = $7, revision = $8, plan_steps = $9 WHERE tenant = $1"},
     .remove = {"DELETE FROM control_tenant WHERE tenant = $1"}};
 
 template <>
@@ -251,8 +257,38 @@ Row Table<BlockRecord>::row_of(const BlockRecord& record) {
           time_or_null(record.last_used)};
 }
 
+namespace {
+
+// [["1800000000000000","pro"]]: microseconds, and the plan from then on. Empty: none.
+std::string write_steps(const std::vector<PlanStep>& steps) {
+  TextLists lists;
+  for (const PlanStep& step : steps) lists.push_back({std::to_string(micros(step.from)), step.plan});
+  return lists.empty() ? std::string() : write_lists(lists);
+}
+
+Result<std::vector<PlanStep>> read_steps(const std::string& written) {
+  std::vector<PlanStep> steps;
+  if (written.empty()) return steps;
+  const Result<TextLists> lists = read_lists(written);
+  if (!lists.ok()) return lists.failure();
+  for (const std::vector<std::string>& each : lists.value()) {
+    std::int64_t from = 0;
+    const bool right =
+        each.size() == 2 && std::from_chars(each[0].data(), each[0].data() + each[0].size(), from).ec == std::errc();
+    if (!right) return Failure{Code::data_loss, "the plans of a tenant cannot be read"};
+    steps.push_back({each[1], from_micros(from)});
+  }
+  return steps;
+}
+
+}  // namespace
+
 Result<TenantRecord> Table<TenantRecord>::record_of(const Row& row) {
-  if (Status fits = check_row(row, "tttttnnn"); !fits.ok()) return fits.failure();
+  // What a node kept on disk under an earlier version has no steps.
+  const std::string_view columns = row.size() == 8 ? "tttttnnn" : "tttttnnnt";
+  if (Status fits = check_row(row, columns); !fits.ok()) return fits.failure();
+  Result<std::vector<PlanStep>> steps = row.size() == 8 ? std::vector<PlanStep>() : read_steps(text(row[8]));
+  if (!steps.ok()) return steps.failure();
   Result<TextLists> settings = read_lists(text(row[3]));
   if (!settings.ok()) return settings.failure();
   TenantRecord record;
@@ -264,6 +300,7 @@ Result<TenantRecord> Table<TenantRecord>::record_of(const Row& row) {
   record.created = from_micros(number(row[5]));
   record.updated = from_micros(number(row[6]));
   record.revision = number(row[7]);
+  record.steps = std::move(steps).value();
   return record;
 }
 
@@ -275,7 +312,8 @@ Row Table<TenantRecord>::row_of(const TenantRecord& record) {
           record.note,
           micros(record.created),
           micros(record.updated),
-          record.revision};
+          record.revision,
+          write_steps(record.steps)};
 }
 
 Result<KeyRecord> Table<KeyRecord>::record_of(const Row& row) {

@@ -49,17 +49,32 @@ struct BlockRecord {
   const std::string& key() const { return id; }
 };
 
+// A plan, and from when on it is the tenant's. The epoch: since ever.
+struct PlanStep {
+  std::string plan;  // empty: none
+  TimePoint from{};
+
+  bool operator==(const PlanStep&) const = default;
+};
+inline constexpr std::size_t kMaxPlanSteps = 24;  // then the oldest are forgotten
+
 struct TenantRecord {
   std::string tenant;
-  std::string plan;  // empty: none
+  std::string plan;  // the last of `steps`, which may begin later; empty: none
   std::string zone;  // an IANA name; empty: none
   TextPairs settings;
   std::string note;
   TimePoint created{};
   TimePoint updated{};
   std::int64_t revision = 1;
+  std::vector<PlanStep> steps = {};  // ascending; empty: `plan`, since ever
 
   const std::string& key() const { return tenant; }
+  // The plan at a moment; before the first step, none.
+  const std::string& plan_at(TimePoint wall) const;
+  // Another plan from a moment on: what was to begin then or later does not. Without a moment: from `now`, or since
+  // ever in a new record.
+  void set_plan(const std::string& next, const std::optional<TimePoint>& from, TimePoint now);
 };
 
 struct KeyRecord {

@@ -162,7 +162,8 @@ bool Engine::take_strict(Run& run) {
     run.detach_once(shows_requests_);
     part.verb = Verb::take;
     part.charges = part.strict();
-    part.id = random_operation();
+    part.id = part.once.empty() ? random_operation() : part.once;
+    part.request = part.once_request;
     part.waiting = Waiting::after;
     quota_gate_->begin(part);
     return false;

@@ -21,15 +21,17 @@ class Engine::ReservationRun::QuotaStep final : public QuotaCall {
 Engine::ReservationRun::ReservationRun(Engine& engine, ReservationCall& call) : engine_(engine), call_(&call) {}
 Engine::ReservationRun::~ReservationRun() = default;
 
-// False: refused, because the ledger holds one amount in all accounts of a reservation.
+// False: refused. Quotas with a cost of their own hold that, the others the amount.
 bool Engine::ReservationRun::reserve_quotas() {
   if (quotas == nullptr) return true;
+  bool follows = false;
   for (const QuotaCharge& each : quotas->all()) {
-    if (each.follows) continue;
+    follows = follows || each.follows;
+    if (each.follows || (each.cost > 0 && !each.outcome.too_large)) continue;
     return !refuse(HoldFault::invalid, "attributes: the quota " + std::string(each.rule) +
-                                           " has a cost of its own and cannot be reserved; check it instead");
+                                           " has a cost of 0, or one that cannot be read, and cannot be reserved");
   }
-  if (step_.amount == 0 && !dry_run_) {
+  if (step_.amount == 0 && follows && !dry_run_) {
     return !refuse(HoldFault::invalid, "amount: is 0, expected at least 1 where a quota applies");
   }
   quotas->reserving = QuotaPart::Reserving{hex_of(step_.id), step_.amount, step_.partial, step_.ttl};

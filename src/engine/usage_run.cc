@@ -1,6 +1,8 @@
 // Usage that has happened (weir/usage.h): a reservation of nothing that is committed with what was used charges buckets
-// as debt, and is idempotent by its id; quotas are charged in the ledger.
+// as debt, and is idempotent by its id; quotas are charged in the ledger. Nothing refuses it: neither blocks, nor
+// shedding, nor a cost that cannot be read.
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <random>
 
@@ -44,7 +46,16 @@ class Engine::UsageRun final : public StoreCall {
     UsageRun& run_;
   };
 
-  void add_charges(const UsageReport& report);
+  // The buckets that are charged the same, which is one reservation.
+  struct Group {
+    std::int64_t units = 0;
+    BucketKey id;
+    InlineVector<Charge, 8> charges;
+  };
+  void add_charges(const UsageReport& report, const Request& request);
+  void add_quota(const rules::Match& match, const Charge& charge, std::int64_t cost, const Request& request);
+  Group& group_of(const UsageReport& report, std::int64_t units);
+  void charge_next_group();
   void settle();
   void settled();
   void ask_ledger();
@@ -61,11 +72,12 @@ class Engine::UsageRun final : public StoreCall {
   Check check_;
   Stage stage_ = Stage::taking;
   HoldStep step_;
-  InlineVector<Charge, 8> charges_;
+  BucketKey id_;  // of the report
+  bool named_ = false;
+  std::deque<Group> groups_;  // the first is being charged
   InlineVector<ChargeOutcome, 8> outcomes_;
   std::vector<QuotaCharge> quotas_;
   LedgerStep ledger_{*this};
-  std::string request_text_;
   TimePoint effective_{};
   UsageAnswer answer_;
 };
@@ -87,71 +99,106 @@ void Engine::UsageRun::start(const UsageReport& report) {
     return fail(Code::invalid_argument,
                 "amount: is " + std::to_string(report.amount) + ", expected 0 to " + std::to_string(kMaxUnits));
   }
-  Request request = report.request;
-  request.cost = Cost{report.amount};
-  Decision unused;
-  if (!engine_.plan(request, Action::take, reading(), *rules_, check_, unused)) {
-    return fail(Code::invalid_argument, "attributes: there are too many, or the caller is blocked");
-  }
-  step_.reservation = true;
-  step_.id = report.id.empty() ? engine_.hold_ids_.random()
-                               : engine_.hold_ids_.named(HoldHandle::Use::reservation, report.caller,
-                                                         "usage " + std::string(report.id), report.request.attributes);
-  step_.ttl = kRemembered;
-  step_.named = !report.id.empty();
+  Request asked = report.request;
+  asked.cost = Cost{report.amount};
+  if (!Check::within_bounds(asked)) return fail(Code::invalid_argument, "attributes: there are too many");
+  rules::CompletedRequest room;
+  const Request& request = completed(asked, *rules_, room);
+  check_.plan(request, reading().wall(), *rules_, engine_.rules_.encoder(), engine_.with_tags_);
+  named_ = !report.id.empty();
+  id_ = !named_ ? engine_.hold_ids_.random()
+                : engine_.hold_ids_.named(HoldHandle::Use::reservation, report.caller,
+                                          "usage " + std::string(report.id), report.request.attributes);
   effective_ = report.at;
-  add_charges(report);
-  answer_.rules = static_cast<std::int64_t>(charges_.size() + quotas_.size());
-  if (charges_.empty()) return ask_ledger();
-  if (!engine_.store_->holds_reservations()) {
+  add_charges(report, request);
+  check_.outlive_request(nullptr);
+  if (!groups_.empty() && !engine_.store_->holds_reservations()) {
     return fail(Code::failed_precondition,
                 "this store cannot be charged afterwards; use a check, or quotas only, for what has happened");
   }
-  charges_.push_back(record_charge(step_.id, {charges_.data(), charges_.size()}));
-  outcomes_.resize(charges_.size());
-  charges = {charges_.data(), charges_.size()};
-  outcomes = {outcomes_.data(), outcomes_.size()};
-  hold = &step_;
-  action = Action::take;
-  check_.outlive_request(nullptr);
-  if (engine_.store_->begin(*this)) settle();
+  charge_next_group();
 }
 
-// Buckets that follow the amount are charged through the reservation. Concurrency rules have nothing to charge.
-void Engine::UsageRun::add_charges(const UsageReport& report) {
+// Rules with a cost of their own are charged that. Concurrency rules have nothing to charge.
+void Engine::UsageRun::add_charges(const UsageReport& report, const Request& request) {
   for (std::size_t i = 0; i < check_.deciding(); ++i) {
     const rules::Match& match = check_.match_of(i);
-    if (match.bad_cost) continue;
     Charge charge = check_.charges()[i];
+    const std::int64_t cost = match.bad_cost ? report.amount : charge.cost;
     if (charge.kind == ChargeKind::quota) {
-      QuotaCharge& quota = quotas_.emplace_back();
-      quota.rule = charge.rule;
-      quota.quota = &match.rule->source.quota;
-      quota.key = charge.key;
-      quota.limit = charge.allowance->limit;
-      quota.cost = charge.cost;
-      quota.since = rules_->set->loaded();
-      quota.subject = quota_subject(match.rule->source, report.request);
-      for (const Attribute& attribute : report.request.attributes) {
-        if (attribute.name == "tenant") quota.tenant = attribute.value;
-      }
-      request_text_ += quota.subject + ' ' + std::to_string(quota.cost) + ' ';
-    } else if (charge.kind == ChargeKind::bucket && charge.cost == report.amount) {
+      add_quota(match, charge, cost, request);
+      ++answer_.rules;
+    } else if (charge.kind == ChargeKind::bucket) {
       charge.follows = true;
       charge.cost = 0;
       charge.binding = false;
       charge.max_subjects = 0;
-      charges_.push_back(charge);
-      step_.actual = report.amount;
+      group_of(report, cost).charges.push_back(charge);
+      ++answer_.rules;
     }
   }
+}
+
+void Engine::UsageRun::add_quota(const rules::Match& match, const Charge& charge, std::int64_t cost,
+                                 const Request& request) {
+  QuotaCharge& quota = quotas_.emplace_back();
+  quota.rule = charge.rule;
+  quota.quota = &match.rule->source.quota;
+  quota.key = charge.key;
+  quota.limit = charge.allowance->limit;
+  quota.cost = cost;
+  quota.since = rules_->set->loaded();
+  quota.overridden = match.overridden;
+  quota.own_limit = match.rule->source.unlimited ? -1 : match.rule->source.allowance.limit;
+  quota.plans = match.rule->source.plans;
+  quota.subject = quota_subject(match.rule->source, request);
+  for (const Attribute& attribute : request.attributes) {
+    if (attribute.name == "tenant") quota.tenant = attribute.value;
+  }
+}
+
+// The group of the report's own amount has the report's id.
+Engine::UsageRun::Group& Engine::UsageRun::group_of(const UsageReport& report, std::int64_t units) {
+  for (Group& each : groups_) {
+    if (each.units == units) return each;
+  }
+  Group& made = groups_.emplace_back();
+  made.units = units;
+  made.id = id_;
+  if (units == report.amount) return made;
+  made.id = !named_ ? engine_.hold_ids_.random()
+                    : engine_.hold_ids_.named(HoldHandle::Use::reservation, report.caller,
+                                              "usage of " + std::to_string(units) + " " + std::string(report.id),
+                                              report.request.attributes);
+  return made;
+}
+
+void Engine::UsageRun::charge_next_group() {
+  if (groups_.empty()) return ask_ledger();
+  Group& group = groups_.front();
+  step_ = {};
+  step_.reservation = true;
+  step_.id = group.id;
+  step_.ttl = kRemembered;
+  step_.named = named_;
+  step_.actual = group.units;
+  group.charges.push_back(record_charge(step_.id, {group.charges.data(), group.charges.size()}));
+  outcomes_.clear();
+  outcomes_.resize(group.charges.size());
+  charges = {group.charges.data(), group.charges.size()};
+  outcomes = {outcomes_.data(), outcomes_.size()};
+  hold = &step_;
+  action = Action::take;
+  stage_ = Stage::taking;
+  if (engine_.store_->begin(*this)) settle();
 }
 
 void Engine::UsageRun::settle() {
   if (status != Code::ok) return fail(Code::unavailable, "the store did not answer; send the report again");
   if (step_.state == HoldState::gone) {  // recorded before
     answer_.replayed = true;
-    return ask_ledger();
+    groups_.pop_front();
+    return charge_next_group();
   }
   const std::int64_t actual = step_.actual;
   stage_ = Stage::settling;
@@ -164,21 +211,21 @@ void Engine::UsageRun::settle() {
 void Engine::UsageRun::settled() {
   if (status != Code::ok) return fail(Code::unavailable, "the store did not answer; send the report again");
   answer_.replayed = answer_.replayed || step_.state == HoldState::gone;
-  answer_.debt = step_.debt;
-  answer_.uncharged = step_.uncharged;
+  answer_.debt = std::max(answer_.debt, step_.debt);
+  answer_.uncharged = std::max(answer_.uncharged, step_.uncharged);
   if (engine_.prefilter_ != nullptr) engine_.prefilter_->forget(charges);
-  ask_ledger();
+  groups_.pop_front();
+  charge_next_group();
 }
 
 void Engine::UsageRun::ask_ledger() {
   if (quotas_.empty()) return finish();
   if (engine_.quota_gate_ == nullptr) return fail(Code::unavailable, "this server has no ledger for the quotas");
-  check_.outlive_request(nullptr);
   ledger_.verb = QuotaCall::Verb::usage;
   ledger_.at = reading();
   ledger_.charges = quotas_;
-  ledger_.id = "usage " + hex_text(step_.id);
-  if (step_.named) ledger_.request = hex_text(step_.id) + ' ' + std::to_string(quotas_.size());
+  ledger_.id = "usage " + hex_text(id_);
+  if (named_) ledger_.request = hex_text(id_) + ' ' + std::to_string(quotas_.size());
   ledger_.effective = effective_;
   engine_.quota_gate_->begin(ledger_);
 }

@@ -123,6 +123,7 @@ std::optional<ReservationState> parse_state(std::string_view name);
 struct ReservationLeg {
   std::int64_t account = 0;
   std::int64_t held = 0;  // 0 once it is closed
+  bool fixed = false;     // costs what it holds, whatever the reservation's amount and actual are
 
   friend bool operator==(const ReservationLeg&, const ReservationLeg&) = default;
 };
@@ -131,7 +132,7 @@ struct Reservation {
   std::string id;
   ReservationState state = ReservationState::open;
   bool commit_on_expiry = false;  // its time passed: as if it had been committed with what it holds
-  std::int64_t granted = 0;       // units in each leg
+  std::int64_t granted = 0;       // units in each leg that is not fixed
   std::int64_t actual = 0;        // committed: as told
   TimePoint created;
   TimePoint expires;

@@ -26,7 +26,7 @@ Account* Books::find(const AccountKey& key) {
 Account* Books::find(std::int64_t id) { return row_in(accounts, id); }
 Reservation* Books::find_reservation(const std::string& id) { return row_in(reservations, id); }
 Node* Books::find_node(const std::string& name) { return row_in(nodes, name); }
-const Remembered* Books::find_remembered(const std::string& key) const { return row_in(remembered, key); }
+Remembered* Books::find_remembered(const std::string& key) { return row_in(remembered, key); }
 
 Slice* Books::find_slice(std::int64_t account, const std::string& node, std::int64_t epoch) {
   return row_in(slices, SliceKey(account, node, epoch));

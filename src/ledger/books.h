@@ -51,7 +51,7 @@ class Books {
   Reservation* find_reservation(const std::string& id);
   Node* find_node(const std::string& name);
   Slice* find_slice(std::int64_t account, const std::string& node, std::int64_t epoch);
-  const Remembered* find_remembered(const std::string& key) const;
+  Remembered* find_remembered(const std::string& key);
   bool has_batch(const BatchKey& key) const { return batches.contains(key); }
 
   Slice& slice(std::int64_t account, const std::string& node, std::int64_t epoch);

@@ -221,7 +221,12 @@ Status Committer::perform(Session& session, const Group& group, std::int64_t num
   if (Status read = read_needs(session, needs, books); !read.ok()) return read;
   answers.clear();
   for (const auto& operation : group) answers.push_back(perform_one(*operation, books));
-  return write_changes(session, books);
+  if (Status written = write_changes(session, books); !written.ok()) return written;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (!group[i]->also || answers[i].verdict != Verdict::done || answers[i].replayed) continue;
+    if (Status done = group[i]->also(session, books, answers[i]); !done.ok()) return done;
+  }
+  return success();
 }
 
 Answer Committer::perform_one(Operation& operation, Books& books) {
@@ -235,7 +240,13 @@ Answer Committer::perform_one(Operation& operation, Books& books) {
   const Remembered* remembered = books.find_remembered(once.key);
   if (remembered != nullptr && books.now() < remembered->keep_until) {
     if (remembered->request == once.request) {
-      if (std::optional<Answer> answer = parse_answer(remembered->answer)) return *answer;
+      if (std::optional<Answer> answer = parse_answer(remembered->answer)) {
+        // Now someone else relies on it, so it is not undone any more.
+        Remembered& row = books.remembered[once.key].now;
+        row.answer = replayed_answer_text(row.answer);
+        operation.show(books, *answer);
+        return *answer;
+      }
     }
     Answer conflict;
     conflict.verdict = Verdict::conflict;

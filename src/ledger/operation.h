@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "database/session.h"
 #include "ledger/account.h"
 #include "weir/result.h"
 
@@ -49,8 +50,9 @@ struct Answer {
   std::int64_t leg = 0;        // denied, closed: which account
   std::int64_t epoch = 0;
   TimePoint expires{};
-  std::string message;            // for people, if it is not done
-  std::vector<Account> accounts;  // afterwards, in the order of the operation; not after a replay
+  std::vector<std::size_t> skipped;  // legs that do not bind and had too little; not after a replay
+  std::string message;               // for people, if it is not done
+  std::vector<Account> accounts;     // afterwards, in the order of the operation
 };
 
 // For idempotency: the key belongs to one request, and repeats its answer.
@@ -97,12 +99,17 @@ class Operation {
   TimePoint effective{};  // when it happened; none: now
   Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   Done done;
+  // Runs in the transaction that commits the operation, after what it changed was written, if it was done (and not
+  // replayed): for what must be written with it or not at all. A failure: the operation was not done.
+  std::function<Status(database::Session&, const Books&, const Answer&)> also;
 
   // Failure: invalid_argument, for what no ledger could do (a negative amount, an account twice).
   virtual Status check() const = 0;
   virtual void declare(Needs& needs) const = 0;
   // Precondition: what was declared is in the books.
   virtual Answer apply(Books& books, Posting& posting) = 0;
+  // A replayed answer tells the accounts as they are now.
+  virtual void show(Books&, Answer&) const {}
   // What undoes it, if its caller was told that it failed and it turns out to have been done. Null: nothing needs to.
   virtual std::unique_ptr<Operation> undo(const Answer&) const { return nullptr; }
 };

@@ -23,7 +23,8 @@ const Statement kGrants{
     "SELECT " WEIR_LEDGER_GRANT_COLUMNS
     " FROM ledger_grant WHERE rule = $1 AND subject = $2 ORDER BY priority, expires_at, created_at, id"};
 const Statement kReservation{"SELECT " WEIR_LEDGER_RESERVATION_COLUMNS " FROM ledger_reservation WHERE id = $1"};
-const Statement kLegs{"SELECT account, held FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
+const Statement kLegs{
+    "SELECT account, held, fixed FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
 const Statement kPending{
     "SELECT account, threshold, used, reached_at FROM ledger_notice WHERE delivered_at IS NULL"
     " ORDER BY reached_at, account, threshold LIMIT $1"};
@@ -32,9 +33,23 @@ const Statement kSlices{
     "SELECT s.account, s.node, s.epoch, s.held, s.expired, s.expires_at, a.rule, a.subject, a.period"
     " FROM ledger_slice s JOIN ledger_account a ON a.id = s.account WHERE s.held > 0 OR s.expired > 0"
     " ORDER BY s.node, s.epoch, s.account LIMIT $1"};
+const Statement kSlicesOfNode{
+    "SELECT s.account, s.node, s.epoch, s.held, s.expired, s.expires_at, a.rule, a.subject, a.period"
+    " FROM ledger_slice s JOIN ledger_account a ON a.id = s.account WHERE s.node = $1 AND s.held > 0"
+    " ORDER BY s.epoch, s.account"};
 const Statement kDelivered{
     "UPDATE ledger_notice SET delivered_at = $3 WHERE account = $1 AND threshold = $2 AND delivered_at IS NULL"
     " RETURNING 1"};
+
+std::vector<HeldByNode> slices_of(const Rows& rows) {
+  std::vector<HeldByNode> slices;
+  for (const Row& row : rows) {
+    slices.push_back(
+        {{number(row[0]), text(row[1]), number(row[2]), number(row[3]), number(row[4]), from_micros(number(row[5]))},
+         {text(row[6]), text(row[7]), text(row[8])}});
+  }
+  return slices;
+}
 
 }  // namespace
 
@@ -45,8 +60,15 @@ Result<std::optional<Account>> read_account(Session& session, const AccountKey& 
   return std::optional<Account>(account_of(rows.value()[0]));
 }
 
+Result<std::optional<Account>> read_account(Session& session, std::int64_t id) {
+  const Result<Rows> rows = session.run(kAccountById, id);
+  if (!rows.ok()) return rows.failure();
+  if (rows.value().empty()) return std::optional<Account>();
+  return std::optional<Account>(account_of(rows.value()[0]));
+}
+
 Result<std::vector<Account>> list_accounts(Session& session, const AccountFilter& filter) {
-  const auto most = static_cast<std::int64_t>(std::min(filter.most, kMaxListed));
+  const auto most = static_cast<std::int64_t>(std::min(filter.most, kMaxListed + 1));
   const Result<Rows> rows =
       session.run(kAccounts, filter.after, filter.tenant, filter.rule, filter.subject, filter.period, most);
   if (!rows.ok()) return rows.failure();
@@ -72,20 +94,21 @@ Result<std::optional<Reservation>> read_reservation(Session& session, const std:
   if (rows.value()[0].empty()) return std::optional<Reservation>();
   Result<Reservation> reservation = reservation_of(rows.value()[0][0]);
   if (!reservation.ok()) return reservation.failure();
-  for (const Row& row : rows.value()[1]) reservation.value().legs.push_back({number(row[0]), number(row[1])});
+  for (const Row& row : rows.value()[1])
+    reservation.value().legs.push_back({number(row[0]), number(row[1]), number(row[2]) != 0});
   return std::optional<Reservation>(std::move(reservation).value());
 }
 
 Result<std::vector<HeldByNode>> list_slices(Session& session, std::size_t most) {
   const Result<Rows> rows = session.run(kSlices, static_cast<std::int64_t>(std::min(most, kMaxListed)));
   if (!rows.ok()) return rows.failure();
-  std::vector<HeldByNode> slices;
-  for (const Row& row : rows.value()) {
-    slices.push_back(
-        {{number(row[0]), text(row[1]), number(row[2]), number(row[3]), number(row[4]), from_micros(number(row[5]))},
-         {text(row[6]), text(row[7]), text(row[8])}});
-  }
-  return slices;
+  return slices_of(rows.value());
+}
+
+Result<std::vector<HeldByNode>> list_slices(Session& session, const std::string& node) {
+  const Result<Rows> rows = session.run(kSlicesOfNode, node);
+  if (!rows.ok()) return rows.failure();
+  return slices_of(rows.value());
 }
 
 Result<std::vector<PendingNotice>> pending_notices(Session& session, std::size_t most) {

@@ -12,6 +12,29 @@
 namespace weir::ledger {
 
 Result<std::optional<Account>> read_account(database::Session& session, const AccountKey& key);
+Result<std::optional<Account>> read_account(database::Session& session, std::int64_t id);
+
+// The entries of an account with versions below `below`, the newest first.
+Result<std::vector<Entry>> read_entries(database::Session& session, std::int64_t account, std::int64_t below,
+                                        std::size_t most);
+
+// How fast accounts are used at present: the units used, net, in the latest part of the period. It is judged by at most
+// the last few hundred entries.
+struct Pace {
+  std::int64_t units = 0;
+  Duration time{0};
+};
+Result<std::vector<Pace>> read_paces(database::Session& session, const std::vector<Account>& accounts, TimePoint now);
+// When what is available will be used up at this pace; nothing: not in ten years.
+std::optional<TimePoint> forecast(const Account& account, const Pace& pace, TimePoint now);
+
+// What was used by the beginning of each step of the period, up to now.
+struct UsedSeries {
+  TimePoint start{};
+  Duration step{0};
+  std::vector<std::int64_t> used;
+};
+Result<UsedSeries> read_series(database::Session& session, const Account& account, TimePoint now);
 
 // What to list; empty fields match everything.
 struct AccountFilter {
@@ -20,7 +43,7 @@ struct AccountFilter {
   std::string subject;
   std::string period;
   std::int64_t after = 0;  // the id of the last one of the page before
-  std::size_t most = 100;  // at most kMaxListed
+  std::size_t most = 100;  // at most kMaxListed, and one to see whether there are more
 };
 inline constexpr std::size_t kMaxListed = 1000;
 // By id, which is in the order in which they were opened.
@@ -35,6 +58,8 @@ struct HeldByNode {
   AccountKey account;
 };
 Result<std::vector<HeldByNode>> list_slices(database::Session& session, std::size_t most);
+// Of one node, all of them.
+Result<std::vector<HeldByNode>> list_slices(database::Session& session, const std::string& node);
 
 // Thresholds that were reached and that no one has been told of yet, the oldest first.
 struct PendingNotice {

@@ -130,7 +130,8 @@ std::vector<std::int64_t> parse_numbers(std::string_view written) {
   return numbers;
 }
 
-// "1 done 5 0 0 0 0 0 0 1800000000000000 message": a version, the verdict, the numbers, the expiry, and the rest.
+// "1 done 5 0 0 0 0 0 0 1800000000000000 message": 1, or 2 once it was repeated; the verdict, the numbers, the expiry,
+// and the rest.
 std::string answer_text(const Answer& answer) {
   std::string written = "1 " + std::string(verdict_name(answer.verdict));
   Answer copy = answer;
@@ -144,7 +145,7 @@ std::string answer_text(const Answer& answer) {
 }
 
 std::optional<Answer> parse_answer(std::string_view written) {
-  if (next_word(written) != "1") return std::nullopt;
+  if (const std::string_view mark = next_word(written); mark != "1" && mark != "2") return std::nullopt;
   const std::string_view verdict = next_word(written);
   const auto found = std::find(kVerdicts.begin(), kVerdicts.end(), verdict);
   if (found == kVerdicts.end()) return std::nullopt;
@@ -162,5 +163,12 @@ std::optional<Answer> parse_answer(std::string_view written) {
   answer.replayed = true;
   return answer;
 }
+
+std::string replayed_answer_text(std::string written) {
+  if (written.starts_with("1 ")) written.front() = '2';
+  return written;
+}
+
+bool was_replayed(std::string_view written) { return written.starts_with("2 "); }
 
 }  // namespace weir::ledger

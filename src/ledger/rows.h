@@ -45,5 +45,8 @@ std::vector<std::int64_t> parse_numbers(std::string_view text);
 // An answer that can be repeated. The accounts are not part of it.
 std::string answer_text(const Answer& answer);
 std::optional<Answer> parse_answer(std::string_view text);
+// The same answer, marked as one that was repeated; and whether it is.
+std::string replayed_answer_text(std::string text);
+bool was_replayed(std::string_view text);
 
 }  // namespace weir::ledger

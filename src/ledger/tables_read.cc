@@ -21,7 +21,8 @@ const Statement kRemembered{
 const Statement kBatch{"SELECT seq FROM ledger_usage_batch WHERE node = $1 AND epoch = $2 AND seq = $3"};
 const Statement kReservation{"SELECT " WEIR_LEDGER_RESERVATION_COLUMNS
                              " FROM ledger_reservation WHERE id = $1 FOR UPDATE"};
-const Statement kLegs{"SELECT account, held FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
+const Statement kLegs{
+    "SELECT account, held, fixed FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
 const Statement kEarlier{"SELECT " WEIR_LEDGER_ENTRY_COLUMNS " FROM ledger_entry WHERE operation = $1 ORDER BY seq"};
 const Statement kReversal{"SELECT 1 FROM ledger_entry WHERE about = $1 AND kind = 'reversal' LIMIT 1"};
 const Statement kLiveNodes{"SELECT COUNT(*) FROM ledger_node WHERE seen_at > $1"};
@@ -241,7 +242,8 @@ class Reader {
   Status take_legs(const std::string& id, const Rows& rows) {
     const auto reservation = books_.reservations.find(id);
     if (reservation == books_.reservations.end()) return success();
-    for (const Row& row : rows) reservation->second.now.legs.push_back({number(row[0]), number(row[1])});
+    for (const Row& row : rows)
+      reservation->second.now.legs.push_back({number(row[0]), number(row[1]), number(row[2]) != 0});
     reservation->second.read = reservation->second.now;
     return success();
   }

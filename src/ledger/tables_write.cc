@@ -32,7 +32,7 @@ const Statement kAddReservation{
 const Statement kUpdateReservation{
     "UPDATE ledger_reservation SET state = $2, granted = $3, actual = $4, expires_at = $5 WHERE id = $1"};
 const Statement kPutLeg{
-    "INSERT INTO ledger_reservation_leg (reservation, account, held) VALUES ($1, $2, $3)"
+    "INSERT INTO ledger_reservation_leg (reservation, account, held, fixed) VALUES ($1, $2, $3, $4)"
     " ON CONFLICT (reservation, account) DO UPDATE SET held = $3"};
 const Statement kPutNode{
     "INSERT INTO ledger_node (name, epoch, seen_at) VALUES ($1, $2, $3)"
@@ -85,7 +85,9 @@ void add_reservations(Batch& batch, const Books& books) {
       batch.add(kAddReservation, id, std::string(state_name(now.state)), std::int64_t{now.commit_on_expiry ? 1 : 0},
                 now.granted, now.actual, micros(now.created), micros(now.expires));
     }
-    for (const ReservationLeg& leg : now.legs) batch.add(kPutLeg, id, leg.account, leg.held);
+    for (const ReservationLeg& leg : now.legs) {
+      batch.add(kPutLeg, id, leg.account, leg.held, std::int64_t{leg.fixed ? 1 : 0});
+    }
   }
 }
 

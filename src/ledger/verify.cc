@@ -65,17 +65,20 @@ const Query kQueries[] = {
       " WHERE e.about = r.id AND e.kind IN ('commit', 'release', 'lapse'))"}},
     {"I6",
      "key whose answer is that nothing was done, although something was",
-     {"SELECT a.id, a.operation FROM ledger_answer a WHERE a.answer NOT LIKE '1 done %' AND EXISTS"
+     {"SELECT a.id, a.operation FROM ledger_answer a WHERE a.answer NOT LIKE '_ done %' AND EXISTS"
       " (SELECT 1 FROM ledger_entry e WHERE e.operation = a.operation AND e.to_bucket IN ('used', 'held'))"}},
     {"I6",
      "key whose answer is that something was done, although nothing was",
-     {"SELECT a.id, a.operation FROM ledger_answer a WHERE a.answer LIKE '1 done %' AND a.answer NOT LIKE '1 done 0 0 "
+     {"SELECT a.id, a.operation FROM ledger_answer a WHERE a.answer LIKE '_ done %' AND a.answer NOT LIKE '_ done 0 0 "
       "%'"
       " AND NOT EXISTS (SELECT 1 FROM ledger_entry e WHERE e.operation = a.operation)"}},
     {"I7",
      "operation that has not reached all its accounts",
-     {"SELECT operation FROM ledger_entry GROUP BY operation"
-      " HAVING MIN(reach) <> MAX(reach) OR COUNT(DISTINCT account) <> MIN(reach)"}},
+     {"SELECT o.operation FROM (SELECT operation, MIN(reach) AS least, MAX(reach) AS most,"
+      " COUNT(DISTINCT account) AS reached, MIN(recorded_at) AS first_at, MAX(recorded_at) AS last_at"
+      " FROM ledger_entry GROUP BY operation) o WHERE o.least <> o.most OR o.reached > o.least"
+      " OR (o.reached < o.least AND NOT EXISTS (SELECT 1 FROM ledger_archive x"
+      " WHERE x.first_at <= o.last_at AND x.last_at >= o.first_at))"}},
     {"I9",
      "entry without an account",
      {"SELECT e.seq FROM ledger_entry e WHERE NOT EXISTS (SELECT 1 FROM ledger_account a WHERE a.id = e.account)"}},

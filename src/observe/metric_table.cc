@@ -191,6 +191,8 @@ constexpr MetricRow kMetrics[] = {
     {"weir_quota_expired_units_total", Kind::counter, Group::quotas,
      "Units of slices that no one reported in time; they count against their limit and are not billed.", "", "",
      kQuotas},
+    {"weir_quota_usage_log_bytes", Kind::gauge, Group::quotas,
+     "Bytes of the usage log that the ledger does not have yet.", "", "", kQuotas},
     {"weir_quota_lapses_total", Kind::counter, Group::quotas,
      "Times that the ledger was away for longer than slices live.", "", "", kQuotas},
     {"weir_quota_notices_total", Kind::counter, Group::quotas, "Thresholds of quotas that were reached and told.", "",

@@ -55,6 +55,7 @@ struct Config {
   Duration quota_slice_ttl{0};
   Duration quota_timeout{0};
   Duration quota_log_every{0};
+  std::int64_t quota_max_log_bytes = 0;
   std::string quota_webhook;  // may hold a password
   std::filesystem::path quota_webhook_secret_file;
   std::string store;                 // may hold a password

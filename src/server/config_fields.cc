@@ -66,6 +66,10 @@ constexpr ConfigField kFields[] = {
     {"quota.log_every", FieldKind::duration, &Config::quota_log_every, "10ms",
      "Time between groups of the usage log in data_dir. A node that is killed loses at most the usage of one group.",
      kMillisecond, kSecond},
+    {"quota.max_log_bytes", FieldKind::size, &Config::quota_max_log_bytes, "64MiB",
+     "Most bytes of the usage log in data_dir, which holds usage until the ledger has it. When it is full, leased "
+     "quotas admit nothing until the ledger answers.",
+     64 * kKiB, std::int64_t{1} << 36},
     {"quota.webhook", FieldKind::text, &Config::quota_webhook, "",
      "URL that is told when an account reaches a threshold (notify in a rule): http:// or https://. Empty: none."},
     {"quota.webhook_secret_file", FieldKind::path, &Config::quota_webhook_secret_file, "",
@@ -120,9 +124,8 @@ constexpr ConfigField kFields[] = {
      "File with the 16-byte secret that subjects are hashed with; created if it does not exist. A second line holds "
      "the "
      "previous secret during a rotation (docs/operating.md). Empty: a file next to the snapshot if there is one, else "
-     "a "
-     "new secret at each start. With Redis, empty: the secret is kept in Redis, and the server starts only when Redis "
-     "answers."},
+     "data_dir/hash_key, or without a database a new secret at each start. With Redis, empty: the secret is kept in "
+     "Redis, and the server starts only when Redis answers."},
     {"connection_memory", FieldKind::size, &Config::connection_memory, "256MiB",
      "Memory limit for the connections of all listeners together, requests and answers. When it is reached, large "
      "requests wait for a second and are then refused (503); small ones are still served.",

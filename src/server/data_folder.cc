@@ -42,6 +42,8 @@ Status make_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
+Status DataFolder::make(const std::filesystem::path& folder) { return make_folder(folder); }
+
 Result<DataFolder> DataFolder::open(const std::filesystem::path& folder) {
   if (Status made = make_folder(folder); !made.ok()) return made.failure();
   const std::filesystem::path file = folder / "lock";

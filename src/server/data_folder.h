@@ -15,6 +15,8 @@ class DataFolder {
   // Makes the folder, readable only by its owner, if there is none. Failures: already_exists (another process has it;
   // the message names it and says what to do), unavailable (it cannot be made or written).
   static Result<DataFolder> open(const std::filesystem::path& folder);
+  // Only makes it, if there is none. Failure: unavailable.
+  static Status make(const std::filesystem::path& folder);
   DataFolder(DataFolder&& other) noexcept;
   DataFolder& operator=(DataFolder&&) = delete;
   ~DataFolder();

@@ -87,6 +87,9 @@ void warn_about_secrets(const Config& config, observe::Log& log) {
   if (config.hash_key_file.empty() && !config.memory_snapshot.empty()) {
     warn_if_exposed("memory.snapshot", config.memory_snapshot.string() + ".key", log);
   }
+  if (config.hash_key_file.empty() && config.memory_snapshot.empty() && config.database != kOff) {
+    warn_if_exposed("data_dir", config.data_dir / kHashKeyName, log);
+  }
   warn_about_configuration(config, log);
   for (const std::string& token : config.admin_tokens) warn_if_short("admin.tokens", token, log);
   if (const Result<std::string> password = read_resp_password(config); password.ok()) {

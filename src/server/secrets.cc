@@ -2,6 +2,7 @@
 
 #include "base/bounded_file.h"
 #include "keys/key_encoder.h"
+#include "server/data_folder.h"
 #include "server/hash_key.h"
 #include "server/redis_settings.h"
 #include "stores/redis/shared_hash_key.h"
@@ -27,6 +28,12 @@ Result<keys::KeyRing> choose_keys(const Config& config) {
   }
   // Without the key its buckets were hashed with, a snapshot would be worthless.
   if (!config.memory_snapshot.empty()) return load_or_make_key_ring(config.memory_snapshot.string() + ".key");
+  // What the database has of reservations and buckets is found again only with the same key.
+  if (config.database != kOff && !config.data_dir.empty() && DataFolder::make(config.data_dir).ok()) {
+    Result<keys::KeyRing> kept = load_or_make_key_ring(config.data_dir / kHashKeyName);
+    // A folder that cannot be written is reported with the database.
+    if (kept.ok() || kept.failure().code != Code::unavailable) return kept;
+  }
   return keys::KeyRing{.current = keys::random_hash_key(), .previous = {}};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "keys/key_ring.h"
 #include "server/config.h"
@@ -10,8 +11,11 @@
 
 namespace weir::server {
 
+// Its file in the data folder.
+inline constexpr std::string_view kHashKeyName = "hash_key";
+
 // What subjects are hashed with: from hash_key_file, else from Redis (which may have to be waited for), else from
-// beside the snapshot, else a new one.
+// beside the snapshot, else from the data folder if a database uses it, else a new one.
 Result<keys::KeyRing> choose_keys(const Config& config);
 
 // The first line of resp.password_file; no file, no password.

@@ -59,7 +59,7 @@ void Server::Parts::add_modules() {
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
-  QuotaModule& quotas = add<QuotaModule>(database, rules, operators);
+  QuotaModule& quotas = add<QuotaModule>(database, tools, rules, operators);
   TrafficModule& traffic = add<TrafficModule>(tools, rules);
   DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic, quotas);
   connections = &add<ConnectionsModule>(identity);

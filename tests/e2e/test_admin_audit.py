@@ -8,6 +8,7 @@ from admin_client import Admin
 from test_cli import rules_text, start  # noqa: F401 (start is a fixture)
 
 RULES = rules_text(10) + "  - {id: exports, match: {action: export}, per: [tenant], algorithm: concurrency, limit: 2, lease: 30s}\n"
+RULES += "  - {id: imports, match: {action: import}, per: [tenant], algorithm: quota, limit: 100, period: month, enforcement: strict}\n"
 FOREVER = "7d"
 
 
@@ -105,6 +106,27 @@ class Driver:
         made = self.done(self.admin.call("PUT", f"/tenants/{name}", {"plan": "gold", "reason": "test"}, {"If-None-Match": "*"}))
         self.change("DELETE", f"/tenants/{name}", etag=made["etag"])
         return 2
+
+    def account(self):
+        """A new account of which 5 units are used."""
+        name = self.fresh()
+        status, body = self.server.call("/v1/check", {"attributes": {"tenant": name, "action": "import"}, "cost": 5})
+        assert status == 200, body
+        return self.admin.get(f"/accounts?tenant={name}")["items"][0]["id"]
+
+    def post_accounts_id_grant(self):
+        self.change("POST", f"/accounts/{self.account()}/grant", {"amount": 5, "reason": "test"})
+        return 1
+
+    def post_accounts_id_adjust(self):
+        self.change("POST", f"/accounts/{self.account()}/adjust", {"amount": -2, "reason": "test"})
+        return 1
+
+    def post_accounts_id_reverse(self):
+        account = self.account()
+        take = next(each for each in self.admin.get(f"/accounts/{account}")["entries"] if each["kind"] == "take")
+        self.change("POST", f"/accounts/{account}/reverse", {"operation": take["operation"], "reason": "test"})
+        return 1
 
     def post_keys(self):
         self.change("POST", "/keys", {"name": self.fresh(), "tenant": "acme"})

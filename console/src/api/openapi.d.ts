@@ -711,6 +711,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Accounts of quotas
+         * @description In the order in which they were opened. Not there without a database.
+         */
+        get: operations["listAccounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/accounts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One account, with its entries */
+        get: operations["getAccount"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/accounts/{id}/grant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A top-up (operator)
+         * @description Used after the allowance, by priority, expiry, age. An `Idempotency-Key` is remembered in the ledger: the same key grants once, also after a restart and on another node.
+         */
+        post: operations["grantUnits"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/accounts/{id}/adjust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A correction of what was used (admin) */
+        post: operations["adjustAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/accounts/{id}/reverse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives back what one operation used, in all its accounts, once (admin) */
+        post: operations["reverseOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/quota-gate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What this node holds of accounts, beside what the ledger says */
+        get: operations["getQuotaGate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/v1/keys": {
         parameters: {
             query?: never;
@@ -2051,6 +2159,8 @@ export interface components {
             };
             note?: string;
             reason?: string;
+            /** @description When the plan begins: a time, or a duration from now. Default: now if the plan is another one; since ever for a new record. */
+            plan_from_at?: string;
         };
         Tenant: {
             tenant: string;
@@ -2065,6 +2175,17 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             etag: string;
+            /**
+             * Format: date-time
+             * @description When `plan` begins, or began; null: since ever.
+             */
+            plan_from_at: string | null;
+            /** @description The plans in their order, the last is `plan`. Empty: there was only one. */
+            plans: {
+                plan: string;
+                /** Format: date-time */
+                from_at: string | null;
+            }[];
         };
         KeyRequest: {
             name: string;
@@ -2167,6 +2288,8 @@ export interface components {
             expires_at: string | null;
             version: string;
             node: string;
+            /** @description What this server offers, by the routes that it has. */
+            features: ("refund" | "simulate" | "candidate" | "accounts")[];
         };
         AdminToken: {
             id: string;
@@ -2485,6 +2608,235 @@ export interface components {
              * @description How long the work took.
              */
             duration_ms?: number;
+        };
+        Account: {
+            id: string;
+            rule: string;
+            /** @example tenant=acme */
+            subject: string;
+            tenant: string | null;
+            /** @example 2026-11 */
+            period: string;
+            /** Format: date-time */
+            begins_at: string;
+            /** Format: date-time */
+            ends_at: string;
+            /** Format: int64 */
+            limit: number;
+            /**
+             * Format: int64
+             * @description What is billed.
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description By open reservations, and by slices of nodes.
+             */
+            held: number;
+            /** Format: int64 */
+            available: number;
+            /**
+             * Format: int64
+             * @description Counts against the limit, and is not billed.
+             */
+            expired: number;
+            /** Format: int64 */
+            granted: number;
+            /**
+             * Format: int64
+             * @description Units beyond the limit that the rule admits.
+             */
+            grace: number;
+            /** Format: int64 */
+            grace_used: number;
+            /** Format: int64 */
+            overage: number;
+            /**
+             * Format: date-time
+             * @description When the account will be used up at the present pace, also after its period; null: not in ten years.
+             */
+            forecast_at: string | null;
+        };
+        AccountList: {
+            items: components["schemas"]["Account"][];
+            /** @description For `cursor`; null: this was the last page. */
+            next: string | null;
+        };
+        AccountEntry: {
+            /** @description Its number in the account: 1, 2, 3 … */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was recorded.
+             */
+            at: string;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            effective_at: string;
+            /** @example take */
+            kind: string;
+            /** @example available */
+            from: string;
+            /** @example used */
+            to: string;
+            /** Format: int64 */
+            amount: number;
+            /** @description For `reverse`. */
+            operation: string;
+            about: string;
+            actor: string;
+            reason: string;
+        };
+        AccountGrant: {
+            id: string;
+            /** Format: int64 */
+            amount: number;
+            /** Format: int64 */
+            left: number;
+            /** Format: int64 */
+            priority: number;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            created_at: string;
+            actor: string;
+            reason: string;
+        };
+        AccountDetail: components["schemas"]["Account"] & {
+            series: {
+                /** Format: date-time */
+                start_at: string;
+                /** Format: int64 */
+                step_ms: number;
+                /** @description What was used by the beginning of each step, up to now. */
+                used: number[];
+            };
+            grants: components["schemas"]["AccountGrant"][];
+            /** @description The newest first. */
+            entries: components["schemas"]["AccountEntry"][];
+            /** @description For `cursor`: older entries. */
+            next: string | null;
+        };
+        AccountChanged: {
+            id: string;
+            rule: string;
+            /** @example tenant=acme */
+            subject: string;
+            tenant: string | null;
+            /** @example 2026-11 */
+            period: string;
+            /** Format: date-time */
+            begins_at: string;
+            /** Format: date-time */
+            ends_at: string;
+            /** Format: int64 */
+            limit: number;
+            /**
+             * Format: int64
+             * @description What is billed.
+             */
+            used: number;
+            /**
+             * Format: int64
+             * @description By open reservations, and by slices of nodes.
+             */
+            held: number;
+            /** Format: int64 */
+            available: number;
+            /**
+             * Format: int64
+             * @description Counts against the limit, and is not billed.
+             */
+            expired: number;
+            /** Format: int64 */
+            granted: number;
+            /**
+             * Format: int64
+             * @description Units beyond the limit that the rule admits.
+             */
+            grace: number;
+            /** Format: int64 */
+            grace_used: number;
+            /** Format: int64 */
+            overage: number;
+            /**
+             * Format: int64
+             * @description Units that were granted, charged or given back.
+             */
+            changed: number;
+        };
+        AccountGrantRequest: {
+            /** Format: int64 */
+            amount: number;
+            reason: string;
+            /** @description A time, or a duration from now such as 90d. Default: the end of the account's period. */
+            expires_at?: string;
+            /**
+             * Format: int64
+             * @description Grants with a lower one are used first. Default: 0.
+             */
+            priority?: number;
+        };
+        AccountAdjustRequest: {
+            /**
+             * Format: int64
+             * @description Positive: counts as used. Negative: gives back, at most what was used. Not 0.
+             */
+            amount: number;
+            reason: string;
+        };
+        AccountReverseRequest: {
+            /** @description Of an entry of the account. */
+            operation: string;
+            reason: string;
+        };
+        QuotaGate: {
+            node: string;
+            /** Format: int64 */
+            epoch: number;
+            usable: boolean;
+            /**
+             * Format: int64
+             * @description Of the usage log.
+             */
+            log_bytes: number;
+            /** @description All items do. False while units move: ask again. */
+            agrees: boolean;
+            items: {
+                rule: string;
+                subject: string;
+                period: string;
+                /**
+                 * Format: int64
+                 * @description Can be spent.
+                 */
+                left: number;
+                /**
+                 * Format: int64
+                 * @description Of decisions that are not over.
+                 */
+                pending: number;
+                /**
+                 * Format: int64
+                 * @description Spent, and not in the usage log yet.
+                 */
+                unlogged: number;
+                /**
+                 * Format: int64
+                 * @description In the usage log, and not in the ledger yet.
+                 */
+                unsent: number;
+                /**
+                 * Format: int64
+                 * @description By the ledger.
+                 */
+                held: number;
+                /** Format: date-time */
+                expires_at: string | null;
+                agrees: boolean;
+            }[];
         };
     };
     responses: {
@@ -5096,6 +5448,301 @@ export interface operations {
             404: components["responses"]["AdminNotFound"];
             412: components["responses"]["AdminStale"];
             428: components["responses"]["AdminNoPrecondition"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    listAccounts: {
+        parameters: {
+            query?: {
+                /** @description Only of this tenant. */
+                tenant?: string;
+                /** @description Only of this rule. */
+                rule?: string;
+                /** @description Only of this subject, such as `tenant=acme`. */
+                subject?: string;
+                /** @description Only of this period, such as `2026-11`. */
+                period?: string;
+                /** @description How many. */
+                limit?: components["parameters"]["AdminLimit"];
+                /** @description `next` of the page before. */
+                cursor?: components["parameters"]["AdminCursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountList"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getAccount: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                limit?: components["parameters"]["AdminLimit"];
+                /** @description `next` of the page before. */
+                cursor?: components["parameters"]["AdminCursor"];
+            };
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The account; `limit` and `cursor` are about its entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountDetail"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    grantUnits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": 500,
+                 *       "expires_at": "90d",
+                 *       "reason": "invoice 4711"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountGrantRequest"];
+            };
+        };
+        responses: {
+            /** @description The account afterwards. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountChanged"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The Idempotency-Key was used for another change. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    adjustAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": -3,
+                 *       "reason": "failed exports"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountAdjustRequest"];
+            };
+        };
+        responses: {
+            /** @description The account afterwards. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountChanged"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The Idempotency-Key was used for another change. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    reverseOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "operation": "5f0c…",
+                 *       "reason": "failed export"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountReverseRequest"];
+            };
+        };
+        responses: {
+            /** @description The account afterwards. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountChanged"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The Idempotency-Key was used for another change. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getQuotaGate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Both. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaGate"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
             503: components["responses"]["AdminUnavailable"];
         };
     };

@@ -105,6 +105,9 @@ void QuotaPart::add(std::uint32_t check, std::uint32_t charge) {
   quota.binding = from.binding;
   quota.follows = from.follows;
   quota.commit_on_expiry = match.rule->source.on_expiry == ExpiryPolicy::commit;
+  quota.overridden = match.overridden;
+  quota.own_limit = match.rule->source.unlimited ? -1 : match.rule->source.allowance.limit;
+  quota.plans = match.rule->source.plans;
   if (match.bad_cost) quota.outcome = bad_cost_outcome();
   places_.push_back({check, charge});
 }
@@ -141,6 +144,25 @@ void QuotaPart::describe() {
       if (attribute.name == "tenant") all_[i].tenant = attribute.value;
     }
   }
+  name_strict();
+}
+
+// The checks of a run are charged together, so the first one names them all.
+void QuotaPart::name_strict() {
+  const Request* const request = run_.checks.front().request();
+  if (!has_strict() || request == nullptr || request->once.empty()) return;
+  once = "take " + std::string(request->once) + "." + std::to_string(request->once_part);
+  std::uint64_t sum = 0xcbf29ce484222325U;  // FNV-1a: it tells apart what one caller asks under one key
+  const auto add = [&sum](std::string_view text) {
+    for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    sum = (sum ^ 0xffU) * 0x100000001b3U;
+  };
+  for (const QuotaCharge& quota : strict()) {
+    add(quota.rule);
+    add(quota.subject);
+    add(std::to_string(quota.cost));
+  }
+  once_request = std::to_string(sum);
 }
 
 void QuotaPart::hand_out() {

@@ -81,6 +81,9 @@ class QuotaPart final : public QuotaCall {
   bool must_wait = false;  // such a run would have to: to be asked again by one that can
   bool refused = false;    // before the store was charged
   bool asked_strict = false;
+  // With a name of the call (Request::once), a strict take is made once: its id, and what it is for. Else empty.
+  std::string once = {};
+  std::string once_request = {};
   Action asked = Action::take;  // what the run was to do, if it only looks because the gate refused
 
  private:
@@ -89,6 +92,7 @@ class QuotaPart final : public QuotaCall {
     std::uint32_t charge;
   };
   void add(std::uint32_t check, std::uint32_t charge);
+  void name_strict();
 
   Run& run_;
   std::vector<QuotaCharge> all_;  // leased ones first

@@ -207,4 +207,13 @@ void CheckBody::set_ingress(TimePoint time) {
   for (Request& request : requests_) request.ingress = time;
 }
 
+void CheckBody::set_once(std::string_view once) {
+  if (once.empty()) return;
+  std::uint32_t part = 0;
+  for (Request& request : requests_) {
+    request.once = once;
+    request.once_part = part++;
+  }
+}
+
 }  // namespace weir::http

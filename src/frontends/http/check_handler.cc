@@ -17,6 +17,7 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
     return writer.send_problem(400, status.failure().message);
   }
   note_ingress(request, writer);
+  body_.set_once(request.once);
   // A peek has nothing to wait for.
   decide(Action::take, {.deny_status = deny_status.value(), .wait_ms = body_.request().peek ? 0 : body_.wait_ms()},
          writer);
@@ -72,6 +73,7 @@ void CheckHandler::check_batch(const HttpRequest& request, ResponseWriter& write
     return writer.send_problem(400, status.failure().message);
   }
   note_ingress(request, writer);
+  body_.set_once(request.once);
   if (identity_ != nullptr) {
     if (const auto fault = transport::identify(*identity_, body_.requests(), refused_)) {
       const std::string where = "requests[" + std::to_string(fault->index) + "]";

@@ -47,6 +47,7 @@ struct HttpRequest {
   int minor_version = 1;
   bool keep_alive = true;
   std::span<const PathParameter> parameters{};
+  std::string_view once{};  // of a request with an Idempotency-Key: a hash of the caller and the key
 
   // Empty if the route has no parameter of this name.
   std::string_view parameter(std::string_view name) const {

@@ -1,5 +1,7 @@
 #include "frontends/http/once.h"
 
+#include <openssl/sha.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -89,7 +91,12 @@ class SharedRecording final : public ResponseRecorder {
 class KeptHttpRequest {
  public:
   explicit KeptHttpRequest(const HttpRequest& request)
-      : method_(request.method), path_(request.path), query_(request.query), body_(request.body), request_(request) {
+      : method_(request.method),
+        path_(request.path),
+        query_(request.query),
+        body_(request.body),
+        once_(request.once),
+        request_(request) {
     texts_.reserve(2 * request.fields.size());
     for (const HttpField& field : request.fields) {
       const std::string& name = texts_.emplace_back(field.name);
@@ -101,6 +108,7 @@ class KeptHttpRequest {
     request_.path = path_;
     request_.query = query_;
     request_.body = body_;
+    request_.once = once_;
     request_.fields = fields_;
     request_.parameters = parameters_;  // their names are the route's
   }
@@ -114,11 +122,26 @@ class KeptHttpRequest {
   const std::string path_;
   const std::string query_;
   const std::string body_;
+  const std::string once_;
   std::vector<std::string> texts_;
   std::vector<HttpField> fields_;
   std::vector<PathParameter> parameters_;
   HttpRequest request_;
 };
+
+// The scope as the same 32 digits on every node. Not keyed, so nothing that is secret may depend on it; no one can find
+// another scope with the same digits.
+std::string digits_of(const std::string& scope) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  unsigned char hash[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(scope.data()), scope.size(), hash);
+  std::string digits;
+  for (std::size_t i = 0; i < 16; ++i) {
+    digits += kDigits[hash[i] >> 4U];
+    digits += kDigits[hash[i] & 15U];
+  }
+  return digits;
+}
 
 // What is answered without calling the handler.
 void refuse(IdempotencyTable::Found found, RecordedAnswer& answer, ResponseWriter& writer) {
@@ -194,8 +217,11 @@ Handler once(OnceOptions options, Handler handler) {
         }
         const std::string caller = options.caller_of ? options.caller_of(request) : std::string();
         const std::string scope = IdempotencyTable::scope_of(caller, tenant_of(request.body), *key.value());
-        if (options.store != nullptr) return begin_shared(options, handler, request, scope, writer);
-        if (begin_once(options, request, scope, writer)) handler(request, writer);
+        const std::string digits = digits_of(scope);
+        HttpRequest named = request;
+        named.once = digits;
+        if (options.store != nullptr) return begin_shared(options, handler, named, scope, writer);
+        if (begin_once(options, named, scope, writer)) handler(named, writer);
       };
 }
 

@@ -16,6 +16,8 @@ using database::Outcome;
 using database::Session;
 
 constexpr Duration kKeepAnswers = std::chrono::hours(24);
+// Between the key and the rest of the id of a take that has one.
+constexpr char kOfKey = '#';
 
 void fail_call(QuotaCall& call, const Failure& failure) {
   call.status = failure.code;
@@ -54,8 +56,10 @@ MergedLegs merge(TermsMaker& maker, const QuotaCall& call, TimePoint wall) {
       return merged;
     }
     const auto [place, added] = places.try_emplace(terms.value().key, merged.legs.size());
-    if (added) merged.legs.push_back({std::move(terms).value(), 0});
-    merged.legs[place->second].amount += charge.cost;
+    if (added) merged.legs.push_back({std::move(terms).value(), 0, false});
+    Leg& leg = merged.legs[place->second];
+    leg.amount += charge.cost;
+    leg.binding = leg.binding || charge.binding;
     merged.of_charge.push_back(place->second);
   }
   return merged;
@@ -80,7 +84,9 @@ void tell(QuotaCall& call, const Answer& answer, const std::vector<std::size_t>&
       }
       charge.outcome.admitted = !denied;
     } else if (of_charge[i] < answer.accounts.size()) {
-      fill_from(charge.outcome, answer.accounts[of_charge[i]], charge.cost, wall, true);
+      const bool skipped =
+          std::find(answer.skipped.begin(), answer.skipped.end(), of_charge[i]) != answer.skipped.end();
+      fill_from(charge.outcome, answer.accounts[of_charge[i]], charge.cost, wall, !skipped);
     }
   }
 }
@@ -151,10 +157,14 @@ void LedgerGate::take_strict(QuotaCall& call) {
   MergedLegs merged = merge(terms_, call, call.at.wall());
   if (!merged.status.ok()) return fail_call(call, merged.status.failure());
   auto take = std::make_unique<Take>();
+  if (!call.request.empty()) {
+    take->once = Once{call.id, call.request, call.at.wall() + kKeepAnswers};
+    // The key comes again if it is decided again, and an operation does not; reverse() finds the key in it.
+    call.id += kOfKey + prefix_ + std::to_string(operations_.fetch_add(1, std::memory_order_relaxed));
+  }
   take->id = call.id;
   take->legs = std::move(merged.legs);
   take->deadline = std::chrono::steady_clock::now() + options_.patience;
-  if (!call.request.empty()) take->once = Once{call.id, call.request, call.at.wall() + kKeepAnswers};
   take->done = [&call, of_charge = std::move(merged.of_charge)](const Result<Answer>& answer) {
     if (!answer.ok()) return fail_call(call, answer.failure());
     if (code_of(answer.value().verdict) != Code::ok) {
@@ -241,6 +251,10 @@ void LedgerGate::reserve(QuotaCall& call) {
   reserve->partial = call.partial;
   reserve->ttl = call.ttl;
   for (Leg& leg : merged.legs) reserve->legs.push_back(std::move(leg.terms));
+  reserve->fixed.resize(reserve->legs.size());
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    if (!call.charges[i].follows) reserve->fixed[merged.of_charge[i]] += call.charges[i].cost;
+  }
   reserve->commit_on_expiry = std::any_of(call.charges.begin(), call.charges.end(),
                                           [](const QuotaCharge& charge) { return charge.commit_on_expiry; });
   reserve->deadline = std::chrono::steady_clock::now() + options_.patience;
@@ -334,6 +348,7 @@ void LedgerGate::reverse(const std::string& id) {
   auto reverse = std::make_unique<Reverse>();
   reverse->id = "reverse " + id;
   reverse->operation = id;
+  if (const std::size_t end = id.find(kOfKey); end != std::string::npos) reverse->key = id.substr(0, end);
   reverse->reason = "the request was denied after all";
   reverse->deadline = Operation::Deadline::max();
   ledger_.submit_later(std::move(reverse));

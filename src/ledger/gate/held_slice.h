@@ -32,6 +32,10 @@ struct HeldSlice {
   std::int64_t epoch = 0;
   Quota quota;
   Terms terms;
+  // What the terms were made for: the charge's limit and rules, and the directory (LedgerGate::tenants_changed()).
+  std::int64_t asked_limit = 0;
+  TimePoint asked_since{};
+  std::uint64_t tenants_seen = 0;
 
   // Guarded by the shard's mutex, as are all below.
   std::int64_t left = 0;

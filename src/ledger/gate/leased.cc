@@ -63,7 +63,7 @@ QuotaGate::Quick LedgerGate::try_take(QuotaCharge& charge, const Reading& at) {
     if (found == shard.current.end()) return Quick::wait;
     HeldSlice& slice = *found->second;
     const TimePoint wall = at.wall();
-    if (wall >= slice.terms.ends || wall < slice.terms.begins || charge.limit != slice.terms.limit) return Quick::wait;
+    if (wall >= slice.terms.ends || wall < slice.terms.begins || !follows_locked(slice, charge)) return Quick::wait;
     if (slice.epoch != epoch_.load(std::memory_order_relaxed) || !usable_.load(std::memory_order_relaxed)) {
       return Quick::wait;
     }
@@ -87,7 +87,7 @@ QuotaGate::Quick LedgerGate::try_peek(QuotaCharge& charge, const Reading& at) {
   if (found == shard.current.end()) return Quick::wait;
   const HeldSlice& slice = *found->second;
   const bool current = at.wall() >= slice.terms.begins && at.wall() < slice.terms.ends && slice.known;
-  if (!current || charge.limit != slice.terms.limit) return Quick::wait;
+  if (!current || !follows_locked(slice, charge)) return Quick::wait;
   const bool admitted = charge.cost <= slice.left + slice.takeable || slice.terms.record_overage;
   fill(charge.outcome, slice, charge.cost, at.wall(), admitted);
   return admitted ? Quick::done : Quick::denied;
@@ -140,11 +140,33 @@ void LedgerGate::admitted_without(const QuotaCharge& charge) {
     place->epoch = epoch_.load();
     place->quota = *charge.quota;
     place->terms = terms.value();
+    place->asked_limit = charge.limit;
+    place->asked_since = charge.since;
+    place->tenants_seen = tenants_seen_.load(std::memory_order_relaxed);
     slices_.fetch_add(1, std::memory_order_relaxed);
   }
   place->without += charge.cost;
   place->last_used = at.now;
   SliceTable::mark_dirty(shard, *place);
+}
+
+// Another limit, or other plans of the tenant, which may come to the same.
+void LedgerGate::follow_locked(HeldSlice& slice, const QuotaCharge& charge, const Reading& at) {
+  if (charge.limit != slice.asked_limit && at.now - slice.changed_at < kBetweenChanges) return;
+  const std::uint64_t seen = tenants_seen_.load(std::memory_order_relaxed);
+  Result<Terms> terms = terms_.make(charge, at.wall());
+  if (!terms.ok()) return;
+  slice.asked_limit = charge.limit;
+  slice.asked_since = charge.since;
+  slice.tenants_seen = seen;
+  const Terms& now = terms.value();
+  const bool same = now.limit == slice.terms.limit && now.grace == slice.terms.grace &&
+                    now.record_overage == slice.terms.record_overage && now.thresholds == slice.terms.thresholds;
+  if (same) return;
+  terms.value().since = std::max(terms.value().since, at.wall());
+  slice.terms = std::move(terms).value();
+  slice.changed_at = at.now;
+  slice.known = false;
 }
 
 // The slice of the charge, made if need be. Null: `status` says why there is none.
@@ -156,15 +178,7 @@ HeldSlice* LedgerGate::find_locked(Shard& shard, QuotaCharge& charge, const Read
     const bool current =
         slice.epoch == epoch_.load() && at.wall() >= slice.terms.begins && at.wall() < slice.terms.ends;
     if (current) {
-      if (charge.limit != slice.terms.limit && at.now - slice.changed_at >= kBetweenChanges) {
-        Result<Terms> terms = terms_.make(charge, at.wall());
-        if (terms.ok()) {
-          terms.value().since = std::max(terms.value().since, at.wall());
-          slice.terms = std::move(terms).value();
-          slice.changed_at = at.now;
-          slice.known = false;
-        }
-      }
+      if (!follows_locked(slice, charge)) follow_locked(slice, charge, at);
       return &slice;
     }
     Terms old = slice.terms;
@@ -175,6 +189,7 @@ HeldSlice* LedgerGate::find_locked(Shard& shard, QuotaCharge& charge, const Read
     status = Failure{Code::resource_exhausted, "too many accounts are in use on this node"};
     return nullptr;
   }
+  const std::uint64_t seen = tenants_seen_.load(std::memory_order_relaxed);
   Result<Terms> terms = terms_.make(charge, at.wall());
   if (!terms.ok()) {
     status = terms.failure();
@@ -186,6 +201,9 @@ HeldSlice* LedgerGate::find_locked(Shard& shard, QuotaCharge& charge, const Read
   made->epoch = epoch_.load();
   made->quota = *charge.quota;
   made->terms = std::move(terms).value();
+  made->asked_limit = charge.limit;
+  made->asked_since = charge.since;
+  made->tenants_seen = seen;
   made->refilled_at = at.now;
   made->changed_at = at.now;
   slices_.fetch_add(1, std::memory_order_relaxed);

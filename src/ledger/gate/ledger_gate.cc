@@ -70,18 +70,29 @@ void LedgerGate::note(std::string trouble) {
 }
 
 std::vector<LedgerGate::Holding> LedgerGate::holdings() {
-  std::vector<Holding> found;
+  std::map<AccountKey, Holding> found;
   for (SliceTable::Shard& shard : table_.all()) {
     const std::lock_guard lock(shard.mutex);
     const auto add = [&](const HeldSlice& slice) {
-      if (slice.left > 0 || slice.in_use()) {
-        found.push_back({slice.terms.key, slice.left, slice.pending, slice.spent + slice.without});
-      }
+      if (slice.left == 0 && slice.pending == 0 && slice.spent == 0) return;
+      Holding& holding = found[slice.terms.key];
+      holding.left += slice.left;
+      holding.pending += slice.pending;
+      holding.unlogged += slice.spent;
     };
     for (const auto& [key, slice] : shard.current) add(*slice);
     for (const auto& slice : shard.retired) add(*slice);
   }
-  return found;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, units] : unsent_) found[key].unsent += units;
+  }
+  std::vector<Holding> holdings;
+  for (auto& [key, holding] : found) {
+    holding.account = key;
+    holdings.push_back(std::move(holding));
+  }
+  return holdings;
 }
 
 }  // namespace weir::ledger

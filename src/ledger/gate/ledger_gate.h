@@ -40,9 +40,11 @@ struct GateOptions {
   Duration idle_after = std::chrono::milliseconds(500);   // then a slice is given back
   Duration patience = std::chrono::seconds(2);            // how long a decision waits for the ledger
   std::size_t max_slices = 100'000;
-  std::size_t max_waiting = 20'000;                   // decisions that wait for slices
-  std::size_t max_log_bytes = std::size_t{64} << 20;  // of usage that the ledger does not have
-  const TenantDirectory* tenants = nullptr;           // borrowed
+  std::size_t max_waiting = 20'000;  // decisions that wait for slices
+  // Of usage that the ledger does not have. Close to it nothing more is admitted, until the ledger has taken half of
+  // it.
+  std::size_t max_log_bytes = std::size_t{64} << 20;
+  const TenantDirectory* tenants = nullptr;  // borrowed
   // Told what operators should know: an event's name and what happened. May be called from any thread.
   std::function<void(std::string_view event, const std::string& message)> report;
 };
@@ -57,13 +59,14 @@ class LedgerGate final : public QuotaGate {
     std::int64_t held = 0;  // units in memory
     std::uint64_t waiting = 0;
     std::uint64_t refills = 0;
-    std::uint64_t returned = 0;  // units given back
-    std::uint64_t groups = 0;    // of the usage log
-    std::uint64_t batches = 0;   // that the ledger has
-    std::uint64_t unsent = 0;    // segments
-    std::int64_t replayed = 0;   // units of earlier processes
-    std::int64_t expired = 0;    // units of earlier epochs that no one reported
-    std::uint64_t lapses = 0;    // times that the ledger was away for longer than slices live
+    std::uint64_t returned = 0;   // units given back
+    std::uint64_t groups = 0;     // of the usage log
+    std::uint64_t batches = 0;    // that the ledger has
+    std::uint64_t unsent = 0;     // segments
+    std::uint64_t log_bytes = 0;  // of the usage log
+    std::int64_t replayed = 0;    // units of earlier processes
+    std::int64_t expired = 0;     // units of earlier epochs that no one reported
+    std::uint64_t lapses = 0;     // times that the ledger was away for longer than slices live
     std::uint64_t log_failures = 0;
   };
 
@@ -75,6 +78,8 @@ class LedgerGate final : public QuotaGate {
   void stop();
   Counts counts() const;
   TermsMaker& terms() { return terms_; }
+  // What the directory of tenants says is different: the limits of accounts are looked at again.
+  void tenants_changed() { tenants_seen_.fetch_add(1, std::memory_order_relaxed); }
 
   Quick try_take(QuotaCharge& charge, const Reading& at) override;
   Quick try_peek(QuotaCharge& charge, const Reading& at) override;
@@ -88,9 +93,12 @@ class LedgerGate final : public QuotaGate {
   // What the node has admitted and not yet sent, and holds, by account: for reconciliation.
   struct Holding {
     AccountKey account;
-    std::int64_t left = 0;
-    std::int64_t pending = 0;
-    std::int64_t unlogged = 0;
+    std::int64_t left = 0;      // can be spent
+    std::int64_t pending = 0;   // of decisions that are not over
+    std::int64_t unlogged = 0;  // spent
+    std::int64_t unsent = 0;    // spent and in the usage log
+
+    std::int64_t held() const { return left + pending + unlogged + unsent; }
   };
   std::vector<Holding> holdings();
 
@@ -102,6 +110,11 @@ class LedgerGate final : public QuotaGate {
   void advance(LeasedCall& call);
   HeldSlice* find_locked(SliceTable::Shard& shard, QuotaCharge& charge, const Reading& at, Status& status,
                          std::vector<std::pair<Terms, std::int64_t>>& returns);
+  bool follows_locked(const HeldSlice& slice, const QuotaCharge& charge) const {
+    return charge.limit == slice.asked_limit && charge.since == slice.asked_since &&
+           slice.tenants_seen == tenants_seen_.load(std::memory_order_relaxed);
+  }
+  void follow_locked(HeldSlice& slice, const QuotaCharge& charge, const Reading& at);
   void take_locked(HeldSlice& slice, QuotaCharge& charge, const Reading& at);
   static bool refuses_locked(const HeldSlice& slice, const QuotaCharge& charge, TimePoint now);
   std::optional<Ask> ask_locked(HeldSlice& slice, TimePoint now);
@@ -123,6 +136,9 @@ class LedgerGate final : public QuotaGate {
   bool is_settled();
   bool replay();
   void log_group();
+  void take_group(UsageRecords& group);
+  void note_sent(const UsageSegment& segment);
+  void bound_log();
   void send_segments();
   void finish_segment(const UsageSegment& segment, bool taken);
   void renew();
@@ -141,12 +157,14 @@ class LedgerGate final : public QuotaGate {
   std::atomic<std::size_t> slices_{0};
   std::atomic<std::size_t> waiting_{0};
   std::atomic<std::uint64_t> operations_{0};
+  std::atomic<std::uint64_t> tenants_seen_{0};
   const std::string prefix_;  // of operation ids: differs from that of every other process
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stopped_ = false;  // guarded by mutex_, as are all below
   Counts counts_;
+  std::map<AccountKey, std::int64_t> unsent_;  // units of slices in the usage log, of this epoch
 
   // Only on the gate's thread.
   std::optional<UsageLog> log_;
@@ -162,6 +180,7 @@ class LedgerGate final : public QuotaGate {
   TimePoint try_at_{};
   bool has_epoch_ = false;   // and has not let its slices lapse
   bool log_failed_ = false;  // the last group could not be written
+  bool log_full_ = false;    // it is close to its bound
   UsageRecords unlogged_;    // taken from slices, and not in the log because that failed
 
   std::thread thread_;

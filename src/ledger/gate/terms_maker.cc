@@ -9,7 +9,65 @@ PeriodRule period_rule(const Quota& quota) {
   return {quota.period.value_or(PeriodUnit::month), quota.anchor_day.value_or(1)};
 }
 
+// The rule's limit for a plan; below 0: unlimited.
+std::int64_t limit_of_plan(const QuotaCharge& charge, const std::string& plan) {
+  for (const Plan& each : charge.plans) {
+    if (each.name != plan) continue;
+    return each.change.unlimited ? -1 : each.change.limit.value_or(charge.own_limit);
+  }
+  return charge.own_limit;
+}
+
+const std::string& plan_at(const TenantDirectory::Plans& plans, TimePoint time) {
+  static const std::string kNone;
+  const std::string* found = &kNone;
+  for (const TenantDirectory::PlanFrom& step : plans.steps) {
+    if (step.from <= time) found = &step.plan;
+  }
+  return *found;
+}
+
+// Each limit for its part of the period, rounded down; changes that are to come do not count yet. Below 0: one of them
+// is unlimited.
+std::int64_t prorated(const QuotaCharge& charge, const TenantDirectory::Plans& plans, const Period& period,
+                      TimePoint wall) {
+  __extension__ using Wide = __int128;
+  Wide sum = 0;
+  TimePoint from = period.begins;
+  std::int64_t limit = limit_of_plan(charge, plan_at(plans, period.begins));
+  const auto add_until = [&](TimePoint until) {
+    sum += static_cast<Wide>(limit) * (until - from).count();
+    from = until;
+  };
+  for (const TenantDirectory::PlanFrom& step : plans.steps) {
+    if (step.from <= period.begins || step.from >= period.ends || step.from > wall) continue;
+    if (limit < 0) return -1;
+    add_until(step.from);
+    limit = limit_of_plan(charge, step.plan);
+  }
+  if (limit < 0) return -1;
+  add_until(period.ends);
+  return static_cast<std::int64_t>(sum / (period.ends - period.begins).count());
+}
+
 }  // namespace
+
+TermsMaker::PlannedLimit TermsMaker::limit_in(const QuotaCharge& charge, const Period& period, TimePoint wall) const {
+  PlannedLimit planned{charge.limit, TimePoint{}};
+  if (charge.overridden || charge.plans.empty() || tenants_ == nullptr) return planned;
+  const TenantDirectory::Plans plans = tenants_->plans_of(charge.tenant);
+  if (plans.steps.empty() || limit_of_plan(charge, plan_at(plans, wall)) != charge.limit) return planned;
+  planned.written = plans.written;
+  for (const TenantDirectory::PlanFrom& step : plans.steps) {
+    if (step.from <= wall) planned.written = std::max(planned.written, step.from);
+  }
+  std::int64_t limit = charge.limit;
+  if (charge.quota->plan_change == PlanChange::next_period)
+    limit = limit_of_plan(charge, plan_at(plans, period.begins));
+  if (charge.quota->plan_change == PlanChange::prorated) limit = prorated(charge, plans, period, wall);
+  if (limit >= 0) planned.limit = limit;
+  return planned;
+}
 
 std::vector<std::int64_t> thresholds_of(const Quota& quota, std::int64_t limit) {
   std::vector<std::int64_t> units;
@@ -68,11 +126,13 @@ Result<Terms> TermsMaker::make(const QuotaCharge& charge, TimePoint wall) {
   terms.tenant = charge.tenant;
   terms.begins = in.value().begins;
   terms.ends = in.value().ends;
-  terms.limit = charge.limit;
-  terms.since = decided(terms.key, charge.limit, charge.since > TimePoint{} ? charge.since : since_, wall);
-  terms.grace = charge.quota->grace.of(charge.limit);
+  const PlannedLimit planned = limit_in(charge, in.value(), wall);
+  terms.limit = planned.limit;
+  const TimePoint by_rules = std::max(charge.since > TimePoint{} ? charge.since : since_, planned.written);
+  terms.since = decided(terms.key, terms.limit, by_rules, wall);
+  terms.grace = charge.quota->grace.of(terms.limit);
   terms.record_overage = charge.quota->record_overage;
-  terms.thresholds = thresholds_of(*charge.quota, charge.limit);
+  terms.thresholds = thresholds_of(*charge.quota, terms.limit);
   return terms;
 }
 

@@ -21,6 +21,17 @@ class TenantDirectory {
   virtual ~TenantDirectory() = default;
   // A name of the tz database. Empty: none is known, which is UTC.
   virtual std::string zone_of(const std::string& tenant) const = 0;
+
+  // A plan, and from when on it is the tenant's. The epoch: since ever.
+  struct PlanFrom {
+    std::string plan;
+    TimePoint from{};
+  };
+  struct Plans {
+    std::vector<PlanFrom> steps;  // ascending
+    TimePoint written{};          // when that was last changed
+  };
+  virtual Plans plans_of(const std::string&) const { return {}; }
 };
 
 class TermsMaker {
@@ -31,6 +42,13 @@ class TermsMaker {
   // The terms of the period that contains `wall`. Failures: invalid_argument (a zone that is not known, a time outside
   // the calendar).
   Result<Terms> make(const QuotaCharge& charge, TimePoint wall);
+  // What the rule's `plan_change` makes of the limit in a period in which the tenant's plan changes. The charge's own
+  // limit where the plan is not that of the tenant's record, because the request names one or an override applies.
+  struct PlannedLimit {
+    std::int64_t limit = 0;
+    TimePoint written{};
+  };
+  PlannedLimit limit_in(const QuotaCharge& charge, const Period& period, TimePoint wall) const;
   // The period alone.
   Result<Period> period(const Quota& quota, const std::string& tenant, TimePoint wall);
 

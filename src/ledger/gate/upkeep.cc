@@ -151,9 +151,12 @@ bool LedgerGate::replay() {
     finish_segment(segment, sent.value().verdict == Verdict::done);
   }
   segments_.clear();
+  log_full_ = false;
   const std::lock_guard lock(mutex_);
+  unsent_.clear();
   counts_.replayed += units;
   counts_.unsent = 0;
+  counts_.log_bytes = 0;
   return true;
 }
 
@@ -169,23 +172,31 @@ void LedgerGate::finish_segment(const UsageSegment& segment, bool taken) {
   say("quota_usage_refused", kept.string() + ": the ledger does not know an account of this usage; the file is kept");
 }
 
-// What was spent since the last group. If the log cannot be written, nothing more is admitted until it can.
-void LedgerGate::log_group() {
-  UsageRecords group = std::move(unlogged_);
-  unlogged_.clear();
+// What was spent since the last group, and what could not be logged before; one record for each account.
+void LedgerGate::take_group(UsageRecords& group) {
+  std::map<AccountKey, std::size_t> places;
+  for (std::size_t i = 0; i < group.size(); ++i) places[group[i].account] = i;
   for (Shard& shard : table_.all()) {
     const std::lock_guard lock(shard.mutex);
     for (HeldSlice* const slice : shard.dirty) {
       slice->dirty = false;
       if (slice->spent == 0 && slice->without == 0) continue;
-      UsageBatch::Record& record = group.emplace_back();
+      const auto [place, added] = places.try_emplace(slice->terms.key, group.size());
+      UsageBatch::Record& record = added ? group.emplace_back() : group[place->second];
       record.account = slice->terms.key;
-      record.spent = std::exchange(slice->spent, 0);
-      record.without = std::exchange(slice->without, 0);
+      record.spent += std::exchange(slice->spent, 0);
+      record.without += std::exchange(slice->without, 0);
       if (record.without > 0) record.terms = slice->terms;
     }
     shard.dirty.clear();
   }
+}
+
+// If the log cannot be written, nothing more is admitted until it can.
+void LedgerGate::log_group() {
+  UsageRecords group = std::move(unlogged_);
+  unlogged_.clear();
+  take_group(group);
   if (group.empty()) return;
   if (epoch_.load() == 0) {  // admitted by a failure policy, before the ledger has answered for the first time
     unlogged_ = std::move(group);
@@ -196,6 +207,9 @@ void LedgerGate::log_group() {
     const std::lock_guard lock(mutex_);
     if (logged.ok()) ++counts_.groups;
     if (!logged.ok()) ++counts_.log_failures;
+    for (const UsageBatch::Record& record : group) {
+      if (logged.ok() && record.spent > 0) unsent_[record.account] += record.spent;
+    }
   }
   if (!logged.ok()) {
     unlogged_ = std::move(group);
@@ -204,11 +218,48 @@ void LedgerGate::log_group() {
     note("the usage log cannot be written: " + logged.failure().message);
     return;
   }
-  if (std::exchange(log_failed_, false) && has_epoch_) {
+  if (std::exchange(log_failed_, false) && has_epoch_ && !log_full_) {
     note("");
     usable_.store(true, std::memory_order_release);
   }
+  if (log_->open_bytes() > UsageLog::kMaxSegmentBytes) {  // one that grew on would be too large to be read again
+    if (std::optional<UsageSegment> closed = log_->close_segment()) segments_.push_back(*std::move(closed));
+  }
   if (log_->open_bytes() > UsageLog::kMaxSegmentBytes || group.size() > kMostRecords) send_at_ = {};
+  bound_log();
+}
+
+// The log is bounded: close to its bound nothing more is admitted. What is spent already, and what a failure policy
+// admits, is still written.
+void LedgerGate::bound_log() {
+  std::size_t bytes = log_->open_bytes();
+  for (const UsageSegment& segment : segments_) bytes += segment.bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    counts_.log_bytes = bytes;
+    counts_.unsent = segments_.size();
+  }
+  const std::size_t most = options_.max_log_bytes;
+  if (!log_full_ && bytes > most - most / 8) {
+    log_full_ = true;
+    usable_.store(false);
+    note("the usage log is full (" + std::to_string(bytes) + " of " + std::to_string(most) +
+         " bytes): leased quotas admit nothing until the ledger has taken its usage");
+  } else if (log_full_ && bytes < most / 2) {
+    log_full_ = false;
+    note("");
+    if (has_epoch_ && !log_failed_) usable_.store(true, std::memory_order_release);
+  }
+}
+
+void LedgerGate::note_sent(const UsageSegment& segment) {
+  const std::lock_guard lock(mutex_);
+  for (const UsageBatch::Record& record : segment.records) {
+    const auto found = unsent_.find(record.account);
+    if (found == unsent_.end()) continue;
+    found->second -= record.spent;
+    if (found->second <= 0) unsent_.erase(found);
+  }
 }
 
 // One batch is on its way at a time. While it is, later usage gathers in the open segment.
@@ -216,17 +267,16 @@ void LedgerGate::send_segments() {
   if (sending_.load()) return;
   const Sent sent = sent_.exchange(Sent::no);
   if (sent != Sent::no && !segments_.empty()) {
+    note_sent(segments_.front());
     finish_segment(segments_.front(), sent == Sent::done);
     segments_.pop_front();
-    const std::lock_guard lock(mutex_);
-    counts_.unsent = segments_.size();
+    bound_log();
   }
   if (segments_.empty()) {
     std::optional<UsageSegment> closed = log_->close_segment();
     if (!closed) return;
     segments_.push_back(*std::move(closed));
-    const std::lock_guard lock(mutex_);
-    counts_.unsent = segments_.size();
+    bound_log();
   }
   const UsageSegment& segment = segments_.front();
   auto batch = std::make_unique<UsageBatch>();

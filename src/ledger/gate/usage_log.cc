@@ -287,7 +287,7 @@ Status UsageLog::append(const UsageRecords& group) {
 std::optional<UsageSegment> UsageLog::close_segment() {
   if (file_ < 0 || sums_.empty()) return std::nullopt;
   close_file();
-  UsageSegment segment{path_, node_, epoch_, next_seq_ - 1, values_of(sums_)};
+  UsageSegment segment{path_, node_, epoch_, next_seq_ - 1, values_of(sums_), good_bytes_};
   sums_.clear();
   good_bytes_ = 0;
   return segment;

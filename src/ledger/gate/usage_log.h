@@ -34,7 +34,8 @@ struct UsageSegment {
   std::string node;
   std::int64_t epoch = 0;
   std::int64_t seq = 0;
-  UsageRecords records;  // one for each account
+  UsageRecords records;   // one for each account
+  std::size_t bytes = 0;  // on disk; not of leftovers
 };
 
 class UsageLog {

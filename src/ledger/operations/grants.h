@@ -17,6 +17,7 @@ class GrantUnits final : public Operation {
   Status check() const override;
   void declare(Needs& needs) const override { needs.add(terms); }
   Answer apply(Books& books, Posting& posting) override;
+  void show(Books& books, Answer& answer) const override { show_account(books, terms.key, answer); }
 };
 
 }  // namespace weir::ledger

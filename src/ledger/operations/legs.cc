@@ -106,6 +106,22 @@ void LegsOperation::declare(Needs& needs) const {
   for (const Leg& leg : legs) needs.add(leg.terms);
 }
 
+void show_account(Books& books, const AccountKey& key, Answer& answer) {
+  answer.accounts.clear();
+  if (const Account* account = books.find(key)) answer.accounts.push_back(*account);
+}
+
+// After a denial, the account that it was about.
+void LegsOperation::show(Books& books, Answer& answer) const {
+  answer.accounts.clear();
+  const auto denied = static_cast<std::size_t>(answer.leg);
+  for (std::size_t i = 0; i < legs.size(); ++i) {
+    const Account* account = books.find(legs[i].terms.key);
+    if (account == nullptr || (answer.verdict == Verdict::denied && i != denied)) continue;
+    answer.accounts.push_back(*account);
+  }
+}
+
 std::vector<Account*> LegsOperation::open_all(Books& books, Posting& posting, std::optional<Answer>& closed) const {
   std::vector<Account*> accounts;
   for (std::size_t i = 0; i < legs.size(); ++i) {

@@ -13,11 +13,12 @@ namespace weir::ledger {
 
 inline constexpr std::size_t kMaxLegs = 64;
 inline constexpr std::size_t kMaxIdBytes = 256;
-inline constexpr std::size_t kMaxReasonBytes = 1024;
+inline constexpr std::size_t kMaxReasonBytes = 2048;
 
 struct Leg {
   Terms terms;
   std::int64_t amount = 0;
+  bool binding = true;  // false (a shadow rule): too little here does not hold back the others. Only Take looks at it
 };
 
 // Failures: invalid_argument, saying which field is wrong and what is expected.
@@ -35,6 +36,8 @@ Answer denied_answer(const Account& account, std::int64_t wanted, std::size_t le
 // "denied" for an account that has been issued more than can be counted.
 Answer overflow_answer(const Account& account, std::size_t leg);
 Answer not_found(std::string message);
+// For Operation::show() of an operation on one account.
+void show_account(Books& books, const AccountKey& key, Answer& answer);
 
 inline Posting::Beyond beyond_of(const Account& account) {
   return account.record_overage ? Posting::Beyond::record : Posting::Beyond::refuse;
@@ -47,6 +50,7 @@ class LegsOperation : public Operation {
 
   Status check() const override;
   void declare(Needs& needs) const override;
+  void show(Books& books, Answer& answer) const override;
 
  protected:
   // The accounts, brought up to date. Sets `closed` if one is, as denied answers do.

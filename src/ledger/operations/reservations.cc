@@ -18,11 +18,18 @@ Failure without_ttl() { return {Code::invalid_argument, "a reservation without t
 
 Status Reserve::check() const {
   if (Status checked = check_reservation(*this, reservation); !checked.ok()) return checked;
-  if (Status checked = check_amount(amount, 1); !checked.ok()) return checked;
+  if (Status checked = check_amount(amount, is_all_fixed() ? 0 : 1); !checked.ok()) return checked;
   if (ttl <= Duration::zero()) return without_ttl();
   std::vector<Leg> as_legs;
   for (const Terms& terms : legs) as_legs.push_back({terms, amount});
+  for (const std::int64_t each : fixed) {
+    if (Status checked = check_amount(each, 0); !checked.ok()) return checked;
+  }
   return check_legs(as_legs);
+}
+
+bool Reserve::is_all_fixed() const {
+  return fixed.size() == legs.size() && std::find(fixed.begin(), fixed.end(), 0) == fixed.end();
 }
 
 void Reserve::declare(Needs& needs) const {
@@ -47,6 +54,10 @@ Answer Reserve::apply(Books& books, Posting& posting) {
     if (Account* account = books.find(legs[i].key); account->closed(books.now())) return closed_answer(*account, i);
     Account& account = posting.open(legs[i]);
     accounts.push_back(&account);
+    if (const std::int64_t own = fixed_of(i); own > 0) {
+      if (!Posting::can_draw(account, own, beyond_of(account))) return denied_answer(account, own, i);
+      continue;
+    }
     if (partial && !account.record_overage) granted = std::min(granted, Posting::takeable(account));
     if (granted < 1 || !Posting::can_draw(account, granted, beyond_of(account))) {
       return denied_answer(account, amount, i);
@@ -60,9 +71,11 @@ Answer Reserve::apply(Books& books, Posting& posting) {
                   .created = books.now(),
                   .expires = books.now() + ttl,
                   .legs = {}};
-  for (Account* account : accounts) {
-    posting.draw(*account, EntryKind::reserve, granted, beyond_of(*account), reservation);
-    row.legs.push_back({account->id, granted});
+  for (std::size_t i = 0; i < accounts.size(); ++i) {
+    Account* const account = accounts[i];
+    const std::int64_t held = fixed_of(i) > 0 ? fixed_of(i) : granted;
+    posting.draw(*account, EntryKind::reserve, held, beyond_of(*account), reservation);
+    row.legs.push_back({account->id, held, fixed_of(i) > 0});
     answer.accounts.push_back(*account);
   }
   std::sort(row.legs.begin(), row.legs.end(), [](const auto& a, const auto& b) { return a.account < b.account; });
@@ -104,10 +117,12 @@ Answer ReservationOperation::gone(const Reservation& row) {
 }
 
 void ReservationOperation::close(Books& books, Posting& posting, Reservation& row, ReservationState as,
-                                 std::int64_t actual, Answer& answer, const std::vector<Terms>& open_terms) {
+                                 std::int64_t actual_units, Answer& answer, const std::vector<Terms>& open_terms) {
   for (ReservationLeg& leg : row.legs) {
     Account& account = *books.find(leg.account);
     const std::int64_t held = leg.held;
+    const bool committed = as == ReservationState::committed;
+    const std::int64_t actual = leg.fixed ? (committed ? held : 0) : actual_units;
     leg.held = 0;
     posting.refresh(account);
     const auto elsewhere = std::find_if(open_terms.begin(), open_terms.end(), [&account](const Terms& terms) {
@@ -139,7 +154,7 @@ void ReservationOperation::close(Books& books, Posting& posting, Reservation& ro
     posting.draw(account, EntryKind::excess, excess, beyond_of(account), row.id);
   }
   row.state = as;
-  row.actual = actual;
+  row.actual = actual_units;
   answer.overage = posting.overage();
   answer.grace = posting.grace();
 }
@@ -215,11 +230,13 @@ Answer ExtendReservation::apply(Books& books, Posting& posting) {
   if (row == nullptr) return not_found("no reservation \"" + reservation + "\"");
   if (lapse_if_due(books, posting, *row) || row->state != ReservationState::open) return gone(*row);
   for (std::size_t i = 0; add > 0 && i < row->legs.size(); ++i) {
+    if (row->legs[i].fixed) continue;
     Account& account = *books.find(row->legs[i].account);
     posting.refresh(account);
     if (!Posting::can_draw(account, add, beyond_of(account))) return denied_answer(account, add, i);
   }
   for (ReservationLeg& leg : row->legs) {
+    if (leg.fixed) continue;
     Account& account = *books.find(leg.account);
     posting.draw(account, EntryKind::extend, add, beyond_of(account), reservation);
     leg.held += add;

@@ -8,13 +8,14 @@
 
 namespace weir::ledger {
 
-// Holds `amount` in every leg (the legs' own amounts are not looked at), or nothing. `partial`: as much as fits into
-// all of them, at least 1. An id that has a reservation already gives that one. Verdicts: done, denied, gone (it is
-// closed), closed.
+// Holds `amount` in every leg, and in those with a fixed cost that, or nothing. `partial`: as much of the amount as
+// fits into all of them, at least 1. An id that has a reservation already gives that one. Verdicts: done, denied, gone
+// (it is closed), closed.
 class Reserve final : public Operation {
  public:
   std::string reservation;
   std::vector<Terms> legs;
+  std::vector<std::int64_t> fixed = {};  // what each leg costs in any case, 0: the amount. Empty: the amount everywhere
   std::int64_t amount = 0;
   bool partial = false;
   bool commit_on_expiry = false;
@@ -24,6 +25,10 @@ class Reserve final : public Operation {
   void declare(Needs& needs) const override;
   Answer apply(Books& books, Posting& posting) override;
   std::unique_ptr<Operation> undo(const Answer& answer) const override;
+
+ private:
+  std::int64_t fixed_of(std::size_t leg) const { return leg < fixed.size() ? fixed[leg] : 0; }
+  bool is_all_fixed() const;
 };
 
 // What an operation on an existing reservation has in common.
@@ -36,8 +41,8 @@ class ReservationOperation : public Operation {
 
  protected:
   // Closes it in all its accounts. `actual` units are used; none: it lapses or is released.
-  void close(Books& books, Posting& posting, Reservation& row, ReservationState as, std::int64_t actual, Answer& answer,
-             const std::vector<Terms>& open_terms = {});
+  void close(Books& books, Posting& posting, Reservation& row, ReservationState as, std::int64_t actual_units,
+             Answer& answer, const std::vector<Terms>& open_terms = {});
   // Its time has passed and it was not closed: closes it. True if it did.
   bool lapse_if_due(Books& books, Posting& posting, Reservation& row);
   Answer answer_of(Books& books, const Reservation& row) const;

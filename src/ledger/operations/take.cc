@@ -4,22 +4,32 @@
 #include <limits>
 #include <map>
 
+#include "ledger/rows.h"
+
 namespace weir::ledger {
 
 Answer Take::apply(Books& books, Posting& posting) {
   std::optional<Answer> closed;
   const std::vector<Account*> accounts = open_all(books, posting, closed);
   if (closed) return *closed;
+  std::vector<bool> fits(legs.size());
   for (std::size_t i = 0; i < legs.size(); ++i) {
-    if (!Posting::can_draw(*accounts[i], legs[i].amount, beyond_of(*accounts[i]))) {
-      return denied_answer(*accounts[i], legs[i].amount, i);
-    }
+    fits[i] = Posting::can_draw(*accounts[i], legs[i].amount, beyond_of(*accounts[i]));
+    if (!fits[i] && legs[i].binding) return denied_answer(*accounts[i], legs[i].amount, i);
   }
+  std::int64_t granted = 0;
+  std::vector<std::size_t> skipped;
   for (std::size_t i = 0; i < legs.size(); ++i) {
+    if (!fits[i]) {
+      skipped.push_back(i);
+      continue;
+    }
     posting.draw(*accounts[i], EntryKind::take, legs[i].amount, beyond_of(*accounts[i]));
+    if (granted == 0) granted = legs[i].amount;
   }
   Answer answer = done_answer(posting, accounts);
-  answer.granted = legs.front().amount;
+  answer.granted = granted;
+  answer.skipped = std::move(skipped);
   return answer;
 }
 
@@ -29,6 +39,7 @@ std::unique_ptr<Operation> Take::undo(const Answer& answer) const {
   reverse->id = "undo " + id;
   reverse->reason = "its caller was told that it failed";
   reverse->operation = id;
+  if (once) reverse->key = once->key;
   return reverse;
 }
 
@@ -103,11 +114,19 @@ Answer Reverse::apply(Books& books, Posting& posting) {
   for (const Entry& entry : books.earlier[operation]) {
     if (movement_of(entry.kind).to == Bucket::used) used[entry.account] += entry.amount;
   }
-  if (used.empty()) return not_found("no operation \"" + operation + "\" that used anything");
+  if (used.empty() || (of_account != 0 && !used.contains(of_account)))
+    return not_found("no operation \"" + operation + "\" that used anything");
   Answer answer;
   if (books.reversed[operation]) {
     answer.verdict = Verdict::gone;
     answer.message = "the operation \"" + operation + "\" has been reversed before";
+    return answer;
+  }
+  Remembered* const remembered = key.empty() ? nullptr : books.find_remembered(key);
+  const bool is_its = remembered != nullptr && remembered->operation == operation;
+  if (is_its && was_replayed(remembered->answer)) {
+    answer.verdict = Verdict::gone;
+    answer.message = "the answer of \"" + operation + "\" was repeated to a later call, which relies on it";
     return answer;
   }
   for (const auto& [account_id, amount] : used) {
@@ -122,6 +141,7 @@ Answer Reverse::apply(Books& books, Posting& posting) {
     answer.accounts.push_back(account);
   }
   books.reversed[operation] = true;
+  if (is_its) remembered->keep_until = books.now();
   return answer;
 }
 

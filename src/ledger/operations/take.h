@@ -36,6 +36,7 @@ class Adjust final : public Operation {
   Status check() const override;
   void declare(Needs& needs) const override { needs.add(terms); }
   Answer apply(Books& books, Posting& posting) override;
+  void show(Books& books, Answer& answer) const override { show_account(books, terms.key, answer); }
 };
 
 // Gives back what one operation used, in all its accounts, once. Verdicts: done, gone (it was reversed before), closed,
@@ -43,9 +44,16 @@ class Adjust final : public Operation {
 class Reverse final : public Operation {
  public:
   std::string operation;
+  // The key under which the operation's answer is remembered, if any: the answer is forgotten, and if it was repeated
+  // to another caller, nothing is reversed (gone).
+  std::string key;
+  std::int64_t of_account = 0;  // not 0: only if it used something of this account, else not_found
 
   Status check() const override;
-  void declare(Needs& needs) const override { needs.operations.insert(operation); }
+  void declare(Needs& needs) const override {
+    needs.operations.insert(operation);
+    if (!key.empty()) needs.keys.insert(key);
+  }
   Answer apply(Books& books, Posting& posting) override;
 };
 

@@ -76,6 +76,10 @@ void check_overage(const Rule& rule, RuleFaults& faults) {
   only_with_quota(rule, "overage", rule.quota.record_overage, faults);
 }
 
+void check_plan_change(const Rule& rule, RuleFaults& faults) {
+  only_with_quota(rule, "plan_change", rule.quota.plan_change != PlanChange::immediate, faults);
+}
+
 void check_enforcement(const Rule& rule, RuleFaults& faults) {
   only_with_quota(rule, "enforcement", rule.quota.enforcement != Enforcement::leased, faults);
 }

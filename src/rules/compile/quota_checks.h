@@ -21,6 +21,7 @@ void check_anchor_day(const Rule& rule, RuleFaults& faults);
 void check_grace(const Rule& rule, RuleFaults& faults);
 void check_overage(const Rule& rule, RuleFaults& faults);
 void check_enforcement(const Rule& rule, RuleFaults& faults);
+void check_plan_change(const Rule& rule, RuleFaults& faults);
 void check_notify(const Rule& rule, RuleFaults& faults);
 // Of a quota: what answers when the ledger does not. A part of check_on_store_failure.
 void check_quota_policy(const Rule& rule, RuleFaults& faults);

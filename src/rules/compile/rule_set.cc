@@ -228,7 +228,7 @@ void RuleSet::Matcher::compile_subject(CompiledRule& rule, Parts& parts) {
 // Rules found through one value come in order; those found through several are merged here.
 [[gnu::always_inline]] inline void RuleSet::Matcher::append_in_order(Matches& matches, const Match& match) {
   if (matches.empty() || matches[matches.size() - 1].rule < match.rule) [[likely]] {
-    matches.append(match.rule, match.allowance, match.cost, match.mode, match.bad_cost);
+    matches.append(match.rule, match.allowance, match.cost, match.mode, match.bad_cost, match.overridden);
   } else {
     insert_in_order(matches, match);
   }
@@ -307,7 +307,8 @@ RuleSet::Matcher::Choice RuleSet::Matcher::choose(const Parts& parts, const Comp
   // A limit of 0 denies every request, also one that asks for nothing.
   if (chosen.allowance != nullptr && chosen.allowance->limit == 0) cost = std::max<std::int64_t>(cost, 1);
   const Mode mode = chosen.mode.value_or(rule.mode);
-  return {{&rule, chosen.allowance, cost, mode, bad_cost && parts.cost.denies_bad_costs()}, chosen};
+  const bool overridden = chosen.source == AllowanceChoice::Chosen::Source::override;
+  return {{&rule, chosen.allowance, cost, mode, bad_cost && parts.cost.denies_bad_costs(), overridden}, chosen};
 }
 
 // One found twice (two values of a list) is kept once.

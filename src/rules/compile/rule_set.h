@@ -55,6 +55,7 @@ struct Match {
   std::int64_t cost = 1;                 // after the rule's cost model: 0 to kMaxUnits; at least 1 under a limit of 0
   Mode mode = Mode::enforce;             // the rule's, or that of an override; never off
   bool bad_cost = false;  // the rule denies the request because it cannot read the cost, and `cost` fits no limit of it
+  bool overridden = false;  // the allowance is that of an override
 };
 
 using Matches = InlineVector<Match, 8>;

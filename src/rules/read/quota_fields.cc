@@ -15,12 +15,14 @@ constexpr Choice<PeriodUnit> kPeriodUnits[] = {{"hour", PeriodUnit::hour},
 constexpr Choice<int> kDays[] = {{"mon", 1}, {"tue", 2}, {"wed", 3}, {"thu", 4}, {"fri", 5}, {"sat", 6}, {"sun", 7}};
 constexpr Choice<bool> kOverages[] = {{"refuse", false}, {"record", true}};
 constexpr Choice<Enforcement> kEnforcements[] = {{"leased", Enforcement::leased}, {"strict", Enforcement::strict}};
+constexpr Choice<PlanChange> kPlanChanges[] = {
+    {"immediate", PlanChange::immediate}, {"next_period", PlanChange::next_period}, {"prorated", PlanChange::prorated}};
 
 }  // namespace
 
 bool is_quota_field(std::string_view name) {
   for (const std::string_view each :
-       {"period", "timezone", "anchor_day", "grace", "overage", "enforcement", "notify"}) {
+       {"period", "timezone", "anchor_day", "grace", "overage", "enforcement", "notify", "plan_change"}) {
     if (name == each) return true;
   }
   return false;
@@ -73,6 +75,13 @@ void read_enforcement(const FieldAt& at, Rule& rule) { read_choice(at, kEnforcem
 std::optional<YamlText> write_enforcement(const Rule& rule) {
   if (rule.quota.enforcement == Enforcement::leased) return std::nullopt;
   return write_choice(kEnforcements, rule.quota.enforcement);
+}
+
+void read_plan_change(const FieldAt& at, Rule& rule) { read_choice(at, kPlanChanges, rule.quota.plan_change); }
+
+std::optional<YamlText> write_plan_change(const Rule& rule) {
+  if (rule.quota.plan_change == PlanChange::immediate) return std::nullopt;
+  return write_choice(kPlanChanges, rule.quota.plan_change);
 }
 
 void read_notify(const FieldAt& at, Rule& rule) {

@@ -31,6 +31,9 @@ std::optional<YamlText> write_overage(const Rule& rule);
 void read_enforcement(const FieldAt& at, Rule& rule);
 std::optional<YamlText> write_enforcement(const Rule& rule);
 
+void read_plan_change(const FieldAt& at, Rule& rule);
+std::optional<YamlText> write_plan_change(const Rule& rule);
+
 // One threshold or a list.
 void read_notify(const FieldAt& at, Rule& rule);
 std::optional<YamlText> write_notify(const Rule& rule);

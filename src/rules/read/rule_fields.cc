@@ -46,6 +46,11 @@ bool has_field(const Rule& rule, std::string_view field) {
 
 bool is_for_others(const FieldAt& at, const Rule& rule) { return at.inherited() && !has_field(rule, at.name()); }
 
+template <void (*kRead)(const FieldAt&, Rule&)>
+void of_its_kind(const FieldAt& at, Rule& rule) {
+  if (!is_for_others(at, rule)) kRead(at, rule);
+}
+
 void read_number_of_algorithm(const FieldAt& at, const Rule& rule, std::int64_t least, std::int64_t most,
                               std::optional<std::int64_t>& into) {
   if (is_for_others(at, rule)) return;
@@ -179,10 +184,7 @@ constexpr Field<Rule> kRuleFields[] = {
      },
      check_lease},
     {"period", "quota: the calendar period, `hour`, `day`, `week`, `month` or `year`", "required for quota",
-     [](const FieldAt& at, Rule& rule) {
-       if (!is_for_others(at, rule)) read_period(at, rule);
-     },
-     write_period, check_period},
+     of_its_kind<read_period>, write_period, check_period},
     {"timezone",
      "quota: where the calendar is read, such as `Europe/Berlin`; `tenant`: in the zone of the tenant's record", "UTC",
      [](const FieldAt& at, Rule& rule) {
@@ -196,11 +198,7 @@ constexpr Field<Rule> kRuleFields[] = {
      "quota: with `month` the day on which periods begin, 1–31, the last day where a month has fewer; with `week` "
      "`mon` "
      "to `sun`",
-     "the 1st; Monday",
-     [](const FieldAt& at, Rule& rule) {
-       if (!is_for_others(at, rule)) read_anchor_day(at, rule);
-     },
-     write_anchor_day, check_anchor_day},
+     "the 1st; Monday", of_its_kind<read_anchor_day>, write_anchor_day, check_anchor_day},
     {"grace", "quota: units admitted beyond the limit, or percent of it", "0",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) read_share(at, 0, rule.quota.grace);
@@ -210,25 +208,17 @@ constexpr Field<Rule> kRuleFields[] = {
      },
      check_grace},
     {"overage", "quota: beyond limit and grace, `refuse`; or `record`: admitted without bound, and recorded as overage",
-     "`refuse`",
-     [](const FieldAt& at, Rule& rule) {
-       if (!is_for_others(at, rule)) read_overage(at, rule);
-     },
-     write_overage, check_overage},
+     "`refuse`", of_its_kind<read_overage>, write_overage, check_overage},
     {"enforcement",
      "quota: `leased`, each node spends slices in memory; `strict`, the ledger commits before the answer; see "
      "[what each promises](quotas.md#leased-and-strict)",
-     "`leased`",
-     [](const FieldAt& at, Rule& rule) {
-       if (!is_for_others(at, rule)) read_enforcement(at, rule);
-     },
-     write_enforcement, check_enforcement},
+     "`leased`", of_its_kind<read_enforcement>, write_enforcement, check_enforcement},
     {"notify", "quota: amounts or percent of the limit; when so much is used, a notice is sent, once per period",
-     "none",
-     [](const FieldAt& at, Rule& rule) {
-       if (!is_for_others(at, rule)) read_notify(at, rule);
-     },
-     write_notify, check_notify},
+     "none", of_its_kind<read_notify>, write_notify, check_notify},
+    {"plan_change",
+     "quota: what a new plan of the tenant's record does to the open period: `immediate`, `next_period`, or "
+     "`prorated`; see [plan changes](quotas.md#plan-changes)",
+     "`immediate`", of_its_kind<read_plan_change>, write_plan_change, check_plan_change},
     {"burst", "token-bucket, gcra: capacity", "`limit`",
      [](const FieldAt& at, Rule& rule) { read_number_of_algorithm(at, rule, 1, kMaxUnits, rule.allowance.burst); },
      [](const Rule& rule) { return write_number(rule.allowance.burst); }},

@@ -186,7 +186,7 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules:\n- %\n  brust: 2",
      "f.yaml:6:3: rules[0].brust: unknown field (did you mean burst?), expected one of id, match, per, descriptor, "
      "replaces, algorithm, limit, window, lease, period, timezone, anchor_day, grace, overage, enforcement, notify, "
-     "burst, "
+     "plan_change, burst, "
      "queue, buckets, cost, on_bad_cost, plans, overrides, mode, "
      "rollout, "
      "count_denied, audit_denials, hidden, message, on_store_failure, local_share, static_limit, "
@@ -389,7 +389,7 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "f.yaml:6:35: rules[2].burts: unknown field (did you mean burst?), expected one of id, match, per, "
             "descriptor, replaces, algorithm, limit, window, lease, period, timezone, anchor_day, grace, overage, "
             "enforcement, "
-            "notify, burst, queue, buckets, cost, on_bad_cost, plans, "
+            "notify, plan_change, burst, queue, buckets, cost, on_bad_cost, plans, "
             "overrides, mode, rollout, count_denied, audit_denials, hidden, message, on_store_failure, local_share, "
             "static_limit, reconcile, "
             "local_limit, "

@@ -217,6 +217,7 @@ class RandomRules {
     if (chance(2)) rule.quota.grace = share();
     rule.quota.record_overage = chance(3);
     rule.quota.enforcement = chance(2) ? Enforcement::strict : Enforcement::leased;
+    rule.quota.plan_change = any<PlanChange>({PlanChange::immediate, PlanChange::next_period, PlanChange::prorated});
     std::set<std::int64_t> amounts;
     for (std::size_t i = pick(4); i > 0; --i) {
       const Share each = share();

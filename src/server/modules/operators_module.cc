@@ -15,6 +15,7 @@ using control::OverrideRecord;
 using control::TenantRecord;
 
 constexpr Duration kExpiryPeriod = std::chrono::seconds(1);
+constexpr Duration kPlanPeriod = std::chrono::milliseconds(250);
 constexpr Duration kUsePeriod = std::chrono::seconds(2);
 constexpr std::size_t kMostUsesAtOnce = 10'000;
 
@@ -87,6 +88,7 @@ Status OperatorsModule::start() {
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   if (tools_.watch() == nullptr) return success();
   context_.add_task(kExpiryPeriod, [this] { remove_expired(); });
+  context_.add_task(kPlanPeriod, [this] { begin_plans(); });
   context_.add_task(kUsePeriod, [this] { tell_uses(); });
   return success();
 }
@@ -111,11 +113,23 @@ Status OperatorsModule::take_blocks(const std::vector<BlockRecord>& records) {
 
 Status OperatorsModule::take_tenants(const std::vector<TenantRecord>& records) {
   auto plans = std::make_shared<rules::PlanTable>();
+  const TimePoint now = context_.clock->wall();
+  TimePoint next = TimePoint::max();
   for (const TenantRecord& record : records) {
-    if (!record.plan.empty()) plans->set(record.tenant, record.plan);
+    if (const std::string& plan = record.plan_at(now); !plan.empty()) plans->set(record.tenant, plan);
+    for (const control::PlanStep& step : record.steps) {
+      if (step.from > now) next = std::min(next, step.from);
+    }
   }
+  next_plan_.store(next);
   book_->set_plans(std::move(plans));
   return success();
+}
+
+// A plan that was to begin later begins.
+void OperatorsModule::begin_plans() {
+  if (context_.clock->wall() < next_plan_.load()) return;
+  static_cast<void>(take_tenants(*tenants_.current()));
 }
 
 template <typename Record>

@@ -52,6 +52,7 @@ class OperatorsModule final : public Module {
 
   // On the background thread.
   void remove_expired();
+  void begin_plans();
   void tell_uses();
   template <typename Record>
   std::vector<Use> new_uses(const control::Kept<Record>& kept, std::map<std::string, Told>& told);
@@ -72,7 +73,8 @@ class OperatorsModule final : public Module {
   control::Kept<control::KeyRecord> keys_;
   const admin::OperatorState state_;
 
-  std::atomic<bool> expiring_{false};  // a transaction that removes expired records is queued or runs
+  std::atomic<TimePoint> next_plan_{TimePoint::max()};  // when the next plan of a tenant begins
+  std::atomic<bool> expiring_{false};                   // a transaction that removes expired records is queued or runs
   // Only on the background thread.
   std::map<std::string, Told> told_overrides_;
   std::map<std::string, Told> told_blocks_;

@@ -4,8 +4,10 @@
 #include <fstream>
 #include <random>
 
+#include "admin/account_routes.h"
 #include "base/ascii.h"
 #include "base/bounded_file.h"
+#include "server/gate_route.h"
 #include "server/quota_routes.h"
 #include "server/redis_settings.h"
 
@@ -17,6 +19,8 @@ constexpr auto kSweepPeriod = std::chrono::seconds(1);
 // After so many sweeps remembered answers whose time has passed are forgotten.
 constexpr int kForgetEvery = 600;
 constexpr std::size_t kMaxNodeId = 128;
+// How often the gate looks whether records of tenants have changed.
+constexpr Duration kTenantPeriod = std::chrono::milliseconds(250);
 
 const Rule* first_quota(const Rules& rules) {
   const auto found = std::find_if(rules.rules.begin(), rules.rules.end(), [](const Rule& rule) {
@@ -27,12 +31,36 @@ const Rule* first_quota(const Rules& rules) {
 
 }  // namespace
 
-std::string QuotaModule::Zones::zone_of(const std::string& tenant) const {
+std::optional<control::TenantRecord> QuotaModule::Zones::find(const std::string& tenant) const {
   const auto records = operators_.tenants().current();
   const auto found =
       std::lower_bound(records->begin(), records->end(), tenant,
                        [](const control::TenantRecord& a, const std::string& b) { return a.tenant < b; });
-  return found != records->end() && found->tenant == tenant ? found->zone : std::string();
+  if (found == records->end() || found->tenant != tenant) return std::nullopt;
+  return *found;
+}
+
+std::string QuotaModule::Zones::zone_of(const std::string& tenant) const {
+  const std::optional<control::TenantRecord> record = find(tenant);
+  return record ? record->zone : std::string();
+}
+
+ledger::TenantDirectory::Plans QuotaModule::Zones::plans_of(const std::string& tenant) const {
+  Plans plans;
+  const std::optional<control::TenantRecord> record = find(tenant);
+  if (!record) return plans;
+  for (const control::PlanStep& step : record->steps) plans.steps.push_back({step.plan, step.from});
+  if (plans.steps.empty()) plans.steps.push_back({record->plan, TimePoint{}});
+  plans.written = record->updated;
+  return plans;
+}
+
+// Slices in memory have the limits of the plans that were known when they were taken.
+void QuotaModule::follow_tenants() {
+  const auto now = operators_.tenants().current();
+  if (tenants_seen_.lock() == now) return;
+  tenants_seen_ = now;
+  gate_->tenants_changed();
 }
 
 // Rules that this server cannot keep are refused where they are loaded, at the start and later.
@@ -89,6 +117,7 @@ Status QuotaModule::open() {
   options.margin = std::min<Duration>(options.slice_ttl / 5, std::chrono::seconds(2));
   options.group_period = context_.config.quota_log_every;
   options.patience = context_.config.quota_timeout;
+  options.max_log_bytes = static_cast<std::size_t>(context_.config.quota_max_log_bytes);
   options.tenants = &zones_;
   options.report = [this](std::string_view event, const std::string& message) { context_.log.warn(event, message); };
   gate_ = std::make_unique<ledger::LedgerGate>(*ledger_, *context_.clock, std::move(options));
@@ -117,6 +146,11 @@ Status QuotaModule::start() {
   context_.add_routes("http", [this](http::Router& router, std::size_t) {
     add_quota_routes(router, *databases_.database(), *context_.clock);
   });
+  tools_.add_routes([this](admin::Api& api) {
+    admin::add_account_routes(api, *ledger_);
+    add_gate_route(api, *gate_, node_);
+  });
+  context_.add_task(kTenantPeriod, [this] { follow_tenants(); });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { add_health(details); });
   return success();
@@ -181,6 +215,8 @@ void QuotaModule::add_facts(observe::Facts& facts) const {
       number(counts.batches));
   add("weir_quota_usage_log_failures_total", "Groups of usage that could not be written to the usage log at once.",
       Kind::counter, number(counts.log_failures));
+  add("weir_quota_usage_log_bytes", "Bytes of the usage log that the ledger does not have yet.", Kind::gauge,
+      number(counts.log_bytes));
   add("weir_quota_lapses_total", "Times that the ledger was away for longer than slices live.", Kind::counter,
       number(counts.lapses));
   const ledger::Committer::Counts ledger = ledger_->counts();

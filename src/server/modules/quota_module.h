@@ -16,6 +16,7 @@
 #include "ledger/ledger.h"
 #include "server/loop_quota_gate.h"
 #include "server/module.h"
+#include "server/modules/admin_tools_module.h"
 #include "server/modules/database_module.h"
 #include "server/modules/operators_module.h"
 #include "server/modules/rules_module.h"
@@ -26,9 +27,14 @@ namespace weir::server {
 
 class QuotaModule final : public Module {
  public:
-  QuotaModule(ServerContext& context, DatabaseModule& databases, const RulesModule& rules,
+  QuotaModule(ServerContext& context, DatabaseModule& databases, AdminToolsModule& tools, const RulesModule& rules,
               const OperatorsModule& operators)
-      : context_(context), databases_(databases), rules_(rules), zones_(operators) {}
+      : context_(context),
+        databases_(databases),
+        tools_(tools),
+        rules_(rules),
+        operators_(operators),
+        zones_(operators) {}
 
   Status open() override;
   Status start() override;
@@ -46,22 +52,29 @@ class QuotaModule final : public Module {
    public:
     explicit Zones(const OperatorsModule& operators) : operators_(operators) {}
     std::string zone_of(const std::string& tenant) const override;
+    Plans plans_of(const std::string& tenant) const override;
 
    private:
+    // Of the records. None: there is no such tenant.
+    std::optional<control::TenantRecord> find(const std::string& tenant) const;
     const OperatorsModule& operators_;
   };
 
   Status accept(const Rules& rules) const;
   Result<std::string> node_id() const;
   void begin();
+  void follow_tenants();
   void sweep_forever();
   void add_facts(observe::Facts& facts) const;
   void add_health(HealthDetails& details) const;
 
   ServerContext& context_;
   DatabaseModule& databases_;
+  AdminToolsModule& tools_;
   const RulesModule& rules_;
+  const OperatorsModule& operators_;
   const Zones zones_;
+  std::weak_ptr<const std::vector<control::TenantRecord>> tenants_seen_;  // only on the background thread
   std::string node_;
   std::atomic<bool> loops_over_{false};
   std::unique_ptr<ledger::Ledger> ledger_;

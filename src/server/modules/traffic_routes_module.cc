@@ -6,6 +6,8 @@
 #include "admin/operator_state.h"
 #include "admin/subject_routes.h"
 #include "admin/traffic.h"
+#include "engine/stages/quota_gate.h"
+#include "ledger/reading.h"
 #include "server/modules/admin_tools_module.h"
 #include "server/modules/front_ends.h"
 #include "server/modules/operators_module.h"
@@ -13,6 +15,8 @@
 
 namespace weir::server {
 namespace {
+
+constexpr std::chrono::seconds kQuotaPatience{2};
 
 // The routes of the admin API that show the traffic of this node, and act on one subject of it.
 class TrafficRoutesModule final : public Module {
@@ -75,7 +79,47 @@ class TrafficRoutesModule final : public Module {
     out.begin_array("overrides");
     admin::write_applying_overrides(out, state, found.explanation);
     out.end_array();
+    add_quotas(out, found);
+  }
+
+  // The open accounts of the quota rules that apply. On the side thread, which may wait for the database.
+  void add_quotas(admin::JsonWriter& out, const admin::LookedUp& found) const {
+    std::vector<ledger::Account> accounts;
+    database::Database* const database = tools_.databases().database();
+    const auto set = rules_.book()->current();
+    const TimePoint now = context_.clock->wall();
+    for (const rules::RuleExplanation& each : found.explanation.rules) {
+      if (database == nullptr || !each.applies || each.kind != ChargeKind::quota) continue;
+      const auto rule = std::find_if(set->rules().begin(), set->rules().end(),
+                                     [&](const rules::CompiledRule& one) { return one.source.id == each.rule; });
+      if (rule == set->rules().end()) continue;
+      ledger::AccountFilter filter;
+      filter.rule = each.rule;
+      filter.subject = engine::quota_subject(rule->source, Request(found.attributes));
+      static_cast<void>(database->run(
+          database::Access::read,
+          [&](database::Session& session) -> Status {
+            const Result<std::vector<ledger::Account>> listed = ledger::list_accounts(session, filter);
+            if (!listed.ok()) return listed.failure();
+            for (const ledger::Account& account : listed.value()) {
+              if (account.begins <= now && now < account.ends) accounts.push_back(account);
+            }
+            return success();
+          },
+          kQuotaPatience));
+    }
     out.begin_array("quotas");
+    for (const ledger::Account& account : accounts) {
+      out.begin_object();
+      out.member("rule", account.key.rule);
+      out.member("account", std::to_string(account.id));
+      out.member("limit", account.limit);
+      out.member("used", account.used);
+      out.member("held", account.held);
+      out.member("available", account.available);
+      out.member("resets_at", account.ends);
+      out.end_object();
+    }
     out.end_array();
   }
 
