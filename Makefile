@@ -3,7 +3,7 @@ BUILD := build
 JOBS := $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: help deps build console run test test-bare test-gateways test-valkey compare-peers install bench bench-peers soak fuzz mutate tidy format clean
+.PHONY: help deps build console run sim test test-bare test-gateways test-valkey compare-peers install bench bench-peers soak fuzz mutate tidy format clean
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -58,6 +58,10 @@ bench-peers: ## measure beside envoyproxy/ratelimit, throttlecrab and redis-cell
 compare-peers: ## published cases of other rate limiters; random requests to envoyproxy/ratelimit and Weir (needs go)
 	@scripts/install-deps.sh build test
 	@scripts/compare-peers.sh
+
+sim: ## many seeds of simulated nodes, clocks and networks (SEEDS=10000); part of it runs in `make test`
+	@scripts/install-deps.sh build test
+	@scripts/sim.sh
 
 soak: ## run the concurrency and memory suites for long
 	@scripts/install-deps.sh build test

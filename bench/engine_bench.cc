@@ -20,6 +20,7 @@
 #include "bench/quota_bench.h"
 #include "observe/hot_keys.h"
 #include "observe/journal.h"
+#include "stores/leased/leased_store.h"
 #include "stores/memory/memory_store.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
@@ -153,6 +154,22 @@ std::unique_ptr<Limiter> make_limiter_with_blocks(int count) {
     rules.blocks.push_back(block);
   }
   return make_limiter(rules);
+}
+
+// A hot key that is spent on this node: of 50 million units, a slice is a quarter of what a second needs.
+std::unique_ptr<Limiter> make_leased_limiter() {
+  Rules rules;
+  rules.rules = {bucket_rule("leased")};
+  rules.rules[0].allowance = {.algorithm = Algorithm::token_bucket,
+                              .limit = 50'000'000,
+                              .window = std::chrono::seconds(1),
+                              .burst = 1'000'000'000};
+  rules.rules[0].consistency = Consistency::leased;
+  LimiterOptions options;
+  options.clock = std::make_shared<ProcessClock>();
+  options.store = std::make_shared<leased::LeasedStore>(
+      leased::Options{.store = std::make_shared<memory::MemoryStore>(), .clock = options.clock});
+  return make_limiter(rules, options);
 }
 
 // Requests are made outside of what is timed, a block at a time, so that a check is measured and not its caller; a
@@ -336,6 +353,7 @@ int run(int rounds, const std::string& only) {
   auto denying = make_limiter(denying_rules());
   auto denying_watched = make_limiter(denying_rules(), watch.options(true, true));
   auto overridden = make_limiter_with_overrides(1'000);
+  auto leased = make_leased_limiter();
   auto blocking_one = make_limiter_with_blocks(2);
   auto blocking_many = make_limiter_with_blocks(100'000);
   QuotaLimiter quota(bucket_rule("quota"));
@@ -364,6 +382,8 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_batches(*one, kChecksPerRound, kKeys, s); });
   add("engine.check.quota_leased", "engine.check.hot",
       [&](std::uint64_t s) { return check_some(*quota, kChecksPerRound, 1, s); });
+  add("engine.check.leased", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*leased, kChecksPerRound, 1, s); });
   add("engine.check.rules_1", "", [&](std::uint64_t s) { return check_some(*one, kChecksPerRound, 1000, s); });
   add("engine.check.rules_3", "engine.check.rules_1",
       [&](std::uint64_t s) { return check_some(*three, kChecksPerRound, 1000, s); });

@@ -1,21 +1,25 @@
 // Load on a Redis store from inside one process: one loop, one limiter, a fixed number of checks in flight. Prints one
 // JSON object for bench/redis_suite.py.
 //
-//   redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT PREFILTER
+//   redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT PREFILTER [KEYS CONSISTENCY]
 //
-// FLOOD_PERCENT of the checks are on kFloodKeys exhausted keys, the others on kKeys keys that never are. PREFILTER is
-// on or off.
+// FLOOD_PERCENT of the checks are on kFloodKeys exhausted keys, the others on keys that never are: kKeys of them, each
+// as often as the others, or, with KEYS, `hot` for a single one or `zipf` for a million of which the nth is asked for
+// n^-1.1 times as often as the first. PREFILTER is on or off; CONSISTENCY is exact or leased.
 #include <boost/asio/io_context.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "bench/redis_rules.h"
+#include "stores/leased/leased_store.h"
 #include "stores/redis/redis_store.h"
 #include "stores/redis/url.h"
 #include "weir/limiter.h"
@@ -36,10 +40,21 @@ std::uint64_t next_random(std::uint64_t& state) {
   return state;
 }
 
+enum class Keys : std::uint8_t { uniform, hot, zipf };
+
+// By the inverse of the distribution's integral.
+std::uint64_t zipf_rank(std::uint64_t& state) {
+  constexpr double kExponent = 1.1;
+  constexpr double kMost = 1'000'000;
+  const double share = static_cast<double>(next_random(state) >> 11U) * 0x1p-53;
+  return static_cast<std::uint64_t>(std::pow(1 - share * (1 - std::pow(kMost, 1 - kExponent)), 1 / (1 - kExponent)));
+}
+
 // Starts a check for each that ends, until `total` have ended.
 class Load {
  public:
-  Load(Limiter& limiter, std::uint64_t flood_percent) : limiter_(limiter), flood_percent_(flood_percent) {}
+  Load(Limiter& limiter, std::uint64_t flood_percent, Keys keys)
+      : limiter_(limiter), flood_percent_(flood_percent), keys_(keys) {}
 
   void run(boost::asio::io_context& loop, std::uint64_t total, std::uint64_t in_flight) {
     total_ = total;
@@ -67,8 +82,7 @@ class Load {
   void start() {
     const bool flood = next_random(random_) % 100 < flood_percent_;
     char key[17];
-    std::snprintf(key, sizeof key, "%016llx",
-                  static_cast<unsigned long long>(next_random(random_) % (flood ? kFloodKeys : kKeys)));
+    std::snprintf(key, sizeof key, "%016llx", static_cast<unsigned long long>(next_key(flood)));
     limiter_.check({{"api_key", key}, {"action", flood ? "flood" : "search"}}, [this](const Decision& decision) {
       ++ended_;
       allowed_ += decision.allowed ? 1 : 0;
@@ -77,8 +91,15 @@ class Load {
     });
   }
 
+  std::uint64_t next_key(bool flood) {
+    if (flood) return next_random(random_) % kFloodKeys;
+    if (keys_ == Keys::zipf) return zipf_rank(random_);
+    return keys_ == Keys::hot ? 0 : next_random(random_) % kKeys;
+  }
+
   Limiter& limiter_;
   const std::uint64_t flood_percent_;
+  const Keys keys_;
   std::uint64_t total_ = 0;
   std::uint64_t most_ = 0;
   std::uint64_t started_ = 0;
@@ -109,7 +130,10 @@ bool connect(boost::asio::io_context& loop, Limiter& limiter) {
   return answered;
 }
 
-int measure(char** words) {
+int measure(std::span<char* const> words) {
+  const bool with_keys = words.size() > 7;
+  const Keys keys = !with_keys ? Keys::uniform : std::strcmp(words[6], "zipf") == 0 ? Keys::zipf : Keys::hot;
+  const bool leased = with_keys && std::strcmp(words[7], "leased") == 0;
   auto options = redis::parse_redis_url(words[1]);
   if (!options.ok()) {
     std::cerr << options.failure().message << '\n';
@@ -123,9 +147,12 @@ int measure(char** words) {
   }
   const std::shared_ptr<redis::RedisStore> store = std::move(opened).value();
   LimiterOptions settings;
+  settings.clock = std::make_shared<ProcessClock>();
   settings.store = store;
+  if (leased)
+    settings.store = std::make_shared<leased::LeasedStore>(leased::Options{.store = store, .clock = settings.clock});
   settings.prefilter = std::strcmp(words[5], "on") == 0;
-  auto limiter = Limiter::create(redis_rules(), settings);
+  auto limiter = Limiter::create(redis_rules(leased ? Consistency::leased : Consistency::exact), settings);
   if (!limiter.ok() || !connect(loop, *limiter.value())) {
     std::cerr << "redis_load: no decision came from Redis\n";
     return 1;
@@ -133,7 +160,7 @@ int measure(char** words) {
 
   const std::uint64_t decisions = std::strtoull(words[2], nullptr, 10);
   const std::uint64_t calls_before = store->stats().script_calls;
-  Load load(*limiter.value(), std::strtoull(words[4], nullptr, 10));
+  Load load(*limiter.value(), std::strtoull(words[4], nullptr, 10), keys);
   const auto start = steady_clock::now();
   load.run(loop, decisions, std::strtoull(words[3], nullptr, 10));
   const std::chrono::duration<double> took = steady_clock::now() - start;
@@ -149,9 +176,9 @@ int measure(char** words) {
 }  // namespace weir::bench
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    std::cerr << "usage: redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT on|off\n";
+  if (argc != 6 && argc != 8) {
+    std::cerr << "usage: redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT on|off [hot|zipf exact|leased]\n";
     return 2;
   }
-  return weir::bench::measure(argv);
+  return weir::bench::measure({argv, static_cast<std::size_t>(argc)});
 }

@@ -16,7 +16,7 @@ inline AllowanceSpec generous_spec() {
 }
 
 // `search` is admitted; `flood` once, and then not for the rest of the day.
-inline Rules redis_rules() {
+inline Rules redis_rules(Consistency consistency = Consistency::exact) {
   Rule search;
   search.id = kGenerousRule;
   search.match = {{"action", {"search"}}};
@@ -26,6 +26,9 @@ inline Rules redis_rules() {
   flood.id = "flood-per-key";
   flood.match = {{"action", {"flood"}}};
   flood.allowance = {.algorithm = Algorithm::token_bucket, .limit = 1, .window = std::chrono::hours(24)};
+  search.consistency = consistency;
+  // What one hot key needs, so that nothing is denied.
+  if (consistency != Consistency::exact) search.allowance.limit = 60'000'000;
   return {.rules = {search, flood}};
 }
 

@@ -86,12 +86,12 @@ def raw_round(run, redis, call, clients, depth):
     return float(rates[-1]), used / DECISIONS * 1e6
 
 
-def load_round(run, redis, in_flight, connections=1, flood_percent=0, prefilter="off"):
+def load_round(run, redis, in_flight, connections=1, flood_percent=0, prefilter="off", keys=()):
     """What redis_load reports, with Redis's own count of script calls and its CPU per decision."""
     redis.ask("CONFIG", "RESETSTAT")
     before = redis.cpu()
     url = f"redis://127.0.0.1:{redis.server.port}?deadline={DEADLINE}&connections={connections}"
-    done = subprocess.run([f"{run.BIN}/redis_load", url, str(DECISIONS), str(in_flight), str(flood_percent), prefilter],
+    done = subprocess.run([f"{run.BIN}/redis_load", url, str(DECISIONS), str(in_flight), str(flood_percent), prefilter, *keys],
                           preexec_fn=run.pin(1), capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"redis_load: {done.stderr}")
@@ -137,6 +137,30 @@ def lease_round(run, redis):
         server.stop()
 
 
+def leased_rows(run, redis, rounds):
+    """Leased beside exact, taking turns: Redis's CPU for each decision, decisions for each second of it, and calls."""
+    results = []
+    for keys in ("hot", "zipf"):
+        reports = {"exact": [], "leased": []}
+        for _ in range(rounds):
+            for consistency, samples in reports.items():
+                samples.append(load_round(run, redis, CLIENTS, keys=(keys, consistency)))
+
+        def median(consistency, member):
+            return statistics.median(report[member] for report in reports[consistency])
+
+        # A leased key needs so little of Redis that the clock of its CPU may not have moved.
+        used = {each: max(median(each, "redis_us"), 1e4 / DECISIONS) for each in reports}
+        name = "leased_hot_key" if keys == "hot" else "leased_zipf"
+        results += [
+            row(f"redis.{name}_decisions_per_cpu_second", "/s", 1e6 / used["leased"], 1e6 / used["exact"]),
+            row(f"redis.{name}_calls_per_decision", "", median("leased", "redis_calls") / DECISIONS,
+                median("exact", "redis_calls") / DECISIONS, digits=4),
+            row(f"redis.{name}", "/s", median("leased", "rate"), median("exact", "rate")),
+        ]
+    return results
+
+
 def row(name, unit, value, floor=None, digits=0):
     result = {"name": name, "unit": unit, "value": round(value, digits)}
     if floor is not None:
@@ -158,6 +182,7 @@ def bench_redis(args):
                 raw[name].append(raw_round(run, redis, call, clients, depth))
                 samples[name].append(load_round(run, redis, clients * depth))
         flood = {prefilter: load_round(run, redis, CLIENTS, 1, FLOOD_PERCENT, prefilter) for prefilter in ("off", "on")}
+        leased = leased_rows(run, redis, args.rounds)
         lease_calls, lease_us = lease_round(run, redis)
     finally:
         redis.stop()
@@ -168,7 +193,7 @@ def bench_redis(args):
         results += [row(f"redis.{name}", "/s", rate, raw_rate), row(f"redis.{name}_cpu", "us", used, raw_us, digits=2)]
     calls = statistics.median(report["redis_calls"] for report in samples["64_clients"])
     cut = 1 - flood["on"]["redis_calls"] / flood["off"]["redis_calls"]
-    return results + [
+    return results + leased + [
         row("redis.calls_per_decision", "", calls / DECISIONS, digits=3),
         row("redis.prefilter_cut", "%", 100 * cut, digits=1),
         row("redis.calls_per_acquire_or_release", "", lease_calls, digits=3),

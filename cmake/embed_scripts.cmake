@@ -3,7 +3,7 @@
 # A script for one charge is keep + its algorithm + one; the script for several is keep + every algorithm + several +
 # penalties + many; the script for calls about leases also has leases and, before many, holds and lease_calls; the one for calls about
 # reservations also has held and, around many, holds, reservations and reserved. In one and several, held has the place of
-# HELD_FUNCTIONS.
+# HELD_FUNCTIONS; in one, draw has that of DRAW.
 # Algorithms that count in debts, and sliding_counter, also get arithmetic.lua. gcra is token_bucket.lua under
 # another name and letter.
 
@@ -20,7 +20,7 @@ endfunction()
 
 set(files ${algorithms})
 list(REMOVE_ITEM files gcra)
-foreach(name keep arithmetic debt one several penalties many held leases holds lease_calls reservations reserved ${files})
+foreach(name keep arithmetic debt one draw several penalties many held leases holds lease_calls reservations reserved ${files})
   read_lua(${name} lua_${name})
 endforeach()
 set(needs_sliding_counter "${lua_arithmetic}")
@@ -45,6 +45,7 @@ foreach(name ${algorithms})
   string(APPEND letter_table "[${number}] = ${letter}, ")
   math(EXPR number "${number} + 1")
   string(REPLACE "HELD_FUNCTIONS" "${lua_held}" one "${lua_one}")
+  string(REPLACE "DRAW\n" "${lua_draw}" one "${one}")
   string(REPLACE "ALGORITHM_LETTER" "${letter}" one "${one}")
   string(APPEND cases "    R\"lua(${lua_keep}${needs_${name}}${lua_${name}}local algorithm = ${name}\n${one})lua\",\n\n")
 endforeach()

@@ -37,6 +37,15 @@ enum class ChargeKind : std::uint8_t {
 // The name used in rules files and answers: "concurrency", "quota". Precondition: one of these.
 std::string_view charge_kind_name(ChargeKind kind);
 
+// How a rule's buckets are kept where several nodes share them (docs/consistency.md).
+enum class Consistency : std::uint8_t {
+  exact,   // every decision asks the store
+  leased,  // a node draws units in advance and spends them by itself; never admits more
+  synced,  // a node admits by what it knows and reports it; admits more than the limit by a tolerance at most
+};
+// The name used in rules files and answers.
+std::string_view consistency_name(Consistency consistency);
+
 // The name used in rules files and answers, such as "token-bucket".
 std::string_view algorithm_name(Algorithm algorithm);
 std::optional<Algorithm> algorithm_from_name(std::string_view name);

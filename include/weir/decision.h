@@ -61,10 +61,13 @@ struct RuleOutcome {
   bool penalized = false;     // denied because of earlier denials or reported failures (Rule::penalty)
   bool challenge = false;     // denied, and the client should be challenged
   CandidateVerdict candidate = CandidateVerdict::none;
+  Consistency consistency = Consistency::exact;
+  bool estimated = false;  // `remaining` and the waits are this node's estimates (docs/consistency.md)
   std::int64_t limit = 0;
   std::int64_t remaining = 0;
-  std::int64_t capacity = 0;  // what `remaining` is when nothing is used: the limit, a burst, a queue and one
-  std::int64_t cost = 0;      // after the rule's cost table
+  std::int64_t capacity = 0;   // what `remaining` is when nothing is used: the limit, a burst, a queue and one
+  std::int64_t cost = 0;       // after the rule's cost table
+  std::int64_t tolerance = 0;  // units beyond the capacity that may be admitted; leased rules: 0
   Duration window{0};
   Duration retry_after{0};  // 0 when allowed and when no wait can help
   Duration reset_after{0};  // until the bucket is as good as new; concurrency: until the last lease would lapse

@@ -216,7 +216,11 @@ enum class OnExceed : std::uint8_t {
   challenge,  // that it proves to be welcome (a captcha, a second factor); a reported success clears the bucket
 };
 
-enum class Consistency : std::uint8_t { exact, leased, synced };
+// What is done about a key that one node asks the store about very often.
+enum class HotKeys : std::uint8_t {
+  show,   // it is listed (docs/observability.md)
+  lease,  // that node draws units in advance for it, as Consistency::leased does
+};
 
 inline constexpr std::int64_t kMaxSubjects = 1'000'000'000;
 
@@ -262,6 +266,7 @@ struct Rule {
   std::int64_t static_limit = 0;  // for FailurePolicy::static_limit
   bool reconcile = true;          // what was admitted without the store is charged to it when it answers again
   Consistency consistency = Consistency::exact;
+  HotKeys hot_keys = HotKeys::show;
   std::optional<HashTag> hash_tag;
   bool count_denied = false;
   bool audit_denials = false;  // every denial by this rule is stored in the database, where there is one

@@ -15,6 +15,7 @@
 
 #include "weir/allowance.h"
 #include "weir/bucket_key.h"
+#include "weir/draw_step.h"
 #include "weir/hold_step.h"
 #include "weir/penalty.h"
 #include "weir/result.h"
@@ -43,6 +44,8 @@ struct Charge {
   std::uint64_t value = 0;  // a hash of the value that is counted once; 0: the cost is counted
   // Of kind `penalty`, and of the charge that it belongs to: alive until the call completes.
   const Penalty* penalty = nullptr;
+  // For decorators of a store (stores/leased/): alive until the call completes. Null: the store itself is asked.
+  const SliceTerms* slices = nullptr;
 };
 inline constexpr std::uint32_t kMaxRuleNumber = (1U << 20U) - 1;
 
@@ -56,6 +59,7 @@ struct ChargeOutcome {
   bool crowded = false;        // denied, because the bucket has as many open reservations as it may
   bool penalized = false;      // denied by the charge's penalty, whatever its bucket has left
   bool challenge = false;      // so denied, in one of the penalty's first steps
+  bool estimated = false;      // answered by the node itself: `remaining` and the waits are estimates
   std::int64_t remaining = 0;  // units left after this call
   Duration retry_after{0};     // > 0 exactly when denied and a wait helps; a lone retry then is admitted
   Duration reset_after{0};     // until the bucket is full again
@@ -77,19 +81,22 @@ enum class Action : std::uint8_t {
   list,            // the holds that there are; with a reservation's record: that reservation
   report_failure,  // counts for the penalties that count reports; charges nothing
   report_success,  // ends challenges and forgets what counts for the next penalty (penalty.h); charges nothing
+  draw,            // take units in advance, or charge what was admitted before (draw_step.h)
 };
 
 class StoreCall {
  public:
   Action action = Action::take;
-  TimePoint now;                      // never runs backward in one process
-  Duration ahead{0};                  // of the wall clock (time.h): calendar windows follow that one
-  TimePoint ingress{};                // as in Request
-  std::span<const Charge> charges;    // at most kMaxCharges, no key twice
-  std::span<ChargeOutcome> outcomes;  // same length; written by the store
-  HoldStep* hold = nullptr;           // null: charges of leases are looked at, and nothing is held
-  Code status = Code::ok;             // anything else: the store did not answer, outcomes mean nothing
-  bool atomic = true;                 // false: charged in several steps
+  TimePoint now;                              // never runs backward in one process
+  Duration ahead{0};                          // of the wall clock (time.h): calendar windows follow that one
+  TimePoint ingress{};                        // as in Request
+  std::span<const Charge> charges;            // at most kMaxCharges, no key twice
+  std::span<ChargeOutcome> outcomes;          // same length; written by the store
+  HoldStep* hold = nullptr;                   // null: charges of leases are looked at, and nothing is held
+  DrawStep* draw = nullptr;                   // of Action::draw
+  Code status = Code::ok;                     // anything else: the store did not answer, outcomes mean nothing
+  bool atomic = true;                         // false: charged in several steps
+  Consistency answered = Consistency::exact;  // by whom: the store, or a decorator without asking it
 
   virtual void complete() = 0;
 

@@ -126,6 +126,18 @@ std::string_view algorithm_name(Algorithm algorithm) {
   return kNames[index];
 }
 
+std::string_view consistency_name(Consistency consistency) {
+  switch (consistency) {
+    case Consistency::exact:
+      return "exact";
+    case Consistency::leased:
+      return "leased";
+    case Consistency::synced:
+      return "synced";
+  }
+  return "exact";
+}
+
 std::string_view charge_kind_name(ChargeKind kind) {
   assert(kind == ChargeKind::lease || kind == ChargeKind::quota);
   return kind == ChargeKind::lease ? "concurrency" : "quota";

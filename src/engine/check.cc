@@ -114,6 +114,9 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     mark_kinds();
   if (rules.set->has_max_subjects()) [[unlikely]]
     bound_subjects(rules);
+  may_have_slices_ = rules.set->has_slices();
+  if (may_have_slices_) [[unlikely]]
+    mark_slices();
   if (rules.set->has_several_windows()) [[unlikely]]
     record_in_other_windows();
   may_have_protection_ = rules.set->has_protection();
@@ -217,6 +220,14 @@ void Check::mark_kinds() {
   for (std::size_t i = 0; i < deciding_; ++i) {
     charges_[i].kind = match_of(i).rule->source.kind;
     has_quotas_ = has_quotas_ || charges_[i].kind == ChargeKind::quota;
+  }
+}
+
+// A rule that counts in windows of several lengths is asked of the store: what is recorded must be what was decided.
+void Check::mark_slices() {
+  for (std::size_t i = 0; i < deciding_; ++i) {
+    const rules::CompiledRule& rule = *match_of(i).rule;
+    if (rule.slices && !rule.windows.several()) charges_[i].slices = &*rule.slices;
   }
 }
 

@@ -65,6 +65,8 @@ class Check {
   void drop_bad_costs();
   // Some rule of the set has a penalty, asks for challenges, or has a candidate.
   bool may_have_protection() const { return may_have_protection_; }
+  // Some rule of the set has slices: one of the charges may be answered without asking the store.
+  bool may_have_slices() const { return may_have_slices_; }
   // For reports: what is to be cleared costs 1, the rest nothing.
   void prepare_report(bool success);
   // Some rule of the set has max_subjects, so the store may have called a charge a newcomer's.
@@ -97,6 +99,7 @@ class Check {
 
  private:
   void mark_kinds();
+  void mark_slices();
   void add_penalties();
   void show_to_operator(const OperatorView& view);
   void bound_subjects(const ActiveRules& rules);
@@ -114,6 +117,7 @@ class Check {
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;
   bool may_have_protection_ = false;
+  bool may_have_slices_ = false;
   bool denies_unmatched_ = false;
   bool has_quotas_ = false;
   const Request* request_ = nullptr;

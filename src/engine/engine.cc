@@ -287,6 +287,12 @@ void Engine::conclude_each_alone(Run& run) {
 // Waits that came from a store that answers later count from its answer on, so that none of them ends too early.
 inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? run.reading().wall() : clock_->wall(); }
 
+// Who answered: the store, or this node by what it had of the buckets.
+[[gnu::noinline]] std::string_view Engine::source_of(const Run& run) const {
+  if (run.answered == Consistency::leased) return "lease";
+  return run.answered == Consistency::synced ? "synced" : source_;
+}
+
 // Precondition: describe_rules(check, decision).
 [[gnu::always_inline]] inline void Engine::conclude_check(Check& check, const Run& run, Action action,
                                                           Decision& decision) {
@@ -298,7 +304,8 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
       settle_debts();
     make_verdict(check, {}, decision);
     decision.atomic = run.atomic;
-    return publish(check, run, decision, source_, action, decided_at(run));
+    const std::string_view source = check.may_have_slices() ? source_of(run) : source_;
+    return publish(check, run, decision, source, action, decided_at(run));
   }
   conclude_failed(check, run, action, decision);
 }

@@ -162,6 +162,7 @@ class Engine final : public Limiter,
   void conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome);
   void learn(const Run& run);
   TimePoint decided_at(const Run& run) const;
+  std::string_view source_of(const Run& run) const;
   void publish(const Check& check, const Run& run, Decision& decision, std::string_view source, Action action,
                TimePoint wall);
   void show_request(const Check& check, const Run& run, const Decision& decision);

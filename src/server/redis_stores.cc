@@ -61,7 +61,9 @@ Result<std::unique_ptr<RedisStores>> RedisStores::open(transport::Loops& loops, 
   shared.census = all->census_;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     shared.asks_info = i == 0;
-    Result<std::unique_ptr<redis::RedisStore>> store = redis::RedisStore::open(loops.io(i), shared, all->listener());
+    all->connects_.push_back(std::make_shared<std::atomic<std::uint64_t>>(0));
+    Result<std::unique_ptr<redis::RedisStore>> store =
+        redis::RedisStore::open(loops.io(i), shared, all->listener(all->connects_.back()));
     if (!store.ok()) return store.failure();
     all->stores_.push_back(std::make_shared<LoopStore>(std::move(store).value(), loops.loop(i)));
     loops.loop(i).set_backpressure(*all->stores_.back());
@@ -71,13 +73,16 @@ Result<std::unique_ptr<RedisStores>> RedisStores::open(transport::Loops& loops, 
 
 redis::RedisStore* RedisStores::store_of(std::size_t loop) const { return stores_[loop]->store(); }
 
-redis::StoreListener RedisStores::listener() {
+redis::StoreListener RedisStores::listener(std::shared_ptr<std::atomic<std::uint64_t>> connects) {
   redis::StoreListener listener;
   listener.on_breaker = [this](const redis::BreakerChange& change) { on_change(change); };
   listener.on_connect_failed = [this](const std::string& server, const redis::Trouble& trouble) {
     on_connect_failed(server, trouble);
   };
-  listener.on_connected = [this](const std::string& server) { on_connected(server); };
+  listener.on_connected = [this, connects = std::move(connects)](const std::string& server) {
+    connects->fetch_add(1, std::memory_order_relaxed);
+    on_connected(server);
+  };
   listener.on_bad_bucket = [this](const std::string& key, const std::string& why, std::uint64_t others) {
     log_.error("store_bad_bucket", "a bucket in Redis cannot be used: on_store_failure decides for it; delete the key",
                {{"key", key}, {"reason", why}, {"others", others}});

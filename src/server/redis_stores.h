@@ -6,6 +6,7 @@
 // must live to answer. The rest may be called from any thread in between. Borrows the loops and the log.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -37,6 +38,9 @@ class RedisStores {
   // Good for as long as the engine likes: after close() it answers that it is unavailable.
   std::shared_ptr<Store> store(std::size_t loop) const;
 
+  // Grows when a connection of the loop was made: the server behind it may have lost its data.
+  std::shared_ptr<const std::atomic<std::uint64_t>> connects(std::size_t loop) const { return connects_[loop]; }
+
   // On that loop's thread. Null: closed.
   redis::RedisStore* store_of(std::size_t loop) const;
 
@@ -64,7 +68,7 @@ class RedisStores {
   static constexpr std::size_t kMaxTold = 64;  // servers and causes logged in one outage
 
   explicit RedisStores(observe::Log& log) : log_(log) {}
-  redis::StoreListener listener();
+  redis::StoreListener listener(std::shared_ptr<std::atomic<std::uint64_t>> connects);
   void on_change(const redis::BreakerChange& change);
   void on_connect_failed(const std::string& server, const redis::Trouble& trouble);
   void on_connected(const std::string& server);
@@ -74,7 +78,8 @@ class RedisStores {
 
   observe::Log& log_;
   const std::shared_ptr<redis::SubjectCensus> census_ = std::make_shared<redis::SubjectCensus>();
-  std::vector<std::shared_ptr<LoopStore>> stores_;  // constant once open
+  std::vector<std::shared_ptr<LoopStore>> stores_;                     // constant once open, like the next
+  std::vector<std::shared_ptr<std::atomic<std::uint64_t>>> connects_;  // by loop
 
   std::mutex mutex_;
   std::optional<SteadyTime> down_since_;                       // guarded by mutex_, like all below

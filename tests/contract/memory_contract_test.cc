@@ -1,4 +1,5 @@
 #include "stores/memory/memory_store.h"
+#include "tests/contract/draw_contract.h"
 #include "tests/contract/lease_contract.h"
 #include "tests/contract/penalty_contract.h"
 #include "tests/contract/reservation_contract.h"
@@ -18,6 +19,10 @@ class RunningMemoryStore final : public RunningStore {
 const StoreFactory kMemory{"memory", [] { return std::make_unique<RunningMemoryStore>(); }};
 
 INSTANTIATE_TEST_SUITE_P(Memory, StoreContract,
+                         testing::Combine(testing::Values(kMemory), testing::ValuesIn(all_algorithms())),
+                         contract_name);
+
+INSTANTIATE_TEST_SUITE_P(Memory, DrawContract,
                          testing::Combine(testing::Values(kMemory), testing::ValuesIn(all_algorithms())),
                          contract_name);
 

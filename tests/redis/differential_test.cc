@@ -90,6 +90,16 @@ Duration any_step(const Allowance& allowance, Dice& dice) {
   }
 }
 
+DrawStep any_draw(const Allowance& allowance, TimePoint now, Dice& dice) {
+  DrawStep step;
+  step.want = any_cost(allowance, dice);
+  step.parts = 1 + dice.below(8);
+  step.floor = dice.one_in(2) ? 0 : 1 + dice.below(std::min(allowance.largest_cost() / 5 + 1, kMaxUnits));
+  if (dice.one_in(3)) step.late = 1 + dice.below(std::min(allowance.largest_cost() + 3, kMaxUnits));
+  step.late_at = std::max(from_micros(0), now - Duration{dice.below(allowance.window.count() + 2)});
+  return step;
+}
+
 class Differential : public ::testing::TestWithParam<int> {};
 
 TEST_P(Differential, MemoryAndRedisAnswerAlike) {
@@ -117,6 +127,7 @@ TEST_P(Differential, MemoryAndRedisAnswerAlike) {
         from_micros(dice.one_in(5) ? dice.below(1'000'000) : 1'800'000'000'000'000 + dice.below(100'000'000));
     std::deque<TestCall> expected;
     std::deque<TestCall> got;
+    std::deque<DrawStep> draws;  // two for each step
     for (int step = 0; step < 60; ++step) {
       if (dice.one_in(25)) {
         const auto other = static_cast<Algorithm>(dice.one_in(6) ? dice.below(kAlgorithmCount) : GetParam());
@@ -135,13 +146,20 @@ TEST_P(Differential, MemoryAndRedisAnswerAlike) {
       charge.follows = charge.count_denied && dice.one_in(2);  // as a debt
       charge.binding = !dice.one_in(5);
       const std::int64_t what = dice.below(30);
-      const Action action = what == 0  ? Action::reset
-                            : what < 4 ? Action::refund
-                            : what < 7 ? Action::peek
-                                       : Action::take;
+      const Action action = what == 0    ? Action::reset
+                            : what < 4   ? Action::refund
+                            : what < 7   ? Action::peek
+                            : what >= 22 ? Action::draw
+                                         : Action::take;
+      // A draw has no binding to tell, and its denials do not count.
+      if (action == Action::draw) charge.count_denied = charge.follows = false;
+      draws.push_back(any_draw(allowance, now, dice));
+      draws.push_back(draws.back());
       expected.emplace_back(action, std::vector{charge}, now);
+      expected.back().draw = &draws[draws.size() - 2];
       ASSERT_TRUE(memory.begin(expected.back()));
       got.emplace_back(action, std::vector{charge}, now);
+      got.back().draw = &draws.back();
       redis.begin(got.back());
     }
     for (std::size_t i = 0; i < got.size(); ++i) {
@@ -159,6 +177,13 @@ TEST_P(Differential, MemoryAndRedisAnswerAlike) {
           << "\nmemory: " << a.admitted << ' ' << a.remaining << ' ' << a.retry_after.count() << ' '
           << a.reset_after.count() << ' ' << a.delay.count() << "\nredis:  " << b.admitted << ' ' << b.remaining << ' '
           << b.retry_after.count() << ' ' << b.reset_after.count() << ' ' << b.delay.count();
+      if (got[i].action != Action::draw) continue;
+      const DrawStep& x = draws[2 * i];
+      const DrawStep& y = draws[2 * i + 1];
+      ASSERT_TRUE(x.granted == y.granted && x.lasts == y.lasts && x.at == y.at)
+          << "step " << i << " draw of " << charge.cost << " to " << x.want << " parts " << x.parts << " floor "
+          << x.floor << " late " << x.late << "\nmemory: " << x.granted << ' ' << x.lasts.count() << ' ' << micros(x.at)
+          << "\nredis:  " << y.granted << ' ' << y.lasts.count() << ' ' << micros(y.at);
     }
   }
 }

@@ -2,6 +2,7 @@
 // scenario.
 #include <map>
 
+#include "tests/contract/draw_contract.h"
 #include "tests/contract/lease_contract.h"
 #include "tests/contract/penalty_contract.h"
 #include "tests/contract/reservation_contract.h"
@@ -12,6 +13,7 @@
 namespace weir::redis::testing {
 namespace {
 
+using contract::DrawContract;
 using contract::LeaseContract;
 using contract::PenaltyContract;
 using contract::ReservationContract;
@@ -68,6 +70,7 @@ class RunningRedis final : public RunningStore {
     }
     TestCall inner(call.action, charges, call.now);
     inner.hold = call.hold;
+    inner.draw = call.draw;
     harness_.run(inner);
     call.status = inner.status;
     call.atomic = inner.atomic;
@@ -106,6 +109,9 @@ INSTANTIATE_TEST_SUITE_P(Standalone, StoreContract, with_all_algorithms(kStandal
 INSTANTIATE_TEST_SUITE_P(Sentinel, StoreContract, with_all_algorithms(kSentinel), contract::contract_name);
 INSTANTIATE_TEST_SUITE_P(Cluster, StoreContract, with_all_algorithms(kCluster), contract::contract_name);
 INSTANTIATE_TEST_SUITE_P(AcrossSlots, StoreContract, with_all_algorithms(kAcrossSlots), contract::contract_name);
+
+INSTANTIATE_TEST_SUITE_P(Standalone, DrawContract, with_all_algorithms(kStandalone), contract::contract_name);
+INSTANTIATE_TEST_SUITE_P(Cluster, DrawContract, with_all_algorithms(kCluster), contract::contract_name);
 
 INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
                          contract::lease_contract_name);

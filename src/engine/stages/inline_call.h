@@ -19,9 +19,9 @@ class InlineCall final : public StoreCall {
 
   // Precondition: store.immediate().
   void ask(Store& store) {
-    const bool answered = store.begin(*this);
-    assert(answered);
-    static_cast<void>(answered);
+    const bool at_once = store.begin(*this);
+    assert(at_once);
+    static_cast<void>(at_once);
   }
   void complete() override { assert(false && "an immediate store answers before begin() returns"); }
 };

@@ -48,6 +48,12 @@ void mark_shared(const Check& check, Decision& decision) {
   }
 }
 
+void mark_consistency(const rules::CompiledRule& rule, const ChargeOutcome& charged, RuleOutcome& outcome) {
+  if (!rule.slices) return;
+  outcome.consistency = rule.source.consistency;
+  outcome.estimated = charged.estimated;
+}
+
 // A rule with on_exceed: challenge asks for one where it would deny, unless a wait cannot help or a penalty refuses.
 void mark_challenge(const rules::CompiledRule& rule, RuleOutcome& outcome) {
   if (rule.source.on_exceed != OnExceed::challenge || outcome.allowed || outcome.penalized) return;
@@ -150,6 +156,8 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
     if (!outcome.unlimited) {
       const bool failed = !store_failed.empty() && store_failed[charge];
       add_charge(outcome, check.subject_of(charge), check.outcomes()[charge], failed);
+      if (check.may_have_slices()) [[unlikely]]
+        mark_consistency(*check.match_of(charge).rule, check.outcomes()[charge], outcome);
       ++charge;
     }
     if (check.may_have_protection()) [[unlikely]]
@@ -197,6 +205,7 @@ void refuse_exhausted(const Check& check, std::size_t charge, const ChargeOutcom
   RuleOutcome& rule = decision.rules.append();
   describe(rule, check.match_of(charge));
   add_charge(rule, check.subject_of(charge), outcome, false);
+  mark_consistency(*check.match_of(charge).rule, outcome, rule);
   rule.shared = check.is_shared(charge);
   mark_challenge(*check.match_of(charge).rule, rule);
   decision.allowed = false;

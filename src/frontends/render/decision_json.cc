@@ -83,6 +83,15 @@ void write_moments(RoomWriter& out, std::optional<TimePoint> retry_at, std::opti
   write(reset_at);
 }
 
+void write_consistency(RoomWriter& out, const RuleOutcome& rule) {
+  out.literal(R"(,"consistency":")");
+  out.text(consistency_name(rule.consistency));
+  out.literal(R"(","tolerance":)");
+  out.number(rule.tolerance);
+  out.literal(R"(,"estimated":)");
+  write_bool(out, rule.estimated);
+}
+
 void write_rule(RoomWriter& out, const Decision& decision, const RuleOutcome& rule) {
   out.literal(R"({"rule":)");
   out.json_string(rule.rule);
@@ -112,6 +121,8 @@ void write_rule(RoomWriter& out, const Decision& decision, const RuleOutcome& ru
   out.literal(R"(,"reset_after_ms":)");
   out.number(ceil_ms(rule.reset_after));
   write_moments(out, decision.retry_at(rule), decision.reset_at(rule));
+  if (rule.consistency != Consistency::exact || rule.estimated) [[unlikely]]
+    write_consistency(out, rule);
   out.literal("}");
 }
 
@@ -131,12 +142,12 @@ void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
 // named.
 std::size_t members_room(const Decision& decision) {
   constexpr std::size_t kWords = 576;
-  constexpr std::size_t kRuleWords = 304;
+  constexpr std::size_t kRuleWords = 368;
   std::size_t room = kWords + 10 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
   if (const RuleOutcome* rule = decision.decisive()) room += RoomWriter::json_string_room(rule->rule.size());
   for (const RuleOutcome& rule : decision.rules) {
     // Once as a rule, once among those that denied in shadow.
-    room += kRuleWords + 8 * RoomWriter::kNumber + 2 * RoomWriter::json_string_room(rule.rule.size());
+    room += kRuleWords + 9 * RoomWriter::kNumber + 2 * RoomWriter::json_string_room(rule.rule.size());
   }
   return room;
 }

@@ -67,13 +67,7 @@ void AllowanceChoice::add_overrides(const Rule& rule, NameTable& names) {
 
 WindowLengths AllowanceChoice::window_lengths() const {
   WindowLengths lengths;
-  if (own_) lengths.add(*own_);
-  for (const MaybeAllowance& plan : plans_) {
-    if (plan) lengths.add(*plan);
-  }
-  for (const Exception& exception : exceptions_) {
-    if (exception.allowance) lengths.add(*exception.allowance);
-  }
+  for_each([&lengths](const Allowance& allowance) { lengths.add(allowance); });
   return lengths;
 }
 

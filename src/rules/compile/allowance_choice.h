@@ -45,6 +45,17 @@ class AllowanceChoice {
   const Allowance* own() const { return own_ ? &*own_ : nullptr; }
   // Of all allowances of the rule, its own first.
   WindowLengths window_lengths() const;
+  // Calls `use` with each of them.
+  template <typename Use>
+  void for_each(Use use) const {
+    if (own_) use(*own_);
+    for (const MaybeAllowance& plan : plans_) {
+      if (plan) use(*plan);
+    }
+    for (const Exception& exception : exceptions_) {
+      if (exception.allowance) use(*exception.allowance);
+    }
+  }
 
  private:
   using MaybeAllowance = std::optional<Allowance>;  // none: unlimited

@@ -304,11 +304,6 @@ void check_max_subjects(const Rule& rule, RuleFaults& faults) {
   if (rule.per.empty()) faults.add({"max_subjects"}, "the rule has one bucket for all, expected only with per");
 }
 
-void check_consistency(const Rule& rule, RuleFaults& faults) {
-  if (rule.consistency == Consistency::exact) return;
-  faults.add({"consistency"}, "leased and synced are not supported by this version of weir yet, expected exact");
-}
-
 void check_overdraft(const Rule& rule, RuleFaults& faults) {
   if (!rule.overdraft) return;
   if (rule.kind == ChargeKind::lease) faults.add({"overdraft"}, "does not apply to concurrency: nothing is owed there");

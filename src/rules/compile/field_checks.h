@@ -32,7 +32,6 @@ void check_override(const Rule& rule, const FieldPath& field, const Override& ov
 void check_message(const Rule& rule, RuleFaults& faults);
 void check_static_limit(const Rule& rule, RuleFaults& faults);
 void check_max_subjects(const Rule& rule, RuleFaults& faults);
-void check_consistency(const Rule& rule, RuleFaults& faults);
 void check_overdraft(const Rule& rule, RuleFaults& faults);
 void check_estimate(const Rule& rule, RuleFaults& faults);
 void check_on_expiry(const Rule& rule, RuleFaults& faults);
@@ -42,5 +41,8 @@ void check_on_exceed(const Rule& rule, RuleFaults& faults);
 void check_penalty(const Rule& rule, RuleFaults& faults);
 void check_distinct(const Rule& rule, RuleFaults& faults);
 void check_candidate(const Rule& rule, RuleFaults& faults);
+// consistency_checks.cc
+void check_consistency(const Rule& rule, RuleFaults& faults);
+void check_hot_keys(const Rule& rule, RuleFaults& faults);
 
 }  // namespace weir::rules

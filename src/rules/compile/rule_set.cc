@@ -10,6 +10,7 @@
 #include "rules/compile/rule_set_matcher.h"
 #include "rules/compile/selectivity.h"
 #include "rules/compile/shedding_classes.h"
+#include "rules/compile/slice_terms.h"
 #include "rules/compile/subject_names.h"
 
 namespace weir::rules {
@@ -76,6 +77,10 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
   if (rules.shedding) set->shedding_ = std::make_unique<const SheddingClasses>(std::move(*rules.shedding));
   set->find_changes();
   set->matcher_ = std::make_unique<const Matcher>(set->rules_, set->origin_.issues.get());
+  for (CompiledRule& rule : set->rules_) {
+    if (rule.slices) rule.slices->version = set->origin_.version;
+    set->has_slices_ = set->has_slices_ || (rule.slices && !is_off(rule.mode, rule.source));
+  }
   set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
                                           [](const CompiledRule& rule) { return rule.windows.several(); });
   return std::shared_ptr<const RuleSet>(set);
@@ -189,6 +194,7 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
               .cost = CompiledCost(rule.source.cost, rule.source.on_bad_cost, names_),
               .choice = AllowanceChoice(rule.source, names_)};
   if (!parts.choice.simple()) rule.windows = parts.choice.window_lengths();
+  rule.slices = slice_terms(rule.source, parts.choice, 0);
   const auto add = [&](const Condition& condition) {
     const NameId name = names_.add(condition.attribute);
     if (!accepts_absent(condition)) parts.needs |= name_bit(name);

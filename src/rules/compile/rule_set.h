@@ -18,6 +18,7 @@
 #include "rules/compile/rule_names.h"
 #include "rules/compile/window_lengths.h"
 #include "weir/allowance.h"
+#include "weir/draw_step.h"
 #include "weir/inline_vector.h"
 #include "weir/request.h"
 #include "weir/result.h"
@@ -44,8 +45,9 @@ struct CompiledRule {
   std::optional<Allowance> local_limit;           // of an enforced rule: a shadow rule denies nothing
   // Of a rule with a candidate; null if it is unlimited. Only where `source.candidate` is.
   std::optional<Allowance> candidate;
-  std::optional<NameId> distinct;  // the attribute whose values are counted
-  WindowLengths windows;           // several() only if plans or overrides have other windows than the rule
+  std::optional<NameId> distinct;    // the attribute whose values are counted
+  WindowLengths windows;             // several() only if plans or overrides have other windows than the rule
+  std::optional<SliceTerms> slices;  // none: every decision asks the store
 };
 
 // A rule that applies to a request: it matches, and the request carries every attribute of `per`.
@@ -128,6 +130,8 @@ class RuleSet {
   const SheddingClasses* shedding() const { return shedding_.get(); }
   // Some rule counts in windows of several lengths.
   bool has_several_windows() const { return has_several_windows_; }
+  // Some rule has `slices`.
+  bool has_slices() const { return has_slices_; }
 
  private:
   class Matcher;
@@ -145,6 +149,7 @@ class RuleSet {
   bool has_max_subjects_ = false;
   bool has_quotas_ = false;
   bool has_protection_ = false;
+  bool has_slices_ = false;
   std::unique_ptr<const SheddingClasses> shedding_;
   std::vector<std::uint32_t> lease_rules_;  // indexes of rules that give leases
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_

@@ -3,6 +3,7 @@
 #include "rules/compile/block_set.h"
 #include "rules/compile/field_checks.h"
 #include "rules/compile/quota_checks.h"
+#include "rules/read/consistency_fields.h"
 #include "rules/read/field_values.h"
 #include "rules/read/penalty_fields.h"
 #include "rules/read/quota_fields.h"
@@ -23,10 +24,6 @@ constexpr Choice<ExpiryPolicy> kExpiryPolicies[] = {{"release", ExpiryPolicy::re
                                                     {"commit", ExpiryPolicy::commit}};
 constexpr Choice<OnExceed> kOnExceed[] = {{"deny", OnExceed::deny}, {"challenge", OnExceed::challenge}};
 constexpr Choice<Hidden> kHidden[] = {{"true", Hidden::answer}, {"false", Hidden::no}, {"rule", Hidden::rule}};
-constexpr Choice<Consistency> kConsistencies[] = {
-    {"exact", Consistency::exact}, {"leased", Consistency::leased}, {"synced", Consistency::synced}};
-constexpr Choice<HashTag> kHashTags[] = {
-    {"tenant", HashTag::tenant}, {"tenant+action", HashTag::tenant_action}, {"subject", HashTag::subject}};
 
 // Fields that only some algorithms have. `defaults` apply to all rules of a file, also to those of other algorithms.
 bool has_field(const Rule& rule, std::string_view field) {
@@ -350,14 +347,16 @@ constexpr Field<Rule> kRuleFields[] = {
      },
      [](const Rule& rule) { return rule.penalty ? Written(write_penalty(*rule.penalty)) : std::nullopt; },
      check_penalty},
-    {"consistency", "`exact`", "`exact`",
-     [](const FieldAt& at, Rule& rule) { read_choice(at, kConsistencies, rule.consistency); },
-     [](const Rule& rule) { return write_choice_unless(kConsistencies, rule.consistency, Consistency::exact); },
-     check_consistency},
+    {"consistency",
+     "`exact`: every decision asks the store; `leased`: a node takes units from Redis in advance and spends them "
+     "without asking; see [consistency](consistency.md)",
+     "`exact`", read_consistency, write_consistency, check_consistency},
+    {"hot_keys",
+     "`show`; `lease`: a key that a node asks for more than 1,000 times per second is leased there; see [hot "
+     "keys](consistency.md#hot-keys)",
+     "`show`", read_hot_keys, write_hot_keys, check_hot_keys},
     {"hash_tag", "`tenant`, `tenant+action` or `subject`: which buckets share a slot of a Redis Cluster",
-     "`tenant` if the rule counts by it, else `subject`",
-     [](const FieldAt& at, Rule& rule) { read_choice(at, kHashTags, rule.hash_tag.emplace(HashTag::tenant)); },
-     [](const Rule& rule) { return rule.hash_tag ? Written(write_choice(kHashTags, *rule.hash_tag)) : std::nullopt; }},
+     "`tenant` if the rule counts by it, else `subject`", read_hash_tag, write_hash_tag},
 };
 
 constexpr Field<AllowanceChange> kChangeFields[] = {

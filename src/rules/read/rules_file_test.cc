@@ -193,7 +193,7 @@ const BadFile kBadFiles[] = {
      "reconcile, local_limit, "
      "max_subjects, "
      "overdraft, "
-     "estimate, on_expiry, on_exceed, penalty, consistency or "
+     "estimate, on_expiry, on_exceed, penalty, consistency, hot_keys or "
      "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:12: rules[0].penalty.within: is missing\nf.yaml:6:12: rules[0].penalty.block: is missing"},
@@ -251,9 +251,9 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules:\n- %\n  algorithm: token-buket",
      "f.yaml:6:14: rules[0].algorithm: is \"token-buket\", expected fixed-window, bucketed-window, sliding-log, "
      "sliding-counter, token-bucket, gcra, leaky-bucket, concurrency or quota (did you mean token-bucket?)"},
-    {"version: 1\nrules:\n- %\n  consistency: leased",
-     "f.yaml:6:16: rules[0].consistency: leased and synced are not supported by this version of weir yet, expected "
-     "exact"},
+    {"version: 1\nrules:\n- %\n  consistency: synced",
+     "f.yaml:6:16: rules[0].consistency: synced is not supported by this version of weir yet, expected exact or "
+     "leased"},
     {"version: 1\nrules:\n- %\n  mode: enforced",
      "f.yaml:6:9: rules[0].mode: is \"enforced\", expected enforce, shadow or off (did you mean enforce?)"},
     {"version: 1\nrules:\n- %\n  burst: 0", "f.yaml:6:10: rules[0].burst: is 0, expected 1 to 1000000000000"},
@@ -393,7 +393,7 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "overrides, mode, rollout, count_denied, audit_denials, hidden, message, on_store_failure, local_share, "
             "static_limit, reconcile, "
             "local_limit, "
-            "max_subjects, overdraft, estimate, on_expiry, on_exceed, penalty, consistency or hash_tag\n"
+            "max_subjects, overdraft, estimate, on_expiry, on_exceed, penalty, consistency, hot_keys or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }
 

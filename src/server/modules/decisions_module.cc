@@ -26,7 +26,11 @@ Status DecisionsModule::open() {
     counters_.push_back(std::make_shared<observe::DecisionCounters>(rules_.labels()));
     LimiterOptions options;
     if (redis_.stores() != nullptr) {
-      options.store = redis_.stores()->store(i);
+      leased_.push_back(std::make_shared<leased::LeasedStore>(leased::Options{.store = redis_.stores()->store(i),
+                                                                              .clock = context_.clock,
+                                                                              .epoch = redis_.stores()->connects(i),
+                                                                              .askers = askers_}));
+      options.store = leased_.back();
     } else {
       options.store = memory_.store();
     }
@@ -43,6 +47,7 @@ Status DecisionsModule::open() {
     if (context_.keys.previous) add_rotating(options);
   }
   traffic_.set_counters(counters());
+  askers_->store(static_cast<std::uint32_t>(context_.loops->size()));
   return success();
 }
 
@@ -135,6 +140,7 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   fallbacks_.add_facts(context_.clock->now(), facts);
   add_shedding(facts);
   if (redis_.stores() != nullptr) add_outages(facts);
+  add_leased(facts);
   if (redis_.stores() != nullptr) {
     facts.remote_store = redis_.stores()->facts();
     for (const redis::SubjectCensus::Count& each : redis_.stores()->subjects()) {
@@ -145,6 +151,21 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   for (const auto* log : {decision_lines_.get(), degraded_lines_.get()}) {
     facts.log_lines_suppressed += static_cast<std::uint64_t>(log->suppressed());
   }
+}
+
+void DecisionsModule::add_leased(observe::Facts& facts) const {
+  if (leased_.empty()) return;
+  using Kind = observe::FactMetric::Kind;
+  const auto add = [&](std::string_view name, leased::Stats::Counter leased::Stats::*counter,
+                       std::vector<std::pair<std::string_view, std::string>> labels = {}) {
+    std::uint64_t sum = 0;
+    for (const auto& store : leased_) sum += (store->stats().*counter).load(std::memory_order_relaxed);
+    facts.more.push_back({name, "", Kind::counter, static_cast<double>(sum), std::move(labels)});
+  };
+  add("weir_lease_answers_total", &leased::Stats::answered);
+  add("weir_lease_draws_total", &leased::Stats::asks);
+  add("weir_lease_units_total", &leased::Stats::granted, {{"result", "drawn"}});
+  add("weir_lease_units_total", &leased::Stats::lapsed, {{"result", "lapsed"}});
 }
 
 void DecisionsModule::add_shedding(observe::Facts& facts) const {

@@ -2,6 +2,7 @@
 // the hash key is rotated there are two engines for each loop (engine/rotating_limiter.h).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "server/modules/traffic_module.h"
 #include "server/server_context.h"
 #include "server/subject_watch.h"
+#include "stores/leased/leased_store.h"
 
 namespace weir::server {
 
@@ -64,6 +66,7 @@ class DecisionsModule final : public Module {
   void add_outages(observe::Facts& facts) const;
   // Says when everything that was admitted without the store has been dealt with.
   void watch_outages();
+  void add_leased(observe::Facts& facts) const;
 
   ServerContext& context_;
   const RulesModule& rules_;
@@ -84,9 +87,12 @@ class DecisionsModule final : public Module {
   engine::OutageDebts::Totals settled_;  // as of the last such line; of the background thread
   SubjectWatch subjects_;
 
+  const std::shared_ptr<std::atomic<std::uint32_t>> askers_ = std::make_shared<std::atomic<std::uint32_t>>(1);
+
   // One for each loop.
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters_;
   std::vector<std::shared_ptr<observe::RequestCounters>> requests_;
+  std::vector<std::shared_ptr<leased::LeasedStore>> leased_;  // empty without Redis
   std::vector<std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::unique_ptr<engine::Engine>> incoming_;  // empty outside a rotation, like the next
   std::vector<std::unique_ptr<engine::RotatingLimiter>> rotating_;

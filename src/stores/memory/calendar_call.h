@@ -31,6 +31,7 @@ class CalendarCall final : public StoreCall {
     charges = {copies_.data(), copies_.size()};
     outcomes = original.outcomes;
     hold = original.hold;
+    draw = original.draw;
   }
   void complete() override { assert(false && "the memory store answers before begin() returns"); }
 

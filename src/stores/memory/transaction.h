@@ -4,7 +4,7 @@
 // finds no room leaves every bucket as it was.
 //
 // A charge of a lease without a hold is only looked at. Leases are in transaction_holds.cc, reservations in
-// transaction_reservations.cc, penalties in transaction_penalties.cc.
+// transaction_reservations.cc, penalties in transaction_penalties.cc, draws in transaction_draw.cc.
 //
 // Lives on the stack of one call, while the locks are held. Allocates only for new buckets and growing tails.
 #pragma once
@@ -44,6 +44,7 @@ class Transaction {
   };
 
   bool take();
+  bool draw();
   void refund();
   void reset();
 

@@ -45,6 +45,17 @@ bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outc
   return true;
 }
 
+bool read_draw(Reply numbers, const Allowance& allowance, DrawStep& draw) {
+  if (!is_number(numbers[0], allowance.largest_cost()) || !is_number(numbers[1], kMaxWindow.count()) ||
+      !is_number(numbers[2], kMostMicros)) {
+    return false;
+  }
+  draw.granted = numbers[0].number;
+  draw.lasts = Duration{numbers[1].number};
+  draw.at = from_micros(numbers[2].number);
+  return true;
+}
+
 bool read_standing(Reply numbers, const Allowance& allowance, Standing& standing) {
   if (!is_number(numbers[0], allowance.largest_cost()) || !is_number(numbers[1], kMostMicros) ||
       !is_number(numbers[2], kMostMicros)) {

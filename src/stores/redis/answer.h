@@ -30,6 +30,11 @@ struct MayAnswer {
 // Precondition: numbers.size() == kAnswer. False: `outcome` means nothing.
 [[nodiscard]] bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome, MayAnswer may = {});
 
+// What a draw answers after the numbers of its charge: units granted, how long they last, the bucket's time.
+inline constexpr std::size_t kDrawAnswer = 3;
+// Precondition: numbers.size() == kDrawAnswer. False: `draw` means nothing.
+[[nodiscard]] bool read_draw(Reply numbers, const Allowance& allowance, DrawStep& draw);
+
 // What undoing needs of a charge: remaining and reset_after without it, and the moment at which it was made.
 struct Standing {
   std::int64_t remaining = 0;

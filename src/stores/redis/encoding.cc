@@ -14,6 +14,7 @@ constexpr std::int64_t kRecord = kAlgorithmCount + 1;
 constexpr std::int64_t kPenalties = kAlgorithmCount + 2;
 constexpr std::size_t kLeaseWords = 5;
 constexpr std::size_t kReservationWords = 10;
+constexpr std::size_t kDrawWords = 5;
 // Not an id that a rule can have.
 constexpr std::string_view kRecordRule = "(reservation)";
 
@@ -136,6 +137,10 @@ void write_reservation(CommandWriter& command, const ScriptCall& call) {
   command.number(hold.actual).number(call.is_first ? 1 : 0);
 }
 
+void write_draw(CommandWriter& command, const DrawStep& draw) {
+  command.number(draw.want).number(draw.parts).number(draw.floor).number(draw.late).number(micros(draw.late_at));
+}
+
 void write_hold(CommandWriter& command, const HoldStep* hold) {
   if (hold == nullptr) {
     command.word("").number(0).number(0).number(0).number(0);
@@ -180,6 +185,7 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   const bool debts = has_debts(call);
   std::size_t words = one ? 7 : 2 + 6 * count + call.charged_at_us.size();
   if (debts) words += count;
+  if (call.draw != nullptr) words += kDrawWords;
   if (reserves) words += count + kReservationWords;
   if (holds && !reserves) words += kLeaseWords;
   CommandWriter command(out, 3 + count + words);
@@ -206,6 +212,7 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
     // The overdraft is one number more, and needs no flag.
     write_charge(command, call, flags_of(call, call.which[0]) % 8, first);
     if (debts) command.number(first.allowance->overdraft);
+    if (call.draw != nullptr) write_draw(command, *call.draw);
     return;
   }
   for (const std::uint8_t i : call.which) {

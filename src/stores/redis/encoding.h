@@ -35,6 +35,7 @@ enum class ScriptAction : char {
   amend = 'a',
   failure = 'w',
   success = 'y',
+  draw = 'q',
 };
 
 struct ScriptCall {
@@ -47,6 +48,7 @@ struct ScriptCall {
   const HoldStep* hold = nullptr;                    // null: leases are only looked at
   bool is_first = false;                             // follow: for the first time
   std::uint64_t full = 0;                            // by charge: only if its bucket exists
+  const DrawStep* draw = nullptr;                    // of a draw, which is about one bucket
 };
 
 // The number of the script that the call runs (scripts.h).

@@ -79,6 +79,7 @@ ScriptCall Part::script_call() const {
                   .full = operation_.full_};
   if (operation_.call_->hold != nullptr && holds_) call.hold = &operation_.step_;
   call.is_first = operation_.is_first_;
+  call.draw = operation_.call_->action == Action::draw ? operation_.call_->draw : nullptr;
   return call;
 }
 
@@ -160,7 +161,7 @@ const Charge* Part::take_answer(Reply reply) {
   StoreCall& call = *operation_.call_;
   const ScriptAction asked = action();
   const bool share = asked == ScriptAction::share || asked == ScriptAction::share_renewal;
-  const std::size_t width = share ? kSharedAnswer : kAnswer;
+  const std::size_t width = share ? kSharedAnswer : asked == ScriptAction::draw ? kAnswer + kDrawAnswer : kAnswer;
   const std::size_t numbers_end = which.size() * width + 1;
   const bool fits = holds_ ? reply.size() >= numbers_end + kHoldAnswer : reply.size() == numbers_end;
   if (reply[0].kind != ReplyKind::array || !fits) return &call.charges[which[0]];
@@ -175,6 +176,9 @@ const Charge* Part::take_answer(Reply reply) {
     ChargeOutcome& outcome = call.outcomes[which[i]];
     const MayAnswer may{.newcomer = (operation_.full_ >> which[i] & 1U) != 0, .crowded = operation_.reserves()};
     if (!read_outcome(numbers.first(kAnswer), *charge.allowance, outcome, may)) return &charge;
+    if (asked == ScriptAction::draw && !read_draw(numbers.subspan(kAnswer), *charge.allowance, *call.draw)) {
+      return &charge;
+    }
     if (!share) continue;
     if (!read_standing(numbers.subspan(kAnswer), *charge.allowance, standing_.append())) return &charge;
     // One binding denial or newcomer, and this slot has charged nothing.
@@ -424,6 +428,8 @@ ScriptAction Operation::action() const {
       return ScriptAction::failure;
     case Action::report_success:
       return ScriptAction::success;
+    case Action::draw:
+      return ScriptAction::draw;
   }
   return ScriptAction::peek;
 }

@@ -29,7 +29,7 @@ void Operation::look_at_subjects(SteadyTime now) {
 }
 
 void Operation::record_subjects(const StoreCall& call, SteadyTime now) {
-  if (call.action != Action::take) return;
+  if (call.action != Action::take && call.action != Action::draw) return;
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const ChargeOutcome& outcome = call.outcomes[i];
     const Duration lives = lifetime(call, i);

@@ -54,7 +54,9 @@ local function bucketed_window(state, mode, now, cost, limit, window, number, ex
   end
 
   local verdict, remaining, retry, reset, beyond = 1, 0, 0, 0
-  if mode == 'c' then
+  if mode == 'm' then
+    return time
+  elseif mode == 'c' then
     local index = math.floor(extra / width)
     return index >= oldest and index <= newest and counts[index % number + 1] or 0
   elseif mode == 't' then

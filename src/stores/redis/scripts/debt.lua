@@ -60,6 +60,13 @@ local function change_debt(letter, mode, cost, owed, rest, most, units, ticks, t
   local beyond
   if mode == 'c' then
     return owed
+  elseif mode == 'm' then
+    return time
+  elseif mode == 'f' then
+    if owed >= cost then
+      return
+    end
+    owed, rest = cost, 0
   elseif mode == 'i' then
     return time + ticks_to_repay(owed, rest, units, ticks)
   elseif mode == 'b' then

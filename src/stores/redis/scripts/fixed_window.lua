@@ -20,7 +20,9 @@ local function fixed_window(state, mode, now, cost, limit, window, buckets, extr
   end
 
   local verdict, remaining, retry, reset, beyond = 1, 0, 0, 0
-  if mode == 'c' then
+  if mode == 'm' then
+    return time
+  elseif mode == 'c' then
     return extra >= start and used or 0
   elseif mode == 't' then
     if cost > limit then

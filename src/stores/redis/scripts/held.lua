@@ -192,8 +192,10 @@ local function with_held(algorithm, letter)
       held.inner = after
       local whole, idle = packed_held(held, ask)
       return verdict, remaining, retry, reset, delay, whole, idle, time
+    elseif mode == 'm' then
+      return ask('m', 0)
     end
-    local charges = mode == 'd' or mode == 'b'
+    local charges = mode == 'd' or mode == 'b' or mode == 'f'
     if charges then
       note_held(held, ask, now)
     end

@@ -15,6 +15,8 @@
 --   b  charge work that has been done, up to `extra` units beyond the capacity: as d, and what was charged
 --   c  units that still count where something charged at `extra` was counted, as weir::algorithms::counted()
 --   i  with a `now` of 0: the moment from which the bucket is idle by these numbers
+--   m  the moment of the call by the bucket's own time
+--   f  of a debt: makes it at least the cost; as d
 
 -- Writes a bucket together with its time to live: until it is idle, and a second of grace, so that a clock which lags
 -- behind by less cannot find a used-up bucket gone.

@@ -1,18 +1,18 @@
 -- One charge: the common decision. Put together at build with keep.lua, one algorithm, which is called `algorithm`, its
--- letter, and held.lua.
+-- letter, held.lua, and draw.lua in the place of DRAW.
 --
 -- KEYS[1]  the bucket
--- ARGV     action: t take, p peek, r refund, x reset; now in microseconds, '' for Redis's TIME; flags: 2 a denied
---          attempt counts, 4 only if the bucket exists; cost; three numbers of the allowance (see the algorithm); where a
---          denied attempt counts as a debt, the overdraft
+-- ARGV     action: t take, p peek, r refund, x reset, q draw; now in microseconds, '' for Redis's TIME; flags: 2 a
+--          denied attempt counts, 4 only if the bucket exists; cost; three numbers of the allowance (see the algorithm);
+--          where a denied attempt counts as a debt, the overdraft; of a draw, what draw.lua says
 -- Answer   verdict (0 denied, 1 admitted, 2 the cost can never fit, 3 there is no bucket and nothing was charged),
---          remaining, retry_after, reset_after, delay; times in microseconds
+--          remaining, retry_after, reset_after, delay; times in microseconds; of a draw also what draw.lua says
 local key, action = KEYS[1], ARGV[1]
 local now = moment(ARGV[2])
 local cost, a, b, c = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
 local state = redis.call('GET', key)
 if not state and ARGV[3] + 0 >= 4 and action ~= 'x' then
-  return { 3, 0, 0, 0, 0 }
+  return action == 'q' and { 3, 0, 0, 0, 0, 0, 0, 0 } or { 3, 0, 0, 0, 0 }
 end
 if state and state:byte() == 72 then
   HELD_FUNCTIONS
@@ -20,6 +20,7 @@ if state and state:byte() == 72 then
   algorithm = with_held(algorithm, ALGORITHM_LETTER)
 end
 
+DRAW
 if action == 'r' then
   local after, idle = algorithm(state, 'r', now, cost, a, b, c)
   if after then

@@ -28,7 +28,9 @@ local function sliding_counter(state, mode, now, cost, limit, window, buckets, e
   local room = limit - current - weighted
 
   local verdict, retry, beyond = 1, 0
-  if mode == 'c' then
+  if mode == 'm' then
+    return time
+  elseif mode == 'c' then
     if extra >= start then
       return current
     end

@@ -35,7 +35,9 @@ local function sliding_log(state, mode, now, cost, limit, window, buckets, extra
   end
 
   local verdict, remaining, retry, reset, added, beyond = 1, 0, 0, 0, 0
-  if mode == 'c' then
+  if mode == 'm' then
+    return time
+  elseif mode == 'c' then
     -- The entry of that moment: entries are in order of time.
     local low, high = 0, (stop - first) / 10
     while low < high do

@@ -1,0 +1,60 @@
+#include "rules/read/consistency_fields.h"
+
+#include <gtest/gtest.h>
+
+#include "rules/read/rules_file.h"
+#include "rules/read/rules_text.h"
+
+namespace weir::rules {
+namespace {
+
+std::string fault_of(const std::string& fields) {
+  const auto read = parse_rules("version: 1\nrules: [{id: a, per: [k], limit: 100, " + fields + "}]\n", "f.yaml");
+  return read.ok() ? "" : read.failure().message;
+}
+
+TEST(ConsistencyFields, LeasedIsAcceptedWhereUnitsCanBeDrawnInAdvance) {
+  for (const char* algorithm : {"token-bucket", "gcra", "fixed-window", "bucketed-window", "sliding-counter"}) {
+    EXPECT_EQ(fault_of("window: 1s, consistency: leased, algorithm: " + std::string(algorithm)), "") << algorithm;
+  }
+}
+
+TEST(ConsistencyFields, LeasedIsRefusedWithTheReasonWhereTheyCannot) {
+  EXPECT_EQ(
+      fault_of("window: 1s, consistency: leased, algorithm: sliding-log"),
+      "f.yaml:2:63: rules[0].consistency: is leased, expected exact: a sliding-log keeps the time of each request, "
+      "which units drawn in advance do not have");
+  EXPECT_EQ(
+      fault_of("window: 1s, consistency: leased, algorithm: leaky-bucket"),
+      "f.yaml:2:63: rules[0].consistency: is leased, expected exact: a leaky-bucket tells each request how long to "
+      "wait, which only the store knows");
+  EXPECT_EQ(fault_of("lease: 30s, consistency: leased, algorithm: concurrency"),
+            "f.yaml:2:63: rules[0].consistency: is leased, expected exact: a concurrency rule counts leases that every "
+            "node must see");
+  EXPECT_EQ(fault_of("period: day, consistency: leased, algorithm: quota"),
+            "f.yaml:2:64: rules[0].consistency: is leased, expected exact: a quota is kept in the ledger; use "
+            "enforcement: leased");
+}
+
+TEST(ConsistencyFields, LeasedIsRefusedBesideWhatNeedsEveryRequestInTheStore) {
+  const std::string begins = "f.yaml:2:63: rules[0].consistency: is leased, expected exact: ";
+  EXPECT_EQ(fault_of("window: 1s, consistency: leased, count_denied: true"),
+            begins + "count_denied counts every denied request in the store");
+  EXPECT_EQ(fault_of("window: 1s, consistency: leased, penalty: {after: 3, within: 1h, block: 30s, decay: 24h}"),
+            begins + "a penalty counts every denial in the store");
+  EXPECT_EQ(fault_of("window: 1s, consistency: leased, algorithm: fixed-window, plans: {pro: {window: 5s}}"),
+            begins + "a plan or override has another window, and every request counts in both");
+  EXPECT_EQ(fault_of("window: 1s, consistency: leased, plans: {pro: {window: 5s}}"), "")
+      << "a bucket that refills has one state for all windows";
+}
+
+TEST(ConsistencyFields, HotKeysAreLeasedOnlyWhereTheRuleCouldBe) {
+  EXPECT_EQ(fault_of("window: 1s, hot_keys: lease"), "");
+  EXPECT_EQ(fault_of("window: 1s, hot_keys: show, algorithm: sliding-log"), "");
+  EXPECT_EQ(fault_of("window: 1s, hot_keys: lease, count_denied: true"),
+            "f.yaml:2:60: rules[0].hot_keys: is lease, expected show: count_denied counts every denied request in the "
+            "store");
+}
+
+}  // namespace
+}  // namespace weir::rules

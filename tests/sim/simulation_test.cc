@@ -1,0 +1,71 @@
+// Seeds that must admit nothing too much, and faults that must be noticed. More seeds: `make sim`, or
+//   WEIR_SIM_SEEDS=10000 build/bin/sim_tests
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/sim/simulation.h"
+
+namespace weir::sim {
+namespace {
+
+std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+std::string how_to_repeat(std::uint64_t seed, const Result& result) {
+  const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
+  return "seed " + std::to_string(seed) + ": " + result.story + "\nrepeat with: WEIR_SIM_SEED=" + std::to_string(seed) +
+         " sim_tests --gtest_filter=" + test->test_suite_name() + "." + test->name();
+}
+
+// Calls `use` with the results of the seeds asked for.
+template <typename Use>
+void for_each_seed(Setting setting, Use use) {
+  const std::uint64_t one = number_in("WEIR_SIM_SEED", 0);
+  const std::uint64_t count = one != 0 ? 1 : number_in("WEIR_SIM_SEEDS", 150);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    setting.seed = one != 0 ? one : i + 1;
+    const Result result = simulate(setting);
+    use(setting.seed, result);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+// Within a hundred seeds.
+bool is_noticed(Mutation mutation) {
+  Setting setting;
+  setting.mutation = mutation;
+  for (setting.seed = 1; setting.seed <= 100; ++setting.seed) {
+    if (simulate(setting).over > 0) return true;
+  }
+  return false;
+}
+
+TEST(LeasedSimulation, NeverAdmitsTooMuch) {
+  std::int64_t admitted = 0;
+  std::uint64_t from_slices = 0;
+  for_each_seed({}, [&](std::uint64_t seed, const Result& result) {
+    ASSERT_EQ(result.over, 0) << how_to_repeat(seed, result);
+    admitted += result.admitted;
+    from_slices += result.from_slices;
+  });
+  EXPECT_GT(admitted, 0);
+  EXPECT_GT(from_slices, 0U) << "no slice was ever spent: nothing was tested";
+}
+
+TEST(LeasedSimulation, TheSameSeedIsTheSameRun) {
+  const Result first = simulate({.seed = 7});
+  const Result second = simulate({.seed = 7});
+  EXPECT_EQ(first.admitted, second.admitted);
+  EXPECT_EQ(first.store_calls, second.store_calls);
+  EXPECT_EQ(first.story, second.story);
+}
+
+TEST(LeasedSimulation, NoticesDrawsThatDoNotPayForTheRefill) { EXPECT_TRUE(is_noticed(Mutation::no_floor)); }
+TEST(LeasedSimulation, NoticesSlicesThatAreGivenBack) { EXPECT_TRUE(is_noticed(Mutation::slices_returned)); }
+
+}  // namespace
+}  // namespace weir::sim
