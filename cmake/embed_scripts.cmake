@@ -1,7 +1,7 @@
 # Puts the Lua scripts of src/stores/redis/scripts together and writes them as C++ text:
 #   cmake -DSCRIPTS=<folder> -DOUTPUT=<file.cc> -P embed_scripts.cmake
 # A script for one charge is keep + its algorithm + one; the script for several is keep + every algorithm + several +
-# penalties + many; the script for calls about leases also has leases and, before many, holds and lease_calls; the one for calls about
+# penalties + distinct + many; the script for calls about leases also has leases and, before many, holds and lease_calls; the one for calls about
 # reservations also has held and, around many, holds, reservations and reserved. In one and several, held has the place of
 # HELD_FUNCTIONS; in one, draw has that of DRAW.
 # Algorithms that count in debts, and sliding_counter, also get arithmetic.lua. gcra is token_bucket.lua under
@@ -20,7 +20,7 @@ endfunction()
 
 set(files ${algorithms})
 list(REMOVE_ITEM files gcra)
-foreach(name keep arithmetic debt one draw several penalties many held leases holds lease_calls reservations reserved ${files})
+foreach(name keep arithmetic debt one draw several penalties distinct many held leases holds lease_calls reservations reserved ${files})
   read_lua(${name} lua_${name})
 endforeach()
 set(needs_sliding_counter "${lua_arithmetic}")
@@ -52,10 +52,10 @@ endforeach()
 set(table "local algorithms = { ${table}}\nlocal letters = { ${letter_table}}\n")
 string(REPLACE "HELD_FUNCTIONS" "${lua_held}" several "${lua_several}")
 string(REPLACE "HELD_FUNCTIONS" "" several_held "${lua_several}")
-set(many "${all}${table}local hold_numbers = 0\n${several}${lua_penalties}${lua_many}return answer\n")
-set(holds "${all}${lua_leases}${table}local hold_numbers = 4\n${several}${lua_penalties}${lua_holds}${lua_lease_calls}${lua_many}")
+set(many "${all}${table}local hold_numbers = 0\n${several}${lua_penalties}${lua_distinct}${lua_many}return answer\n")
+set(holds "${all}${lua_leases}${table}local hold_numbers = 4\n${several}${lua_penalties}${lua_distinct}${lua_holds}${lua_lease_calls}${lua_many}")
 string(APPEND holds "return with_hold(answer, holds and admitted and kTaken or 0, token, now + ttl)\n")
-set(reservations "${all}${lua_leases}${lua_held}${table}local hold_numbers = 10\n${several_held}${lua_penalties}${lua_holds}${lua_reservations}")
+set(reservations "${all}${lua_leases}${lua_held}${table}local hold_numbers = 10\n${several_held}${lua_penalties}${lua_distinct}${lua_holds}${lua_reservations}")
 string(APPEND reservations "${lua_many}${lua_reserved}")
 
 file(WRITE ${OUTPUT}.new "// Written by cmake/embed_scripts.cmake from src/stores/redis/scripts.

@@ -210,6 +210,15 @@ struct Quota {
   bool operator==(const Quota&) const = default;
 };
 
+// The limit of a concurrency rule that adapts to how long leases are held and how many complete (docs/shedding.md).
+// Rule::allowance has `max` as its limit.
+struct AutoLimit {
+  std::int64_t min = 1;
+  std::int64_t max = 1;  // up to kMaxConcurrency
+
+  bool operator==(const AutoLimit&) const = default;
+};
+
 // What a rule asks of a client that exceeds it.
 enum class OnExceed : std::uint8_t {
   deny,
@@ -290,6 +299,8 @@ struct Rule {
   std::string distinct;
   // Other numbers that are judged on the same traffic, in a bucket of their own, without affecting any answer.
   std::optional<AllowanceChange> candidate;
+  // Concurrency: the limit is found within these bounds. None: it is the allowance's.
+  std::optional<AutoLimit> auto_limit;
 
   bool operator==(const Rule&) const = default;
 };

@@ -90,7 +90,7 @@ class StoreCall {
   TimePoint now;                              // never runs backward in one process
   Duration ahead{0};                          // of the wall clock (time.h): calendar windows follow that one
   TimePoint ingress{};                        // as in Request
-  std::span<const Charge> charges;            // at most kMaxCharges, no key twice
+  std::span<const Charge> charges;            // at most kMaxCharges, no key twice unless with another value
   std::span<ChargeOutcome> outcomes;          // same length; written by the store
   HoldStep* hold = nullptr;                   // null: charges of leases are looked at, and nothing is held
   DrawStep* draw = nullptr;                   // of Action::draw

@@ -155,7 +155,8 @@ class Overview {
     out_.member("blocked_per_second", rate_of(rates, Total::blocked));
     out_.member("rules_in_shadow", std::count_if(set_->rules().begin(), set_->rules().end(),
                                                  [](const auto& rule) { return rule.mode == Mode::shadow; }));
-    out_.member("candidates", 0);
+    out_.member("candidates", std::count_if(set_->rules().begin(), set_->rules().end(),
+                                            [](const auto& rule) { return rule.candidate && rule.mode != Mode::off; }));
     out_.member("p50_ms", milliseconds(base::latency_quantile(latency, 500)));
     out_.member("p99_ms", milliseconds(base::latency_quantile(latency, 990)));
     out_.end_object();

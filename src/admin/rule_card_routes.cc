@@ -60,7 +60,10 @@ void write_card(JsonWriter& out, const Traffic& traffic, const rules::CompiledRu
   const bool seen = rates && rates->last_seen != TimePoint{};
   out.member("last_seen_at", seen ? std::optional(rates->last_seen) : std::nullopt);
   out.member("fallback", fallback);
-  out.null_member("candidate");
+  if (!rule.candidate) return out.null_member("candidate");
+  out.begin_object("candidate");
+  write_candidate_report(out, traffic, rule);
+  out.end_object();
 }
 
 bool is_in_fallback(const observe::Facts& facts, std::uint32_t ordinal) {

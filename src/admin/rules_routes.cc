@@ -8,6 +8,7 @@
 #include "admin/rules_check.h"
 #include "control/change_log.h"
 #include "control/rule_versions.h"
+#include "rules/read/candidate_text.h"
 
 namespace weir::admin {
 namespace {
@@ -228,6 +229,27 @@ class RulesRoutes {
     });
   }
 
+  // Answers where the change is to be made, if that is a file.
+  void end_candidate(Call& call, rules::CandidateEnd end) const {
+    Members body = call.body();
+    const std::string reason = body.reason();
+    if (!call.accepts(body)) return;
+    const std::string id = call.parameter("id");
+    const ActiveRules active = options_.view->active();
+    if (active.source != control::kDatabaseRules) {
+      return options_.offload->answer(call, [active, id, end] { return how_to_end(active, id, end); });
+    }
+    call.write([id, reason, end](Write& write) -> Result<Answer> {
+      const auto latest = control::latest_rule_version(write.session, control::kDatabaseRules);
+      if (!latest.ok()) return latest.failure();
+      if (!latest.value()) return not_found("rule", id);
+      const Result<std::string> text = rules::end_candidate(latest.value()->text, id, end);
+      if (!text.ok()) return no_candidate(text.failure(), id);
+      const bool promoted = end == rules::CandidateEnd::promoted;
+      return store(write, text.value(), reason, promoted ? "candidate.promote" : "candidate.discard", false);
+    });
+  }
+
   void restore(Call& call) const {
     Members body = call.body();
     const std::string reason = body.reason();
@@ -244,6 +266,27 @@ class RulesRoutes {
   }
 
  private:
+  static Answer no_candidate(const Failure& failure, const std::string& id) {
+    if (failure.code == Code::not_found) return not_found("rule", id);
+    if (failure.code == Code::failed_precondition) return problem(404, "no_candidate", failure.message);
+    return problem(400, "invalid_rules", failure.message);
+  }
+
+  static Answer how_to_end(const ActiveRules& active, const std::string& id, rules::CandidateEnd end) {
+    const Result<std::string> text = rules::end_candidate(active.text, id, end);
+    if (!text.ok() && text.failure().code != Code::invalid_argument) return no_candidate(text.failure(), id);
+    const bool promoted = end == rules::CandidateEnd::promoted;
+    const std::string what = promoted ? "write its numbers in the place of the rule's own, and remove `candidate`"
+                                      : "remove `candidate` from the rule";
+    const std::string where = active.path.empty() ? "the built-in rules" : active.path;
+    JsonWriter more;
+    if (text.ok()) more.member("text", text.value());
+    return problem(409, active.source == "file" ? "rules_from_file" : "rules_built_in",
+                   "the rules come from " + where + "; " + what + " there" +
+                       (text.ok() ? " (`text` has the file as it then is)" : ""),
+                   text.ok() ? "," + more.take() : "");
+  }
+
   bool is_writable(Call& call) const {
     const ActiveRules active = options_.view->active();
     if (active.source == control::kDatabaseRules) return true;
@@ -272,6 +315,11 @@ void add_rules_routes(Api& api, const RulesRouteOptions& options) {
   api.put("/rules", Role::admin, [routes](Call& call) { routes->replace(call); });
   api.ask("/rules/validate", [routes](Call& call) { routes->validate(call); });
   if (options.diff) api.ask("/rules/diff", [routes](Call& call) { routes->diff(call); });
+  // Operators may: the numbers were written by an admin.
+  api.post("/rules/{id}/candidate/promote", Role::operator_,
+           [routes](Call& call) { routes->end_candidate(call, rules::CandidateEnd::promoted); });
+  api.post("/rules/{id}/candidate/discard", Role::operator_,
+           [routes](Call& call) { routes->end_candidate(call, rules::CandidateEnd::discarded); });
   api.get("/rules/versions", RulesRoutes::list_versions);
   api.get("/rules/versions/{n}", RulesRoutes::show_version);
   api.post("/rules/versions/{n}/restore", Role::admin, [routes](Call& call) { routes->restore(call); });

@@ -16,6 +16,7 @@
 #include "observe/hot_keys.h"
 #include "observe/journal.h"
 #include "observe/metrics.h"
+#include "observe/rollout_counts.h"
 #include "rules/rule_book.h"
 #include "weir/limiter.h"
 
@@ -53,6 +54,8 @@ struct Traffic {
   std::string rules_source{};  // "file", "database" or "built-in"
   std::function<observe::Facts()> facts{};
   std::function<DatabaseState()> database{};
+  // What the candidate of the rule with this ordinal would have changed, or the rule itself in shadow mode.
+  std::function<observe::RolloutReport(std::uint32_t ordinal, observe::RolloutCounts::Kind kind)> rollout{};
   std::function<std::vector<EndsSoon>()> ends_soon{};  // may be empty
   FindStored find_stored{};                            // may be empty: nothing is stored
   std::string node{};
@@ -63,6 +66,10 @@ void add_overview_route(Api& api, const Traffic& traffic);
 void add_rule_card_routes(Api& api, const Traffic& traffic);
 void add_decision_routes(Api& api, const Traffic& traffic);
 void add_hot_key_routes(Api& api, const Traffic& traffic);
+void add_candidate_routes(Api& api, const Traffic& traffic);
+
+// The members of a report about candidate numbers, inside an object (candidate_routes.cc).
+void write_candidate_report(JsonWriter& out, const Traffic& traffic, const rules::CompiledRule& rule);
 
 // What these routes share.
 

@@ -76,6 +76,7 @@ void assemble(CLI::App& program, Session& session) {
   add_rules_review(rules.app(), session);
   add_rules_estimate(rules.app(), session);
   add_rules_advise(rules.app(), session);
+  add_rules_candidate(rules.app(), session);
   Command token(program, "token", "Work with the tokens of the admin API and the HTTP API");
   token.requires_verb();
   add_token_create(token.app(), session);

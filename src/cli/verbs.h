@@ -40,6 +40,7 @@ void add_rules_diff(CLI::App& parent, Session& session);
 void add_rules_review(CLI::App& parent, Session& session);
 void add_rules_estimate(CLI::App& parent, Session& session);
 void add_rules_advise(CLI::App& parent, Session& session);
+void add_rules_candidate(CLI::App& parent, Session& session);
 void add_metrics(CLI::App& parent, Session& session);
 void add_token_hash(CLI::App& parent, Session& session);
 void add_override_set(CLI::App& parent, Session& session);

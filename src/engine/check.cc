@@ -121,7 +121,7 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     record_in_other_windows();
   may_have_protection_ = rules.set->has_protection();
   if (may_have_protection_) [[unlikely]]
-    add_penalties();
+    protect(request, names, rules);
   return issues;
 }
 
@@ -176,7 +176,7 @@ Charge record_charge(const BucketKey& id, std::span<const Charge> charges) {
 void Check::reserve(std::int64_t amount, const BucketKey& id) {
   const auto follows = [](const rules::CompiledRule& rule) {
     const CostModel::Kind kind = rule.source.cost.kind;
-    return rule.source.kind != ChargeKind::lease &&
+    return rule.source.kind != ChargeKind::lease && !rule.distinct &&
            (kind == CostModel::Kind::request || kind == CostModel::Kind::attribute);
   };
   for (Charge& charge : charges_) charge.follows = false;
@@ -204,7 +204,7 @@ void Check::drop_bad_costs() {
 bool Check::change_cost(std::int64_t units) {
   // A limit of 0 has a least cost of its own.
   const auto is_plain = [](const rules::Match& match) {
-    return match.rule->source.cost.kind == CostModel::Kind::request &&
+    return match.rule->source.cost.kind == CostModel::Kind::request && !match.rule->distinct &&
            (match.allowance == nullptr || match.allowance->limit > 0);
   };
   if (!std::all_of(matches_.begin(), matches_.end(), is_plain)) return false;
@@ -228,35 +228,6 @@ void Check::mark_slices() {
   for (std::size_t i = 0; i < deciding_; ++i) {
     const rules::CompiledRule& rule = *match_of(i).rule;
     if (rule.slices && !rule.windows.several()) charges_[i].slices = &*rule.slices;
-  }
-}
-
-// Their keys differ from their buckets' in bits that say nothing of the shard.
-void Check::add_penalties() {
-  constexpr std::uint64_t kPenaltyBits = 0x70656e616c747921;
-  for (std::size_t i = 0; i < deciding_; ++i) {
-    const std::optional<Penalty>& penalty = match_of(i).rule->source.penalty;
-    if (!penalty) continue;
-    charges_[i].penalty = &*penalty;
-    Charge guard = charges_[i];
-    guard.key = subject_of(i);
-    guard.key.high ^= kPenaltyBits;
-    guard.kind = ChargeKind::penalty;
-    guard.of = static_cast<std::uint8_t>(std::min(i, kMaxCharges));
-    guard.cost = 0;
-    guard.binding = guard.count_denied = false;
-    guard.number = guard.max_subjects = 0;
-    charges_.push_back(guard);
-    outcomes_.append();
-  }
-}
-
-// A success clears the buckets of rules that ask for a challenge.
-void Check::prepare_report(bool success) {
-  for (std::size_t i = 0; i < charges_.size(); ++i) {
-    const bool clears = success && charges_[i].kind == ChargeKind::bucket && i < deciding_ &&
-                        match_of(i).rule->source.on_exceed == OnExceed::challenge;
-    charges_[i].cost = clears ? 1 : 0;
   }
 }
 
@@ -319,6 +290,11 @@ void Check::share_bucket(std::size_t deciding, std::size_t first_recording) {
     charge.key = count == 1 ? subject : rule.windows.key(subject, each);
     charge.tag = subject;
     charge.max_subjects = 0;
+  }
+  for (Charge& charge : charges_) {
+    if (!charge.candidate || charge.of != deciding) continue;
+    charge.key = candidate_key(subject);
+    charge.tag = subject;
   }
   shared_ |= std::uint64_t{1} << deciding;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/active_rules.h"
+#include "engine/adaptive_limits.h"
 #include "engine/kept_request.h"
 #include "rules/compile/rule_set.h"
 #include "weir/ad_hoc.h"
@@ -48,7 +49,7 @@ class Check {
   std::span<ChargeOutcome> outcomes() { return {outcomes_.data(), outcomes_.size()}; }
   std::span<const ChargeOutcome> outcomes() const { return {outcomes_.data(), outcomes_.size()}; }
   // The first so many charges come from one match each. Those after them only record: they count in a rule's windows of
-  // other lengths (rules/window_lengths.h) or are penalties, bind nothing and appear in no answer.
+  // other lengths (rules/window_lengths.h), are penalties or candidates, bind nothing and appear in no answer.
   std::size_t deciding() const { return deciding_; }
   // The key of the subject that a deciding charge is about, whatever window it counts in.
   BucketKey subject_of(std::size_t charge) const {
@@ -69,6 +70,13 @@ class Check {
   bool may_have_slices() const { return may_have_slices_; }
   // For reports: what is to be cleared costs 1, the rest nothing.
   void prepare_report(bool success);
+  // Gives rules with an auto_limit the limit that applies now. In shadow mode only their match gets it: what is charged
+  // has the largest, so that everything that is held is counted (stages/adaptive.h).
+  void use_adaptive_limits(AdaptiveLimits& limits);
+  // Some rule of the set has an auto_limit.
+  bool may_have_auto_limits() const { return rules_ != nullptr && rules_->has_auto_limits(); }
+  // For holds, which candidates do not judge: what they take is settled later.
+  void drop_candidates();
   // Some rule of the set has max_subjects, so the store may have called a charge a newcomer's.
   bool may_have_newcomers() const { return bounding_ != nullptr; }
   // Turns the charges that the store called a newcomer's into charges of their rules' shared buckets.
@@ -100,7 +108,12 @@ class Check {
  private:
   void mark_kinds();
   void mark_slices();
+  // In check_protection.cc.
+  void protect(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules);
+  void count_values(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules);
   void add_penalties();
+  void add_candidates();
+  static BucketKey candidate_key(const BucketKey& subject);
   void show_to_operator(const OperatorView& view);
   void bound_subjects(const ActiveRules& rules);
   void record_in_other_windows();

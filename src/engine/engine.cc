@@ -8,6 +8,8 @@
 
 #include "engine/ad_hoc.h"
 #include "engine/group.h"
+#include "engine/stages/adaptive.h"
+#include "engine/stages/candidates.h"
 #include "engine/stages/verdict.h"
 
 namespace weir::engine {
@@ -64,6 +66,7 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
       hold_ids_(options.hash_key),
       estimates_(given_or_made(std::move(shared.estimates))),
       shedder_(given_or_made(std::move(shared.shedder))),
+      adaptive_(given_or_made(std::move(shared.adaptive))),
       sheds_(shared.sheds),
       prefilter_(options.prefilter && !immediate_
                      ? std::make_unique<Prefilter>(given_or_made(std::move(shared.generations)))
@@ -71,9 +74,9 @@ Engine::Engine(std::shared_ptr<rules::RuleBook> book, LimiterOptions options, st
   assert(store_ != nullptr && clock_ != nullptr && fallback_->immediate());
 }
 
-Status Engine::replace(const Rules& rules) { return rules_.book().replace(rules); }
+Status Engine::replace(const Rules& rules) { return rules_.book().replace(rules, clock_->wall()); }
 Status Engine::reload() {
-  const Result<rules::LoadEffect> loaded = rules_.book().reload();
+  const Result<rules::LoadEffect> loaded = rules_.book().reload(clock_->wall());
   if (!loaded.ok()) return loaded.failure();
   return success();
 }
@@ -103,6 +106,13 @@ void Engine::note_open(const HoldStep& step, TimePoint expires) {
     shedder_->open_work().opened(step.id, expires);
   } else {
     shedder_->open_work().closed(step.id);
+  }
+}
+
+void Engine::note_completed(const HoldHandle& handle, TimePoint at) {
+  if (!adaptive_->used() || handle.taken == TimePoint{}) return;
+  for (const HeldCharge& charge : handle.charges) {
+    if (charge.kind == ChargeKind::lease) adaptive_->completed(charge.key, at - handle.taken, at);
   }
 }
 
@@ -303,6 +313,10 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
     if (debts_ != nullptr && debts_->owing()) [[unlikely]]
       settle_debts();
     make_verdict(check, {}, decision);
+    if (check.may_have_protection()) [[unlikely]]
+      judge_candidates(check, true, run.reading().wall(), decision);
+    if (check.may_have_auto_limits()) [[unlikely]]
+      judge_adaptive_limits(check, run, *adaptive_, decision);
     decision.atomic = run.atomic;
     const std::string_view source = check.may_have_slices() ? source_of(run) : source_;
     return publish(check, run, decision, source, action, decided_at(run));
@@ -316,6 +330,7 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
   const FailurePolicies::Failed failed = policies_.stand_in(check, run, action, again);
   make_verdict(check, {failed.data(), failed.size()}, decision);
   note_outage(check, run, action, failed, decision);
+  judge_candidates(check, false, {}, decision);
   decision.degraded = true;
   decision.atomic = run.atomic;
   publish(check, run, decision, "fallback", action, decided_at(run));

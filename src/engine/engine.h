@@ -84,6 +84,8 @@ class Engine final : public Limiter,
   OutageDebts::Totals outage_totals() const { return debts_ == nullptr ? OutageDebts::Totals() : debts_->totals(); }
   // What was refused because there was too much to do. Shared by the engines of one process.
   const Shedder& shedder() const { return *shedder_; }
+  // The limits that rules with `limit: {auto: …}` have found. Shared by the engines of one process.
+  const AdaptiveLimits& adaptive() const { return *adaptive_; }
   // What reservations have cost, and how wrong estimates were. Shared by the engines of one process.
   const Estimates& estimates() const { return *estimates_; }
   // Units of settled reservations that no bucket was charged for, because they were beyond its overdraft.
@@ -113,6 +115,8 @@ class Engine final : public Limiter,
       if (shed(request, at, rules, decision)) return false;
     }
     check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
+    if (rules.set->has_auto_limits()) [[unlikely]]
+      check.use_adaptive_limits(*adaptive_);
     return true;
   }
   bool refuse_by_block(const Request& request, Action action, const Reading& at, const ActiveRules& rules,
@@ -121,6 +125,8 @@ class Engine final : public Limiter,
   bool shed(const Request& request, const Reading& at, const ActiveRules& rules, Decision& decision);
   // Leases and reservations are work until they end. Only where rules bound that.
   void note_open(const HoldStep& step, TimePoint expires);
+  // What adaptive limits learn from. `at` is the end, by the store's clock.
+  void note_completed(const HoldHandle& handle, TimePoint at);
   bool plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome);
   bool decide(Run& run);
   // False: the store was asked again, for a shared bucket, and answers later.
@@ -212,6 +218,7 @@ class Engine final : public Limiter,
   HoldIds hold_ids_;
   const std::shared_ptr<Estimates> estimates_;
   const std::shared_ptr<Shedder> shedder_;
+  const std::shared_ptr<AdaptiveLimits> adaptive_;
   const bool sheds_;
   std::atomic<std::uint64_t> uncharged_units_{0};
   const std::unique_ptr<Prefilter> prefilter_;  // null: every request reaches the store

@@ -22,6 +22,7 @@ enum Field : std::uint32_t {
   kEstimated = 8,
   kRecordTag = 9,
   kHoldsQuota = 10,
+  kTaken = 11,
 };
 enum ChargeField : std::uint32_t {
   kKey = 1,
@@ -196,6 +197,10 @@ bool read_field(const base::WireReader& in, HoldHandle& handle) {
     case varint_field(kNamed):
       handle.named = in.number() != 0;
       return true;
+    case varint_field(kTaken):
+      if (!read_number(in.number(), kLatestTime, micros_read)) return false;
+      handle.taken = from_micros(micros_read);
+      return true;
     case varint_field(kHoldsQuota):
       handle.quota = in.number() != 0;
       return true;
@@ -230,6 +235,7 @@ std::string encode_handle(const HoldHandle& handle) {
     out.put_bytes(kRecordTag, {reinterpret_cast<const char*>(&handle.record_tag), sizeof(handle.record_tag)});
   }
   out.boolean(kHoldsQuota, handle.quota);
+  if (handle.taken != TimePoint{}) out.number(kTaken, static_cast<std::uint64_t>(micros(handle.taken)));
   for (const HeldCharge& charge : handle.charges) write_charge(out, charge);
   return bytes;
 }

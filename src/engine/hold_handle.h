@@ -40,6 +40,7 @@ struct HoldHandle {
   std::uint64_t token = 0;  // 0: given without the store
   Duration ttl{0};
   TimePoint expires;
+  TimePoint taken{};             // by the store's clock; epoch: not known
   std::uint64_t record_tag = 0;  // of a reservation: the high half of its record's tag; 0: that of its first charge
   InlineVector<HeldCharge, 4> charges;  // at most kMaxHeldCharges
 };

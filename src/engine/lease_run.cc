@@ -82,6 +82,7 @@ bool Engine::LeaseRun::acquire() {
   rules::CompletedRequest room;
   const Request& request = completed(question.request, *rules_, room);
   if (!engine_.plan(request, Action::take, reading(), *rules_, check_, call_->answer.decision)) return true;
+  check_.drop_candidates();
   if (std::count_if(check_.charges().begin(), check_.charges().end(), is_lease) > std::ptrdiff_t{kMaxHeldCharges}) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " concurrency rules apply; one lease can have a part in no more");
@@ -178,6 +179,7 @@ void Engine::LeaseRun::finish() {
     return;
   }
   if (verb_ != Verb::list) engine_.note_open(step_, now + (step_.expires - step_.at));
+  if (step_.state == HoldState::ended) engine_.note_completed(handle_, step_.at);
   if (verb_ == Verb::renew) finish_renew();
   if (verb_ == Verb::list) finish_list();
 }
@@ -196,6 +198,7 @@ void Engine::LeaseRun::finish_acquire() {
   handle_.ttl = step_.ttl;
   handle_.token = stored ? step_.token : 0;
   handle_.expires = stored ? step_.expires : step_.at + step_.ttl;
+  if (step_.state == HoldState::taken && check_.may_have_auto_limits()) handle_.taken = step_.at;
   for (std::size_t i = 0; i < check_.charges().size(); ++i) {
     const Charge& charge = check_.charges()[i];
     if (is_lease(charge) && charge.cost > 0 && check_.outcomes()[i].admitted) handle_.charges.push_back(held(i));

@@ -118,7 +118,8 @@ bool Engine::Prepared::begin(CheckCall& call, Cost cost) {
 // Nothing to do but to count the mistakes again, another cost, or another plan.
 bool Engine::Prepared::change_plan(const Reading& at, Cost cost, Decision& decision) {
   const bool is_within_bounds = cost.units >= 0 && cost.units <= kMaxUnits;
-  if (cost_ == kNone || !is_current(at) || !is_within_bounds) return plan_again(at, cost, decision);
+  const bool adapts = check_.may_have_auto_limits();
+  if (cost_ == kNone || !is_current(at) || !is_within_bounds || adapts) return plan_again(at, cost, decision);
   if (cost.units != cost_) {
     // The rules that describe() has left there have the other cost.
     decision_.rules.clear();
@@ -152,8 +153,9 @@ bool Engine::Prepared::plan_again(const Reading& at, Cost cost, Decision& decisi
     return !engine_.refuse_by_block(request_, Action::take, at, *rules_, decision);
   }
   issues_ = check_.plan(request_, at.wall(), *rules_, engine_.rules_.encoder(), engine_.with_tags_);
+  if (check_.may_have_auto_limits()) check_.use_adaptive_limits(*engine_.adaptive_);
   cost_ = cost.units;
-  if (!issues_.any()) ready_for_ = cost_;
+  if (!issues_.any() && !check_.may_have_auto_limits()) ready_for_ = cost_;
   run_.carry(check_, Action::take, at);
   return true;
 }

@@ -105,6 +105,7 @@ bool Engine::ReservationRun::reserve() {
   const Request& request = completed(question.request, *rules_, room);
   const Action wanted = question.dry_run ? Action::peek : Action::take;
   if (!engine_.plan(request, wanted, reading(), *rules_, check_, call_->answer.decision)) return true;
+  check_.drop_candidates();
   if (check_.charges().size() > kMaxHeldCharges) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " rules apply; one reservation can have a part in no more");
@@ -217,7 +218,7 @@ bool Engine::ReservationRun::list() {
   const Request& request = completed(call_->question.request, *rules_, room);
   if (!engine_.plan(request, Action::list, reading(), *rules_, check_, call_->answer.decision)) return true;
   for (const Charge& charge : check_.charges().first(check_.deciding())) {
-    if (charge.kind == ChargeKind::bucket) own_charges_.push_back(charge);
+    if (charge.kind == ChargeKind::bucket && charge.value == 0) own_charges_.push_back(charge);
   }
   step_.listed = &listed_;
   action = Action::list;
@@ -263,6 +264,7 @@ void Engine::ReservationRun::finish() {
   if (engine_.prefilter_ != nullptr && action == Action::settle) engine_.prefilter_->forget(charges);
   if (verb_ == Verb::list) return finish_list();
   if (verb_ != Verb::get) engine_.note_open(step_, now + (step_.expires - step_.at));
+  if (step_.state == HoldState::ended) engine_.note_completed(handle_, step_.at);
   tell_hold();
   describe_outcomes();
   if (verb_ == Verb::extend) return finish_extend();
@@ -314,13 +316,14 @@ void Engine::ReservationRun::make_handle() {
   handle_.token = step_.token;
   handle_.ttl = step_.ttl;
   handle_.expires = step_.expires;
+  if (step_.state == HoldState::taken && check_.may_have_auto_limits()) handle_.taken = step_.at;
   handle_.estimated = estimated_;
   const bool fits_all = step_.state == HoldState::live;  // of a known one, which charges it has is not known
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const Charge& from = charges[i];
     if (from.kind == ChargeKind::record) handle_.record_tag = from.tag.high;
     if (from.kind == ChargeKind::record || (!fits_all && !outcomes[i].admitted)) continue;
-    if (!from.follows && from.cost == 0) continue;
+    if ((!from.follows && from.cost == 0) || from.value != 0) continue;  // a value stays counted
     HeldCharge& held = handle_.charges.append();
     held.key = from.key;
     held.tag = from.tag;

@@ -6,22 +6,31 @@
 
 namespace weir::engine {
 
+std::size_t place_without_quotas(std::span<const Charge> charges, std::size_t charge) {
+  const auto before = charges.first(std::min(charge, charges.size()));
+  return before.size() - static_cast<std::size_t>(std::count_if(before.begin(), before.end(), [](const Charge& each) {
+           return each.kind == ChargeKind::quota;
+         }));
+}
+
 // Where two checks disagree about the bucket's numbers, the smaller limit holds for both.
 void CombinedCharges::add(const Check& check) {
   const std::size_t first = places_.size();
   for (const Charge& charge : check.charges()) {
     if (charge.kind == ChargeKind::quota) continue;
-    const auto known =
-        std::find_if(charges_.begin(), charges_.end(), [&](const Charge& other) { return other.key == charge.key; });
+    const auto known = std::find_if(charges_.begin(), charges_.end(), [&](const Charge& other) {
+      return other.key == charge.key && other.value == charge.value;
+    });
     places_.push_back(static_cast<std::size_t>(known - charges_.begin()));
     if (known == charges_.end()) {
       charges_.push_back(charge);
       if (charge.kind == ChargeKind::penalty || charge.candidate) {
-        charges_.back().of = static_cast<std::uint8_t>(std::min(places_[first + charge.of], kMaxCharges));
+        const std::size_t place = places_[first + place_without_quotas(check.charges(), charge.of)];
+        charges_.back().of = static_cast<std::uint8_t>(std::min(place, kMaxCharges));
       }
       continue;
     }
-    known->cost = std::min(known->cost + charge.cost, kMaxUnits);
+    known->cost = std::min(known->cost + charge.cost, charge.value == 0 ? kMaxUnits : 1);
     known->count_denied = known->count_denied || charge.count_denied;
     known->binding = known->binding || charge.binding;
     known->max_subjects = std::min(known->max_subjects, charge.max_subjects);

@@ -18,6 +18,9 @@ namespace weir::engine {
 
 class QuotaPart;
 
+// Where a check's charge is among those that the store sees.
+std::size_t place_without_quotas(std::span<const Charge> charges, std::size_t charge);
+
 // The charges of several checks as one store call, which may name no bucket twice: a bucket that several of them charge
 // is charged once, with the sum of the costs.
 class CombinedCharges {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "engine/adaptive_limits.h"
 #include "engine/bucket_generations.h"
 #include "engine/estimates.h"
 #include "engine/stages/fallback_times.h"
@@ -18,6 +19,7 @@ struct SharedState {
   std::shared_ptr<OutageDebts> debts = nullptr;
   std::shared_ptr<Estimates> estimates = nullptr;
   std::shared_ptr<Shedder> shedder = nullptr;
+  std::shared_ptr<AdaptiveLimits> adaptive = nullptr;
   bool sheds = true;  // false for the second of two engines that decide about the same requests
 };
 

@@ -128,7 +128,7 @@ void Engine::UsageRun::add_charges(const UsageReport& report, const Request& req
     if (charge.kind == ChargeKind::quota) {
       add_quota(match, charge, cost, request);
       ++answer_.rules;
-    } else if (charge.kind == ChargeKind::bucket) {
+    } else if (charge.kind == ChargeKind::bucket && charge.value == 0) {
       charge.follows = true;
       charge.cost = 0;
       charge.binding = false;

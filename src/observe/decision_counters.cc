@@ -62,6 +62,8 @@ void DecisionCounters::on_decision(const Decision& decision) {
     if (is_near_limit(rule)) increment(counts.near_limit);
     if (rule.shared) [[unlikely]]
       increment(counts.shared);
+    if (rule.candidate != CandidateVerdict::none || rule.mode == Mode::shadow) [[unlikely]]
+      rollout_.note(decision, rule);
   }
 }
 
@@ -138,6 +140,14 @@ const DecisionCounters::Row* DecisionCounters::row_if_used(std::uint32_t index) 
   assert(index <= kOtherRule);
   const Chunk* chunk = chunks_[index / kRowsPerChunk].load(std::memory_order_acquire);
   return chunk == nullptr ? nullptr : &chunk->rows[index % kRowsPerChunk];
+}
+
+RolloutReport rollout_report(const std::vector<const DecisionCounters*>& loops, std::uint32_t ordinal,
+                             RolloutCounts::Kind kind) {
+  RolloutReport report;
+  for (const DecisionCounters* loop : loops) loop->rollout().add_to(report, ordinal, kind);
+  finish_report(report);
+  return report;
 }
 
 }  // namespace weir::observe

@@ -14,8 +14,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "observe/charge_counters.h"
+#include "observe/rollout_counts.h"
 #include "observe/rule_labels.h"
 #include "weir/options.h"
 
@@ -67,6 +69,7 @@ class DecisionCounters final : public Observer {
   std::uint64_t decisions(Reason reason, bool allowed) const;
   std::uint64_t degraded() const { return degraded_.load(std::memory_order_relaxed); }
   const ChargeCounters& charges() const { return charges_; }
+  const RolloutCounts& rollout() const { return rollout_; }
 
  private:
   struct Row {
@@ -95,6 +98,11 @@ class DecisionCounters final : public Observer {
   std::array<std::array<Counter, 2>, kReasonCount> decisions_{};
   Counter degraded_{0};
   ChargeCounters charges_;
+  RolloutCounts rollout_;
 };
+
+// What was counted on all loops.
+RolloutReport rollout_report(const std::vector<const DecisionCounters*>& loops, std::uint32_t ordinal,
+                             RolloutCounts::Kind kind);
 
 }  // namespace weir::observe

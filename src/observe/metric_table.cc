@@ -67,6 +67,14 @@ constexpr MetricRow kMetrics[] = {
      "Denied requests, by the rule that is reported, the reason, and what the rule counts by; `shared`: the bucket of "
      "newcomers beyond max_subjects.",
      "rule, reason, subject", "1,001 × 12 × 2", ""},
+    {"weir_candidate_requests_total", Kind::counter, Group::rules,
+     "What a rule's candidate numbers say of requests: the same as the rule, `would_deny` what passes now, "
+     "`would_allow` "
+     "what is denied now; `warming`: its bucket has not seen a whole window yet. Begins anew with other numbers.",
+     "rule, verdict", "256 × 4", "while a rule has a `candidate`"},
+    {"weir_adaptive_limit", Kind::gauge, Group::rules,
+     "The limit that a concurrency rule with `limit: {auto: …}` has found, by subject.", "rule, subject", "256",
+     "while such a rule has leases"},
     {"weir_near_limit_total", Kind::counter, Group::rules,
      "Allowed checks that left less than a fifth of the rule's limit.", "rule", "1,001", ""},
     {"weir_shared_subject_checks_total", Kind::counter, Group::rules,
@@ -262,6 +270,12 @@ constexpr PanelRow kPanels[] = {
      "denied", "percentunit", ""},
     {"overview", "Denials by rule", "topk(10, sum by (rule) (rate(weir_denials_total[$__rate_interval])))", "{{rule}}",
      "ops", ""},
+    {"rules", "Refused by penalties, and challenges",
+     "sum by (rule, reason) (rate(weir_denials_total{reason=~\"penalized|challenge\"}[$__rate_interval]))",
+     "{{rule}} {{reason}}", "ops", "while a rule has a `penalty` or asks for challenges"},
+    {"rules", "What candidates would change",
+     "sum by (rule, verdict) (rate(weir_candidate_requests_total{verdict=~\"would_.*\"}[$__rate_interval]))",
+     "{{rule}} {{verdict}}", "ops", "while a rule has a `candidate`"},
     {"overview", "Decisions without the store", "sum(rate(weir_degraded_decisions_total[$__rate_interval]))",
      "degraded", "ops", ""},
     {"overview", "Answer time, 99th percentile",

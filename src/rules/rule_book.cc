@@ -178,8 +178,10 @@ Result<RuleBook::Made> RuleBook::make(Rules rules, const RulesBase& base, const 
   Result<std::vector<std::string>> misfits = add_overrides(changed.value(), overrides);
   if (!misfits.ok()) return misfits.failure();
   Made made{.blocks = std::move(changed.value().blocks), .misfits = std::move(misfits).value()};
-  Result<std::shared_ptr<const RuleSet>> compiled = RuleSet::compile(
-      std::move(changed).value(), names_, RulesAre::checked, {.version = version, .issues = issues_, .loaded = now});
+  const std::shared_ptr<const RuleSet> before = current();
+  Result<std::shared_ptr<const RuleSet>> compiled =
+      RuleSet::compile(std::move(changed).value(), names_, RulesAre::checked,
+                       {.version = version, .issues = issues_, .loaded = now, .before = before.get()});
   if (!compiled.ok()) return compiled.failure();
   made.set = std::move(compiled).value();
   return made;

@@ -1,4 +1,6 @@
 #include "stores/memory/memory_store.h"
+#include "tests/contract/candidate_contract.h"
+#include "tests/contract/distinct_contract.h"
 #include "tests/contract/draw_contract.h"
 #include "tests/contract/lease_contract.h"
 #include "tests/contract/penalty_contract.h"
@@ -29,6 +31,10 @@ INSTANTIATE_TEST_SUITE_P(Memory, DrawContract,
 INSTANTIATE_TEST_SUITE_P(Memory, LeaseContract, testing::Values(kMemory), lease_contract_name);
 
 INSTANTIATE_TEST_SUITE_P(Memory, PenaltyContract, testing::Values(kMemory), penalty_contract_name);
+
+INSTANTIATE_TEST_SUITE_P(Memory, DistinctContract, testing::Values(kMemory), distinct_contract_name);
+
+INSTANTIATE_TEST_SUITE_P(Memory, CandidateContract, testing::Values(kMemory), candidate_contract_name);
 
 INSTANTIATE_TEST_SUITE_P(Memory, ReservationContract,
                          testing::Combine(testing::Values(kMemory), testing::ValuesIn(all_algorithms())),

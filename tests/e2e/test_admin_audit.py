@@ -51,6 +51,20 @@ class Driver:
         self.change("POST", f"/rules/versions/{version}/restore", {"reason": "test"})
         return 1
 
+    def with_candidate(self):
+        text = RULES.replace("rules:\n", "rules:\n  - {id: tried, per: [tenant], limit: 9, window: 1s, candidate: {limit: 8}}\n", 1)
+        self.change("PUT", "/rules", {"text": text, "reason": "test"}, self.admin.get("/rules")["etag"])
+
+    def post_rules_id_candidate_promote(self):
+        self.with_candidate()
+        self.change("POST", "/rules/tried/candidate/promote", {"reason": "test"})
+        return 2
+
+    def post_rules_id_candidate_discard(self):
+        self.with_candidate()
+        self.change("POST", "/rules/tried/candidate/discard", {"reason": "test"})
+        return 2
+
     def post_reset(self):
         self.change("POST", "/reset", {"attributes": {"tenant": "acme"}, "reason": "test"})
         return 1

@@ -18,7 +18,7 @@ from test_cli import Server, weir
 ROOT = pathlib.Path(__file__).parents[2]
 IN_ORDER = [ROOT / "README.md", *(ROOT / "docs" / page for page in (
     "tutorial.md", "lease-recipes.md", "admin.md", "explaining-denials.md", "tenants-and-keys.md", "incidents.md",
-    "quotas.md"))]
+    "quotas.md", "rollout.md"))]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -175,3 +175,62 @@ def test_a_shed_request_is_503_with_a_wait_on_every_front_end(start, tmp_path): 
     assert re.search(r'weir_shedding_requests_total\{class="critical",result="admitted"\} 10', text), text
     assert int(re.search(r'weir_shedding_requests_total\{class="read",result="shed"\} (\d+)', text)[1]) >= 22
     assert 'weir_shedding_active{class="read"} 1' in text
+
+
+def recipe(page, rule):
+    """The rules of the block that has this rule."""
+    found = [text for info, text in blocks_of(page) if info == "yaml rules" and f"id: {rule}\n" in text]
+    assert len(found) == 1, (rule, len(found))
+    return found[0]
+
+
+@pytest.fixture(params=["memory", "redis"])
+def serve(request, start, tmp_path):  # noqa: F811
+    """A server with these rules, on each store."""
+    redis = Redis(tmp_path) if request.param == "redis" else None
+
+    def run(rules):
+        (tmp_path / "rules.yaml").write_text(rules)
+        store = [] if redis is None else ["--store", redis.url, "--redis-deadline", PATIENT]
+        return start("--rules", str(tmp_path / "rules.yaml"), *store)
+
+    yield run
+    if redis is not None:
+        redis.kill()
+
+
+def test_an_address_may_try_ten_accounts_and_is_then_refused_for_longer_and_longer(serve):
+    server = serve(recipe(PAGE, "stuffing"))
+    for number in range(10):
+        for _ in range(3):
+            assert check(server, action="login", ip="192.0.2.1", account=f"account-{number}")[0] == 200
+    status, body, _ = check(server, action="login", ip="192.0.2.1", account="account-10")
+    assert status == 429 and body["code"] == "limit_exceeded", body
+    assert check(server, action="login", ip="192.0.2.1", account="account-3")[0] == 200, "it has been counted"
+    assert check(server, action="login", ip="192.0.2.2", account="account-10")[0] == 200, "another address"
+    for number in range(11, 13):
+        last = check(server, action="login", ip="192.0.2.1", account=f"account-{number}")
+    status, body, headers = check(server, action="login", ip="192.0.2.1", account="account-3")
+    assert status == 429 and int(headers["Retry-After"]) > 590, (last, body)
+
+
+def test_the_third_account_of_a_device_is_asked_for_a_challenge_that_clears_it(serve):
+    server = serve(recipe(PAGE, "accounts-per-device"))
+    for account in ("ann", "bob", "ann"):
+        assert check(server, action="signup", device="d1", account=account)[0] == 200
+    status, body, _ = check(server, action="signup", device="d1", account="carl")
+    assert status == 403 and body["code"] == "challenge", body
+    assert report(server, "success", action="signup", device="d1", account="carl")["allowed"]
+    assert check(server, action="signup", device="d1", account="carl")[0] == 200
+
+
+def test_a_key_works_from_twenty_addresses_and_the_next_one_is_told_so(serve):
+    server = serve(recipe(PAGE, "addresses-per-key"))
+    for number in range(20):
+        assert check(server, api_key="k1", ip=f"192.0.2.{number}")[0] == 200
+    status, body, _ = check(server, api_key="k1", ip="198.51.100.1")
+    assert status == 429 and "too many addresses" in json.dumps(body), body
+    assert check(server, api_key="k1", ip="192.0.2.7")[0] == 200
+    assert check(server, api_key="k2", ip="198.51.100.1")[0] == 200
+    status, answer, _ = check(server, api_key="k1")
+    assert status == 200 and answer["reason"] == "no_rule", "without the value nothing is counted"

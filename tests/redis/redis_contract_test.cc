@@ -2,6 +2,8 @@
 // scenario.
 #include <map>
 
+#include "tests/contract/candidate_contract.h"
+#include "tests/contract/distinct_contract.h"
 #include "tests/contract/draw_contract.h"
 #include "tests/contract/lease_contract.h"
 #include "tests/contract/penalty_contract.h"
@@ -13,6 +15,8 @@
 namespace weir::redis::testing {
 namespace {
 
+using contract::CandidateContract;
+using contract::DistinctContract;
 using contract::DrawContract;
 using contract::LeaseContract;
 using contract::PenaltyContract;
@@ -66,7 +70,8 @@ class RunningRedis final : public RunningStore {
   void answer(StoreCall& call) override {
     std::vector<Charge> charges(call.charges.begin(), call.charges.end());
     for (Charge& charge : charges) {
-      if (spread_) charge.tag = charge.kind == ChargeKind::penalty ? charges[charge.of].key : charge.key;
+      const bool belongs = charge.kind == ChargeKind::penalty || charge.candidate;
+      if (spread_) charge.tag = belongs ? charges[charge.of].key : charge.key;
     }
     TestCall inner(call.action, charges, call.now);
     inner.hold = call.hold;
@@ -118,6 +123,10 @@ INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract, ::testing::Values(kStandalone, kS
 
 INSTANTIATE_TEST_SUITE_P(Redis, PenaltyContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
                          contract::penalty_contract_name);
+INSTANTIATE_TEST_SUITE_P(Redis, DistinctContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
+                         contract::distinct_contract_name);
+INSTANTIATE_TEST_SUITE_P(Redis, CandidateContract, ::testing::Values(kStandalone, kSentinel, kCluster, kAcrossSlots),
+                         contract::candidate_contract_name);
 INSTANTIATE_TEST_SUITE_P(Standalone, ReservationContract, with_all_algorithms(kStandalone), contract::contract_name);
 INSTANTIATE_TEST_SUITE_P(Sentinel, ReservationContract, with_all_algorithms(kSentinel), contract::contract_name);
 INSTANTIATE_TEST_SUITE_P(Cluster, ReservationContract, with_all_algorithms(kCluster), contract::contract_name);

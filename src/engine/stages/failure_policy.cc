@@ -99,6 +99,7 @@ void FailurePolicies::answer(Check& check, std::span<const bool> failed, Action 
       case FailurePolicy::static_limit:
         allowances[i] = static_allowance(rule, *charge.allowance);
         charge.key = encoder_.seed(charge.rule, Algorithm::fixed_window).finish();
+        charge.value = 0;
         break;
     }
     charge.allowance = &allowances[i];

@@ -30,6 +30,7 @@ LocalLimits::Answer LocalLimits::ask(const Check& check, Action action, const Re
     charge.key.high ^= kCapBits;
     charge.allowance = &*rule.local_limit;
     charge.count_denied = false;
+    charge.value = 0;
     charge.kind = ChargeKind::bucket;
     charge.number = charge.max_subjects = 0;
     charges.push_back(charge);

@@ -13,7 +13,17 @@ bool decides_without_store(const Charge& charge, std::int64_t remaining, bool pe
   // A lease may be released at any time, and a reservation asked again under its id.
   if (!charge.binding || charge.kind != ChargeKind::bucket || charge.follows) return false;
   if (charge.penalty != nullptr) return penalized;
+  // One value may be denied while another, which has been counted, is admitted.
+  if (charge.value != 0) return false;
   return !charge.count_denied || (remaining == 0 && charge.allowance->algorithm == Algorithm::fixed_window);
+}
+
+// What the bucket denies, the candidate may admit and charge. They are the last charges.
+bool has_candidate(std::span<const Charge> charges, std::size_t of) {
+  for (std::size_t i = charges.size(); i > 0 && charges[i - 1].candidate; --i) {
+    if (charges[i - 1].of == of) return true;
+  }
+  return false;
 }
 
 // The key tells rules and algorithms apart, so these are the numbers that can differ. `buckets` can by a reload.
@@ -39,6 +49,7 @@ std::optional<Prefilter::Hit> Prefilter::find(std::span<const Charge> charges, T
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const Entry& entry = entry_of(charges[i].key);
     if (!is_believed(entry, charges[i], now, skew)) continue;
+    if (!entry.penalized && has_candidate(charges, i)) continue;
     ++hits_;
     Hit hit;
     hit.charge = i;

@@ -61,7 +61,9 @@ void StoreCharges::copy() {
   places_.clear();
   for (std::size_t i = 0; i < check_.charges().size(); ++i) {
     if (check_.charges()[i].kind == ChargeKind::quota) continue;
-    charges_.push_back(check_.charges()[i]);
+    Charge& charge = charges_.append();
+    charge = check_.charges()[i];
+    charge.of = static_cast<std::uint8_t>(place_without_quotas(check_.charges(), charge.of));
     outcomes_.append();
     places_.push_back(static_cast<std::uint32_t>(i));
   }

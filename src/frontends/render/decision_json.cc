@@ -92,6 +92,12 @@ void write_consistency(RoomWriter& out, const RuleOutcome& rule) {
   write_bool(out, rule.estimated);
 }
 
+// What the candidate numbers of a rule say.
+std::string_view candidate_name(CandidateVerdict verdict) {
+  constexpr std::string_view kNames[] = {"", "warming", "allows", "denies"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
 void write_rule(RoomWriter& out, const Decision& decision, const RuleOutcome& rule) {
   out.literal(R"({"rule":)");
   out.json_string(rule.rule);
@@ -123,6 +129,11 @@ void write_rule(RoomWriter& out, const Decision& decision, const RuleOutcome& ru
   write_moments(out, decision.retry_at(rule), decision.reset_at(rule));
   if (rule.consistency != Consistency::exact || rule.estimated) [[unlikely]]
     write_consistency(out, rule);
+  if (rule.candidate != CandidateVerdict::none) [[unlikely]] {
+    out.literal(R"(,"candidate":")");
+    out.text(candidate_name(rule.candidate));
+    out.literal("\"");
+  }
   out.literal("}");
 }
 
@@ -142,7 +153,7 @@ void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
 // named.
 std::size_t members_room(const Decision& decision) {
   constexpr std::size_t kWords = 576;
-  constexpr std::size_t kRuleWords = 368;
+  constexpr std::size_t kRuleWords = 400;
   std::size_t room = kWords + 10 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
   if (const RuleOutcome* rule = decision.decisive()) room += RoomWriter::json_string_room(rule->rule.size());
   for (const RuleOutcome& rule : decision.rules) {

@@ -173,6 +173,7 @@ void check_replaces(const Rule& rule, RuleFaults& faults) {
 }
 
 void check_own_numbers(const Rule& rule, RuleFaults& faults) {
+  if (rule.auto_limit) return check_auto_limit(rule, faults);
   if (!rule.unlimited) faults.check_allowance({}, changed_allowance(rule, {}));
 }
 

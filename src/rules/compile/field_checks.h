@@ -41,6 +41,7 @@ void check_on_exceed(const Rule& rule, RuleFaults& faults);
 void check_penalty(const Rule& rule, RuleFaults& faults);
 void check_distinct(const Rule& rule, RuleFaults& faults);
 void check_candidate(const Rule& rule, RuleFaults& faults);
+void check_auto_limit(const Rule& rule, RuleFaults& faults);
 // consistency_checks.cc
 void check_consistency(const Rule& rule, RuleFaults& faults);
 void check_hot_keys(const Rule& rule, RuleFaults& faults);

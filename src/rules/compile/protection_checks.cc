@@ -57,7 +57,6 @@ void check_penalty(const Rule& rule, RuleFaults& faults) {
 
 void check_distinct(const Rule& rule, RuleFaults& faults) {
   if (rule.distinct.empty()) return;
-  faults.add({"distinct"}, "not supported by this version of weir yet");
   faults.check_name({"distinct"}, rule.distinct);
   const Algorithm algorithm = rule.allowance.algorithm;
   if (rule.kind != ChargeKind::bucket ||
@@ -86,17 +85,38 @@ void check_distinct(const Rule& rule, RuleFaults& faults) {
   if (other_windows) faults.add({"distinct"}, "needs one window: plans and overrides must not change it");
   if (rule.cost.kind != CostModel::Kind::request) faults.add({"distinct"}, "counts values, and cost does not apply");
   if (rule.count_denied) faults.add({"distinct"}, "counts values, and count_denied does not apply");
+  if (rule.estimate) faults.add({"distinct"}, "counts values, and estimate does not apply");
 }
 
 void check_candidate(const Rule& rule, RuleFaults& faults) {
   if (!rule.candidate) return;
-  faults.add({"candidate"}, "not supported by this version of weir yet");
   if (rule.kind != ChargeKind::bucket) {
     faults.add({"candidate"}, "is for rules with an algorithm; a concurrency or quota rule has none");
     return;
   }
+  if (rule.unlimited || rule.candidate->unlimited) {
+    faults.add({"candidate"}, "compares two limits, and unlimited is none; expected limit, window, burst or queue");
+    return;
+  }
   check_change(rule, {"candidate"}, *rule.candidate, faults);
+  if (*rule.candidate != AllowanceChange{} && changed_spec(rule, *rule.candidate) == rule.allowance) {
+    faults.add({"candidate"}, "has the numbers of the rule itself, expected others");
+  }
   if (!rule.distinct.empty()) faults.add({"candidate"}, "does not work together with distinct");
+}
+
+// Precondition: it has one.
+void check_auto_limit(const Rule& rule, RuleFaults& faults) {
+  const AutoLimit& bounds = *rule.auto_limit;
+  if (rule.kind != ChargeKind::lease) {
+    return faults.add({"limit", "auto"}, "is for concurrency rules; expected a number, or algorithm: concurrency");
+  }
+  faults.check_number({"limit", "auto", "min"}, bounds.min, 1, kMaxConcurrency);
+  faults.check_number({"limit", "auto", "max"}, bounds.max, std::max<std::int64_t>(1, bounds.min), kMaxConcurrency);
+  if (rule.unlimited || rule.allowance.limit != bounds.max) {
+    faults.add({"limit", "auto"}, "needs its max as the limit of the allowance");
+  }
+  if (rule.max_subjects) faults.add({"limit", "auto"}, "does not work together with max_subjects");
 }
 
 }  // namespace weir::rules

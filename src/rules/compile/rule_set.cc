@@ -22,6 +22,35 @@ bool is_off(Mode mode, const Rule& rule) {
                                            [](const Override& override) { return override.mode.has_value(); });
 }
 
+// Since when the rules have had their candidates: one that was loaded before stays as warm as it is.
+class CandidateTimes {
+ public:
+  explicit CandidateTimes(const RuleSetOrigin& origin) : origin_(origin) {}
+
+  TimePoint since(const Rule& rule) {
+    if (before_.empty() && origin_.before != nullptr) {
+      for (const CompiledRule& each : origin_.before->rules()) before_.emplace(each.source.id, &each);
+    }
+    const auto found = before_.find(rule.id);
+    if (found == before_.end()) return origin_.loaded;
+    const Rule& before = found->second->source;
+    const bool same = before.candidate == rule.candidate && before.allowance == rule.allowance;
+    return same ? found->second->candidate_since : origin_.loaded;
+  }
+
+ private:
+  const RuleSetOrigin& origin_;
+  std::unordered_map<std::string_view, const CompiledRule*> before_;
+};
+
+std::vector<Allowance> adapted_allowances(const Rule& rule) {
+  std::vector<Allowance> allowances;
+  for (std::int64_t limit = rule.auto_limit->min; limit <= rule.auto_limit->max; ++limit) {
+    allowances.push_back(changed_allowance(rule, {.limit = limit}).value());
+  }
+  return allowances;
+}
+
 // Also what overrides would enforce is only recorded.
 void put_overrides_into_shadow(Rule& rule) {
   for (Override& override : rule.overrides) {
@@ -43,6 +72,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
   set->origin_ = std::move(origin);
   set->denies_unmatched_ = rules.on_no_rule == NoRulePolicy::deny;
   set->rules_.reserve(rules.rules.size());
+  CandidateTimes candidate_times(set->origin_);
   for (Rule& rule : rules.rules) {
     const Result<RuleName> name = names.intern(rule.id);
     if (!name.ok()) return name.failure();
@@ -64,8 +94,13 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       set->lease_rules_.push_back(static_cast<std::uint32_t>(set->rules_.size()));
     }
     set->has_quotas_ = set->has_quotas_ || (rule.kind == ChargeKind::quota && active);
-    if (rule.candidate && !is_unlimited(rule, *rule.candidate)) {
+    if (rule.candidate) {
       compiled.candidate = changed_allowance(rule, *rule.candidate).value();
+      compiled.candidate_since = candidate_times.since(rule);
+    }
+    if (rule.auto_limit) {
+      compiled.adapted = adapted_allowances(rule);
+      set->has_auto_limits_ = set->has_auto_limits_ || active;
     }
     set->has_protection_ =
         set->has_protection_ ||
@@ -74,6 +109,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }
+  set->origin_.before = nullptr;
   if (rules.shedding) set->shedding_ = std::make_unique<const SheddingClasses>(std::move(*rules.shedding));
   set->find_changes();
   set->matcher_ = std::make_unique<const Matcher>(set->rules_, set->origin_.issues.get());
@@ -150,7 +186,10 @@ RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules, MatchIssueCounters* 
     }
   }
   index_ = ValueIndex(std::move(filings));
-  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].own = plain_allowance(parts_[i], rules[i]);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    parts_[i].own = plain_allowance(parts_[i], rules[i]);
+    rules[i].own = parts_[i].choice.own();
+  }
   compile_replaces();
 }
 

@@ -43,10 +43,13 @@ struct CompiledRule {
   std::string_view message;                       // interned: outlives the rule set
   Mode mode = Mode::enforce;                      // global shadow applied
   std::optional<Allowance> local_limit;           // of an enforced rule: a shadow rule denies nothing
-  // Of a rule with a candidate; null if it is unlimited. Only where `source.candidate` is.
+  // Of a rule with a candidate.
   std::optional<Allowance> candidate;
-  std::optional<NameId> distinct;    // the attribute whose values are counted
-  WindowLengths windows;             // several() only if plans or overrides have other windows than the rule
+  const Allowance* own = nullptr;  // that applies without a plan or an override; null: unlimited
+  TimePoint candidate_since{};     // when rules with this candidate were first loaded, by the wall clock
+  std::vector<Allowance> adapted;  // of a rule with an auto_limit: one for each limit from its min to its max
+  std::optional<NameId> distinct;  // the attribute whose values are counted
+  WindowLengths windows;           // several() only if plans or overrides have other windows than the rule
   std::optional<SliceTerms> slices;  // none: every decision asks the store
 };
 
@@ -66,10 +69,12 @@ using Matches = InlineVector<Match, 8>;
 enum class RulesAre : std::uint8_t { unchecked, checked };
 
 // What a rule set is compiled for: a version of a RuleBook, and its counters. Both may be absent.
+class RuleSet;
 struct RuleSetOrigin {
   std::uint64_t version = 0;
   std::shared_ptr<MatchIssueCounters> issues = nullptr;
   TimePoint loaded{};
+  const RuleSet* before = nullptr;  // the rules that these replace; looked at only while compiling
 };
 
 class SheddingClasses;
@@ -126,6 +131,8 @@ class RuleSet {
   std::optional<std::int64_t> lease_limit(std::string_view id) const;
   // Some rule has a penalty, counts different values, or has a candidate: its charges are more than a plain one.
   bool has_protection() const { return has_protection_; }
+  // Some rule has an auto_limit.
+  bool has_auto_limits() const { return has_auto_limits_; }
   // When to refuse requests because there is too much to do. Null: never.
   const SheddingClasses* shedding() const { return shedding_.get(); }
   // Some rule counts in windows of several lengths.
@@ -150,6 +157,7 @@ class RuleSet {
   bool has_quotas_ = false;
   bool has_protection_ = false;
   bool has_slices_ = false;
+  bool has_auto_limits_ = false;
   std::unique_ptr<const SheddingClasses> shedding_;
   std::vector<std::uint32_t> lease_rules_;  // indexes of rules that give leases
   std::unique_ptr<const Matcher> matcher_;  // the compiled conditions, plans, overrides and cost models of rules_

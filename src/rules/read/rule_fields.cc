@@ -3,6 +3,7 @@
 #include "rules/compile/block_set.h"
 #include "rules/compile/field_checks.h"
 #include "rules/compile/quota_checks.h"
+#include "rules/read/auto_limit_fields.h"
 #include "rules/read/consistency_fields.h"
 #include "rules/read/field_values.h"
 #include "rules/read/penalty_fields.h"
@@ -32,7 +33,7 @@ bool has_field(const Rule& rule, std::string_view field) {
   if (field == "on_expiry" && rule.kind == ChargeKind::quota) return true;
   if (rule.kind != ChargeKind::bucket) return false;
   if (field == "window" || field == "count_denied" || field == "overdraft" || field == "on_expiry" ||
-      field == "estimate" || field == "penalty") {
+      field == "estimate" || field == "penalty" || field == "candidate") {
     return true;
   }
   const Algorithm algorithm = rule.allowance.algorithm;
@@ -160,11 +161,9 @@ constexpr Field<Rule> kRuleFields[] = {
      "units per window, up to 10^12; concurrency: units held at a time, up to 10,000; quota: units per period; `0` "
      "denies every request "
      "([switching off](#switching-something-off)); `unlimited` "
-     "counts nothing",
-     "required", [](const FieldAt& at, Rule& rule) { read_limit(at, rule.allowance.limit, rule.unlimited); },
-     [](const Rule& rule) -> Written {
-       return rule.unlimited ? YamlText::word("unlimited") : YamlText::number(rule.allowance.limit);
-     },
+     "counts nothing; concurrency also `{auto: {min: 2, max: 50}}`, "
+     "[a limit that adapts](shedding.md#a-concurrency-limit-that-adapts)",
+     "required", read_rule_limit, [](const Rule& rule) -> Written { return write_rule_limit(rule); },
      check_own_numbers},
     {"window", "a whole number and `us`, `ms`, `s`, `m`, `h` or `d`, from 1 ms to 3,660 days",
      "required unless `unlimited`",
@@ -249,9 +248,11 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const FieldAt& at, Rule& rule) { read_overrides(at, rule.overrides); },
      [](const Rule& rule) { return rule.overrides.empty() ? Written() : write_overrides(rule.overrides); },
      check_overrides},
-    {"mode", "`enforce`; `shadow`: count and record, never deny; `off`", "`enforce`",
+    {"mode", "`enforce`; `shadow`: count and record, never deny; `off`", "`enforce`; with `limit: {auto: …}` `shadow`",
      [](const FieldAt& at, Rule& rule) { read_choice(at, kModes, rule.mode); },
-     [](const Rule& rule) { return write_choice_unless(kModes, rule.mode, Mode::enforce); }},
+     [](const Rule& rule) {
+       return write_choice_unless(kModes, rule.mode, rule.auto_limit ? Mode::shadow : Mode::enforce);
+     }},
     {"rollout", "percent of subjects to which the rule applies; the same subjects on every node and after a restart",
      "100", [](const FieldAt& at, Rule& rule) { at.take(rule.rollout, read_whole_number(at.node(), 0, 100)); },
      [](const Rule& rule) { return write_number_unless(rule.rollout, Rule().rollout); },
@@ -347,6 +348,21 @@ constexpr Field<Rule> kRuleFields[] = {
      },
      [](const Rule& rule) { return rule.penalty ? Written(write_penalty(*rule.penalty)) : std::nullopt; },
      check_penalty},
+    {"distinct",
+     "fixed-window, sliding-log: counts different values of this attribute, each once, in the place of requests; limit "
+     "up to 1,000; see [counting different values](#counting-different-values)",
+     "requests are counted", [](const FieldAt& at, Rule& rule) { at.take(rule.distinct, read_text(at.node())); },
+     [](const Rule& rule) { return rule.distinct.empty() ? Written() : YamlText::text(rule.distinct); },
+     check_distinct},
+    {"candidate",
+     "other numbers that are judged on the same traffic without affecting any answer; see "
+     "[rolling out](rollout.md#2-candidate)",
+     "none",
+     [](const FieldAt& at, Rule& rule) {
+       if (!is_for_others(at, rule)) read_candidate(at, rule.candidate);
+     },
+     [](const Rule& rule) { return rule.candidate ? Written(write_candidate(*rule.candidate)) : std::nullopt; },
+     check_candidate},
     {"consistency",
      "`exact`: every decision asks the store; `leased`: a node takes units from Redis in advance and spends them "
      "without asking; see [consistency](consistency.md)",
@@ -427,59 +443,6 @@ constexpr Field<Block> kBlockFields[] = {
      [](const Block& block) { return write_true(blocks_everything(block)); }},
 };
 
-constexpr Field<LocalLimit> kLocalLimitFields[] = {
-    {"limit", "units per window on this node", "required",
-     [](const FieldAt& at, LocalLimit& limit) { at.take(limit.limit, read_whole_number(at.node(), 1, kMaxUnits)); },
-     [](const LocalLimit& limit) -> Written { return YamlText::number(limit.limit); }},
-    {"window", "a duration", "required",
-     [](const FieldAt& at, LocalLimit& limit) { at.take(limit.window, read_duration(at.node())); },
-     [](const LocalLimit& limit) -> Written { return YamlText::duration(limit.window); }},
-    {"burst", "capacity", "`limit`",
-     [](const FieldAt& at, LocalLimit& limit) { at.take(limit.burst, read_whole_number(at.node(), 1, kMaxUnits)); },
-     [](const LocalLimit& limit) { return write_number(limit.burst); }},
-};
-
-constexpr Field<Estimate> kEstimateFields[] = {
-    {"by", "learn for each value of this attribute", "for all requests together",
-     [](const FieldAt& at, Estimate& estimate) { at.take(estimate.by, read_text(at.node())); },
-     [](const Estimate& estimate) { return estimate.by.empty() ? Written() : YamlText::text(estimate.by); }},
-    {"quantile", "percent of the settled reservations that the estimate is to cover, 1 to 100", "95",
-     [](const FieldAt& at, Estimate& estimate) { at.take(estimate.quantile, read_whole_number(at.node(), 1, 100)); },
-     [](const Estimate& estimate) { return write_number_unless(estimate.quantile, Estimate().quantile); }},
-    {"default", "units before anything is learned", "1000",
-     [](const FieldAt& at, Estimate& estimate) {
-       at.take(estimate.initial, read_whole_number(at.node(), 1, kMaxUnits));
-     },
-     [](const Estimate& estimate) { return write_number_unless(estimate.initial, Estimate().initial); }},
-    {"max", "a share of the limit that no estimate exceeds, as in `50%`, 1% to 100%", "`50%`",
-     [](const FieldAt& at, Estimate& estimate) { at.take(estimate.most, read_percent(at.node(), 1, 100)); },
-     [](const Estimate& estimate) {
-       return estimate.most == Estimate().most ? Written() : YamlText::text(std::to_string(estimate.most) + "%");
-     }},
-};
-
-constexpr Field<OnStoreFailure> kStoreFailureFields[] = {
-    {"policy", "what answers at first", "required",
-     [](const FieldAt& at, OnStoreFailure& failure) { read_choice(at, kFailurePolicies, failure.policy); },
-     [](const OnStoreFailure& failure) -> Written { return write_choice(kFailurePolicies, failure.policy); }},
-    {"for", "how long, without a break, from 1 s to 365 days", "no end",
-     [](const FieldAt& at, OnStoreFailure& failure) {
-       if (!at.take(failure.term, read_duration(at.node()))) failure.term = kMinPolicyTerm;
-     },
-     [](const OnStoreFailure& failure) {
-       return failure.term ? Written(YamlText::duration(*failure.term)) : std::nullopt;
-     }},
-    {"then", "what answers from then on", "required with `for`",
-     [](const FieldAt& at, OnStoreFailure& failure) {
-       FailurePolicy then = failure.policy == FailurePolicy::deny ? FailurePolicy::allow : FailurePolicy::deny;
-       read_choice(at, kFailurePolicies, then);
-       failure.then = then;
-     },
-     [](const OnStoreFailure& failure) {
-       return failure.then ? Written(write_choice(kFailurePolicies, *failure.then)) : std::nullopt;
-     }},
-};
-
 }  // namespace
 
 std::span<const Field<Rules>> top_fields() { return kTopFields; }
@@ -487,8 +450,5 @@ std::span<const Field<Rule>> rule_fields() { return kRuleFields; }
 std::span<const Field<AllowanceChange>> change_fields() { return kChangeFields; }
 std::span<const Field<Override>> override_fields() { return kOverrideFields; }
 std::span<const Field<Block>> block_fields() { return kBlockFields; }
-std::span<const Field<LocalLimit>> local_limit_fields() { return kLocalLimitFields; }
-std::span<const Field<OnStoreFailure>> store_failure_fields() { return kStoreFailureFields; }
-std::span<const Field<Estimate>> estimate_fields() { return kEstimateFields; }
 
 }  // namespace weir::rules

@@ -14,13 +14,18 @@ std::string window_text(Duration window) {
 std::string rule_summary(const Rule& rule) {
   if (rule.unlimited) return "unlimited";
   const AllowanceSpec& allowance = rule.allowance;
+  if (rule.auto_limit) {
+    return std::to_string(rule.auto_limit->min) + " to " + std::to_string(rule.auto_limit->max) +
+           " at a time, adapting, lease " + window_text(rule.lease);
+  }
   if (rule.kind == ChargeKind::lease) {
     return std::to_string(allowance.limit) + " at a time, lease " + window_text(rule.lease);
   }
   if (rule.kind != ChargeKind::bucket) {
     return std::to_string(allowance.limit) + " units, " + std::string(charge_kind_name(rule.kind));
   }
-  std::string text = std::to_string(allowance.limit) + " per " + window_text(allowance.window);
+  const std::string counted = rule.distinct.empty() ? "" : " different values of " + rule.distinct;
+  std::string text = std::to_string(allowance.limit) + counted + " per " + window_text(allowance.window);
   if (allowance.burst) text += ", burst " + std::to_string(*allowance.burst);
   if (allowance.queue) text += ", queue " + std::to_string(*allowance.queue);
   return text + ", " + std::string(algorithm_name(allowance.algorithm));

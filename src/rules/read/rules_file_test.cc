@@ -193,7 +193,7 @@ const BadFile kBadFiles[] = {
      "reconcile, local_limit, "
      "max_subjects, "
      "overdraft, "
-     "estimate, on_expiry, on_exceed, penalty, consistency, hot_keys or "
+     "estimate, on_expiry, on_exceed, penalty, distinct, candidate, consistency, hot_keys or "
      "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:12: rules[0].penalty.within: is missing\nf.yaml:6:12: rules[0].penalty.block: is missing"},
@@ -393,7 +393,8 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "overrides, mode, rollout, count_denied, audit_denials, hidden, message, on_store_failure, local_share, "
             "static_limit, reconcile, "
             "local_limit, "
-            "max_subjects, overdraft, estimate, on_expiry, on_exceed, penalty, consistency, hot_keys or hash_tag\n"
+            "max_subjects, overdraft, estimate, on_expiry, on_exceed, penalty, distinct, candidate, "
+            "consistency, hot_keys or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }
 

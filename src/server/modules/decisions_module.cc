@@ -141,6 +141,7 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   add_shedding(facts);
   if (redis_.stores() != nullptr) add_outages(facts);
   add_leased(facts);
+  add_rollout(facts);
   if (redis_.stores() != nullptr) {
     facts.remote_store = redis_.stores()->facts();
     for (const redis::SubjectCensus::Count& each : redis_.stores()->subjects()) {
@@ -166,6 +167,38 @@ void DecisionsModule::add_leased(observe::Facts& facts) const {
   add("weir_lease_draws_total", &leased::Stats::asks);
   add("weir_lease_units_total", &leased::Stats::granted, {{"result", "drawn"}});
   add("weir_lease_units_total", &leased::Stats::lapsed, {{"result", "lapsed"}});
+}
+
+void DecisionsModule::add_rollout(observe::Facts& facts) const {
+  const std::vector<const observe::DecisionCounters*> loops = counters();
+  std::size_t candidates = 0;
+  for (const rules::CompiledRule& rule : rules_.book()->current()->rules()) {
+    if (!rule.candidate || candidates == observe::RolloutCounts::kMaxRules) continue;
+    ++candidates;
+    const observe::RolloutReport report =
+        observe::rollout_report(loops, rule.name.ordinal, observe::RolloutCounts::Kind::candidate);
+    const std::uint64_t same = report.requests - report.would_deny - report.would_allow;
+    const std::pair<std::string_view, std::uint64_t> counts[] = {{"same", same},
+                                                                 {"would_deny", report.would_deny},
+                                                                 {"would_allow", report.would_allow},
+                                                                 {"warming", report.warming}};
+    for (const auto& [verdict, count] : counts) {
+      facts.more.push_back({"weir_candidate_requests_total",
+                            "",
+                            observe::FactMetric::Kind::counter,
+                            static_cast<double>(count),
+                            {{"rule", std::string(rule.name.id)}, {"verdict", std::string(verdict)}}});
+    }
+  }
+  for (const engine::AdaptiveLimits::Standing& each : shared_.adaptive->list(observe::RolloutCounts::kMaxRules)) {
+    const BucketKey key = each.key;
+    const SubjectDigits digits = subject_digits(key);
+    facts.more.push_back({"weir_adaptive_limit",
+                          "",
+                          observe::FactMetric::Kind::gauge,
+                          static_cast<double>(each.limit),
+                          {{"rule", each.rule}, {"subject", std::string(digits.data(), digits.size())}}});
+  }
 }
 
 void DecisionsModule::add_shedding(observe::Facts& facts) const {

@@ -67,6 +67,7 @@ class DecisionsModule final : public Module {
   // Says when everything that was admitted without the store has been dealt with.
   void watch_outages();
   void add_leased(observe::Facts& facts) const;
+  void add_rollout(observe::Facts& facts) const;
 
   ServerContext& context_;
   const RulesModule& rules_;
@@ -81,7 +82,8 @@ class DecisionsModule final : public Module {
                                     .fallback_times = std::make_shared<engine::FallbackTimes>(),
                                     .debts = std::make_shared<engine::OutageDebts>(),
                                     .estimates = std::make_shared<engine::Estimates>(),
-                                    .shedder = std::make_shared<engine::Shedder>()};
+                                    .shedder = std::make_shared<engine::Shedder>(),
+                                    .adaptive = std::make_shared<engine::AdaptiveLimits>()};
   EstimateFile estimates_;
   FallbackWatch fallbacks_;
   engine::OutageDebts::Totals settled_;  // as of the last such line; of the background thread

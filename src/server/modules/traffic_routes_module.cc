@@ -39,6 +39,10 @@ class TrafficRoutesModule final : public Module {
                            .rules_source = rules_source(),
                            .facts = [this] { return context_.facts(); },
                            .database = [this] { return database_state(); },
+                           .rollout =
+                               [this](std::uint32_t ordinal, observe::RolloutCounts::Kind kind) {
+                                 return observe::rollout_report(decisions_.counters(), ordinal, kind);
+                               },
                            .ends_soon = [this] { return admin::ends_soon(operators_.state(), context_.clock->wall()); },
                            .find_stored = [this](const auto& query, std::size_t count,
                                                  const auto& after) { return find_stored(query, count, after); },
@@ -56,6 +60,7 @@ class TrafficRoutesModule final : public Module {
     admin::add_rule_card_routes(api, *shown_);
     admin::add_decision_routes(api, *shown_);
     admin::add_hot_key_routes(api, *shown_);
+    admin::add_candidate_routes(api, *shown_);
     Limiter& limiter = decisions_.limiter(loop);
     admin::add_lookup_route(api, limiter, *shown_, [this](admin::JsonWriter& out, const admin::LookedUp& found) {
       add_subject_members(out, found);

@@ -119,7 +119,7 @@ bool MemoryStore::take_at_home(StoreCall& call) {
   for (const Charge& charge : call.charges) {
     if (charge.kind == ChargeKind::penalty) continue;
     if (charge.kind != ChargeKind::bucket || algorithms::keeps_tail(charge.allowance->algorithm)) return false;
-    if (charge.candidate) return false;
+    if (charge.value != 0) return false;
   }
   if (call.charges.size() == 1) return take_one(call);
   return call.charges.size() <= kFewCharges && take_together(call);
@@ -206,7 +206,7 @@ void MemoryStore::prefetch(std::span<const Charge> charges) {
 }
 
 std::optional<MemoryStore::BucketView> MemoryStore::look(const Charge& charge, TimePoint now) {
-  if (charge.kind != ChargeKind::bucket) return std::nullopt;
+  if (charge.kind != ChargeKind::bucket || charge.value != 0) return std::nullopt;
   const Algorithm algorithm = charge.allowance->algorithm;
   Shard& shard = shard_of(charge.key);
   const std::lock_guard hold(shard.lock());

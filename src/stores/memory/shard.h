@@ -39,10 +39,11 @@
 namespace weir::memory {
 
 // What a slot's words mean: those of an algorithm, leases (algorithms/lease_bucket.h), one reservation
-// (algorithms/reservation_record.h), or a penalty (algorithms/penalty.h). The numbers are also those of snapshots.
+// (algorithms/reservation_record.h), a penalty (algorithms/penalty.h), or different values
+// (algorithms/distinct_values.h). The numbers are also those of snapshots.
 class SlotKind {
  public:
-  static constexpr std::uint8_t kCount = kAlgorithmCount + 3;
+  static constexpr std::uint8_t kCount = kAlgorithmCount + 4;
 
   constexpr SlotKind(Algorithm algorithm) : number_(static_cast<std::uint8_t>(algorithm)) {}  // NOLINT: is one
   static constexpr SlotKind leases() { return SlotKind(std::uint8_t{kAlgorithmCount}); }
@@ -50,7 +51,9 @@ class SlotKind {
   static constexpr SlotKind of_number(std::uint8_t number) { return SlotKind(number); }
   static constexpr SlotKind record() { return SlotKind(std::uint8_t{kAlgorithmCount + 1}); }
   static constexpr SlotKind penalty() { return SlotKind(std::uint8_t{kAlgorithmCount + 2}); }
+  static constexpr SlotKind distinct() { return SlotKind(std::uint8_t{kAlgorithmCount + 3}); }
   static SlotKind of(const Charge& charge) {
+    if (charge.value != 0) return distinct();
     if (charge.kind == ChargeKind::bucket) return charge.allowance->algorithm;
     if (charge.kind == ChargeKind::penalty) return penalty();
     return charge.kind == ChargeKind::record ? record() : leases();
@@ -60,10 +63,13 @@ class SlotKind {
   constexpr bool is_leases() const { return number_ == kAlgorithmCount; }
   constexpr bool is_record() const { return number_ == kAlgorithmCount + 1; }
   constexpr bool is_penalty() const { return number_ == kAlgorithmCount + 2; }
+  constexpr bool is_distinct() const { return number_ == kAlgorithmCount + 3; }
   constexpr bool is_bucket() const { return number_ < kAlgorithmCount; }
   // Precondition: is_bucket().
   constexpr Algorithm algorithm() const { return static_cast<Algorithm>(number_); }
-  constexpr bool keeps_tail() const { return is_leases() || (is_bucket() && algorithms::keeps_tail(algorithm())); }
+  constexpr bool keeps_tail() const {
+    return is_leases() || is_distinct() || (is_bucket() && algorithms::keeps_tail(algorithm()));
+  }
   friend constexpr bool operator==(SlotKind, SlotKind) = default;
 
  private:

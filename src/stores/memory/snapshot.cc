@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "algorithms/bucket_holds.h"
+#include "algorithms/distinct_values.h"
 #include "algorithms/lease_bucket.h"
 #include "algorithms/penalty.h"
 #include "algorithms/reservation_record.h"
@@ -263,6 +264,7 @@ TimePoint last_change(const BucketImage& image, const algorithms::BucketWords& w
   if (image.kind.is_penalty()) {
     return from_micros(std::max<std::int64_t>(0, std::max(words.head[0] - kMaxPenalty.count(), words.head[1])));
   }
+  if (image.kind.is_distinct()) return from_micros(std::max<std::int64_t>(0, words.head[1]));
   return algorithms::last_change(image.kind.algorithm(), words);
 }
 
@@ -270,6 +272,8 @@ Duration move_back(SlotKind kind, const algorithms::BucketWords& words, Duration
   if (kind.is_bucket()) return algorithms::move_back(kind.algorithm(), words, by);
   if (kind.is_leases()) {
     algorithms::LeaseBucket(words).move_back(by.count());
+  } else if (kind.is_distinct()) {
+    algorithms::move_distinct_back(words, by.count());
   } else if (kind.is_penalty()) {
     algorithms::penalty_move_back(words.head, by.count());
   } else {

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "algorithms/bucket.h"
+#include "algorithms/distinct_values.h"
 
 namespace weir::memory {
 namespace {
@@ -43,6 +44,7 @@ void Transaction::add(Shard& shard) {
       Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), Slot::kLatestIdle, false, false, false};
   locate(size_);
   guarded_ = guarded_ || is_penalty(size_);
+  candidates_ = candidates_ || call_.charges[size_].candidate;
   if (entries_[size_].slot != nullptr) {
     entries_[size_].idle_from_us = entries_[size_].slot->idle_from_us();
     if (is_lease(size_)) open_leases(size_);
@@ -128,9 +130,13 @@ bool Transaction::take() {
   const bool admitted = evaluate_all();
   const bool room = !admitted || all_ready() || make_room();
   if (admitted && room) {
+    for (std::size_t i = 0; candidates_ && i < size_; ++i) {
+      if (call_.charges[i].candidate && !entries_[i].charge) describe_uncharged(i);
+    }
     charge_all();
   } else {
     for (std::size_t i = 0; i < size_; ++i) describe_uncharged(i);
+    if (candidates_ && room) charge_candidates();
   }
   if (room) count_denied();
   if (room && guarded_) strike_denied();
@@ -141,6 +147,10 @@ ChargeOutcome Transaction::evaluate(std::size_t i, std::int64_t cost) const {
   const Entry& entry = entries_[i];
   if (is_record(i) || is_penalty(i)) return {};
   if (is_lease(i)) return evaluate_leases(i, cost, call_.hold != nullptr && call_.action == Action::take);
+  if (is_distinct(i)) {
+    return algorithms::evaluate_distinct(*call_.charges[i].allowance, words(i), entry.now_us,
+                                         {.value = call_.charges[i].value, .others = pending_values(i)}, cost);
+  }
   ChargeOutcome outcome = algorithms::evaluate(*call_.charges[i].allowance, words(i), from_micros(entry.now_us), cost);
   if (!fresh(i) && (!outcome.admitted || cost == 0)) bound_waits(entry.idle_from_us, entry.now_us, outcome);
   return outcome;
@@ -178,6 +188,10 @@ bool Transaction::ready(std::size_t i) {
 std::size_t Transaction::tail_words_needed(std::size_t i) {
   const Charge& charge = call_.charges[i];
   if (is_lease(i)) return leases(i).words_for_one_more(entries_[i].now_us);
+  if (is_distinct(i)) {
+    return algorithms::distinct_words_needed(words(i), entries_[i].now_us,
+                                             {.value = charge.value, .others = pending_values(i)});
+  }
   return algorithms::tail_words_needed(*charge.allowance, words(i), from_micros(entries_[i].now_us), cost(i));
 }
 
@@ -261,7 +275,7 @@ bool Transaction::grow_tail(std::size_t i) {
     if (holds.size() >= holds.room() && !entry.shard->grow_holds(*entry.slot, room, budget_)) return false;
   }
   if (entry.shard->grow_tail(*entry.slot, tail_words_needed(i), budget_)) return true;
-  if (is_lease(i)) return false;
+  if (is_lease(i) || is_distinct(i)) return false;
   const Algorithm algorithm = call_.charges[i].allowance->algorithm;
   if (entry.slot->words().tail.size() < algorithms::least_tail_words(algorithm)) return false;
   entry.shard->count_coarse();
@@ -288,6 +302,8 @@ void Transaction::charge_all() {
     if (is_record(i)) continue;  // written when all is known
     if (is_lease(i)) {
       add_lease(i);
+    } else if (is_distinct(i)) {
+      charge_value(i);
     } else {
       const algorithms::BucketWords words = changing_words(i);
       if (entries_[i].slot->has_holds()) entries_[i].slot->holds().note(*charge.allowance, words, entries_[i].now_us);
@@ -380,6 +396,7 @@ void Transaction::refresh_idle(std::size_t i) {
   Entry& entry = entries_[i];
   std::int64_t idle_us = is_lease(i) ? leases(i).idle_from_us()
                                      : micros(algorithms::idle_from(*call_.charges[i].allowance, entry.slot->words()));
+  if (is_distinct(i)) idle_us = algorithms::distinct_idle_from(entry.slot->words().head);
   // A reservation is known until it lapses, also where it has nothing left to return.
   if (entry.slot->has_holds()) idle_us = std::max(idle_us, entry.slot->holds().last_us());
   entry.shard->set_idle_from(*entry.slot, idle_us);

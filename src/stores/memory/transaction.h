@@ -4,7 +4,8 @@
 // finds no room leaves every bucket as it was.
 //
 // A charge of a lease without a hold is only looked at. Leases are in transaction_holds.cc, reservations in
-// transaction_reservations.cc, penalties in transaction_penalties.cc, draws in transaction_draw.cc.
+// transaction_reservations.cc, penalties and what else protects in transaction_penalties.cc, draws in
+// transaction_draw.cc.
 //
 // Lives on the stack of one call, while the locks are held. Allocates only for new buckets and growing tails.
 #pragma once
@@ -74,8 +75,18 @@ class Transaction {
   void keep_penalty(std::size_t i);
   void report();
 
+  // Candidates.
+  void withhold_candidates(std::size_t of);
+  void charge_candidates();
+
+  // Different values (algorithms/distinct_values.h).
+  std::int64_t pending_values(std::size_t i) const;
+  void charge_value(std::size_t i);
+
   // Reservations.
-  bool is_bucket(std::size_t i) const { return call_.charges[i].kind == ChargeKind::bucket; }
+  // One that counts units; is_distinct(): one that counts values.
+  bool is_bucket(std::size_t i) const { return call_.charges[i].kind == ChargeKind::bucket && !is_distinct(i); }
+  bool is_distinct(std::size_t i) const { return call_.charges[i].value != 0; }
   bool is_record(std::size_t i) const { return call_.charges[i].kind == ChargeKind::record; }
   bool reserves() const { return call_.hold != nullptr && call_.hold->reservation; }
   bool adds_hold(std::size_t i) const { return reserves() && is_bucket(i) && call_.action != Action::settle; }
@@ -132,6 +143,7 @@ class Transaction {
   MemoryBudget& budget_;
   std::size_t size_ = 0;
   bool guarded_ = false;         // some charge is a penalty
+  bool candidates_ = false;      // some charge is a candidate
   std::int64_t amount_ = 0;      // of a reservation: granted so far, or to be added
   std::int64_t expires_us_ = 0;  // of a reservation that is being taken or extended
   bool adds_only_ = false;       // only what follows the amount is charged

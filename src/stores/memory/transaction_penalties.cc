@@ -1,5 +1,10 @@
 // Penalties (weir/penalty.h): what a call does to the charges of kind `penalty`, each of which belongs to a bucket's.
+// Also candidates, which belong to a bucket's charge as well, and counts of different values.
 #include "algorithms/penalty.h"
+
+#include <algorithm>
+
+#include "algorithms/distinct_values.h"
 #include "stores/memory/transaction.h"
 
 namespace weir::memory {
@@ -29,6 +34,7 @@ bool Transaction::apply_penalties() {
     outcome.reset_after = std::max(outcome.reset_after, outcome.retry_after);
     outcome.delay = Duration::zero();
     entries_[of].charge = false;
+    if (candidates_) withhold_candidates(of);
     admitted = admitted && !call_.charges[of].binding;
   }
   return admitted;
@@ -79,7 +85,8 @@ void Transaction::report() {
     }
   }
   for (std::size_t i = 0; i < size_; ++i) {
-    if (call_.action != Action::report_success || !is_bucket(i) || call_.charges[i].cost == 0) continue;
+    if (call_.action != Action::report_success || call_.charges[i].kind != ChargeKind::bucket) continue;
+    if (call_.charges[i].cost == 0) continue;
     // Found again, because an erasure in the same shard moves slots.
     Slot* const slot = entries_[i].shard->find(call_.charges[i].key);
     if (slot == nullptr) continue;
@@ -90,6 +97,54 @@ void Transaction::report() {
   locate_all();
   describe_all();
   apply_penalties();
+}
+
+// What a penalty refuses, a candidate does not judge.
+void Transaction::withhold_candidates(std::size_t of) {
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (call_.charges[i].candidate && call_.charges[i].of == of) entries_[i].charge = false;
+  }
+}
+
+// In a call that is denied: a candidate is charged all the same if nothing denies but the charge that it belongs to.
+void Transaction::charge_candidates() {
+  std::size_t denials = 0;
+  std::size_t denier = 0;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (call_.outcomes[i].admitted || !call_.charges[i].binding) continue;
+    ++denials;
+    denier = i;
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < size_; ++i) {
+    const bool alone = call_.charges[i].candidate && denials == 1 && call_.charges[i].of == denier;
+    entries_[i].charge = entries_[i].charge && alone;
+    if (!entries_[i].charge) continue;
+    call_.outcomes[i] = evaluate(i, cost(i));
+    any = true;
+  }
+  // Where there is no room for it, it is not counted.
+  if (any && (all_ready() || make_room())) charge_all();
+}
+
+// How many values the call adds to the same bucket before this one: those of a group may be different.
+std::int64_t Transaction::pending_values(std::size_t i) const {
+  std::int64_t others = 0;
+  for (std::size_t k = 0; k < i; ++k) {
+    const Charge& before = call_.charges[k];
+    if (before.key != call_.charges[i].key || !is_distinct(k) || !entries_[k].charge) continue;
+    others += algorithms::has_distinct(words(k), entries_[k].now_us, before.value) ? 0 : 1;
+  }
+  return others;
+}
+
+void Transaction::charge_value(std::size_t i) {
+  const Charge& charge = call_.charges[i];
+  algorithms::charge_distinct(*charge.allowance, changing_words(i), entries_[i].now_us, charge.value);
+  // For those the bucket is no longer what the call has found.
+  for (std::size_t k = i + 1; k < size_; ++k) {
+    if (call_.charges[k].key == charge.key) entries_[k].idle_from_us = Slot::kLatestIdle;
+  }
 }
 
 }  // namespace weir::memory

@@ -12,6 +12,7 @@ constexpr std::size_t kTagDigits = 16;
 constexpr std::int64_t kLeases = kAlgorithmCount;
 constexpr std::int64_t kRecord = kAlgorithmCount + 1;
 constexpr std::int64_t kPenalties = kAlgorithmCount + 2;
+constexpr std::int64_t kDistinct = kAlgorithmCount + 3;
 constexpr std::size_t kLeaseWords = 5;
 constexpr std::size_t kReservationWords = 10;
 constexpr std::size_t kDrawWords = 5;
@@ -43,6 +44,10 @@ Numbers numbers_of(const Charge& charge) {
   const Allowance& allowance = *charge.allowance;
   if (charge.kind == ChargeKind::record) return {0, 0, 0};
   if (is_lease(charge)) return {allowance.limit, 0, 0};
+  if (charge.value != 0) {
+    const bool slides = allowance.algorithm == Algorithm::sliding_log;
+    return {allowance.limit, allowance.window.count(), static_cast<std::int64_t>(charge.value * 2 + (slides ? 1 : 0))};
+  }
   switch (allowance.algorithm) {
     case Algorithm::token_bucket:
     case Algorithm::gcra:
@@ -56,13 +61,18 @@ Numbers numbers_of(const Charge& charge) {
 
 bool is_penalty(const Charge& charge) { return charge.kind == ChargeKind::penalty; }
 
+// Where the charge that this one belongs to is among the keys, from 1.
+std::int64_t position_of(const ScriptCall& call, const Charge& charge) {
+  for (std::size_t i = 0; i < call.which.size(); ++i) {
+    if (call.which[i] == charge.of) return static_cast<std::int64_t>(i) + 1;
+  }
+  return 0;
+}
+
 // As penalties.lua unpacks them.
 Numbers numbers_of_penalty(const ScriptCall& call, const Charge& charge) {
   const Penalty& penalty = *charge.penalty;
-  std::int64_t position = 0;
-  for (std::size_t i = 0; i < call.which.size(); ++i) {
-    if (call.which[i] == charge.of) position = static_cast<std::int64_t>(i) + 1;
-  }
+  const std::int64_t position = position_of(call, charge);
   const std::int64_t on = (penalty.on_denied ? 1 : 0) + (penalty.on_reported ? 2 : 0);
   const auto seconds = [](Duration duration) { return duration.count() / 1'000'000; };
   constexpr std::int64_t kRange = std::int64_t{1} << 22U;
@@ -99,7 +109,8 @@ std::int64_t flags_of(const ScriptCall& call, std::size_t i) {
   const bool only_existing = (call.full >> i & 1U) != 0;
   const Charge& charge = call.charges[i];
   const bool counts = charge.count_denied && charge.kind == ChargeKind::bucket;
-  const std::int64_t flags = (counts ? 2 : 0) + (only_existing ? 4 : 0);
+  const std::int64_t candidate = charge.candidate ? 32 + 64 * position_of(call, charge) : 0;
+  const std::int64_t flags = (counts ? 2 : 0) + (only_existing ? 4 : 0) + candidate;
   if (!is_reservation(call)) return flags + (counts_as_debt(call, charge) ? 8 : 0);
   return flags + (charge.follows ? 8 : 0) + (charge.allowance->charges_lapsed ? 16 : 0);
 }
@@ -107,6 +118,7 @@ std::int64_t flags_of(const ScriptCall& call, std::size_t i) {
 std::int64_t algorithm_of(const Charge& charge) {
   if (charge.kind == ChargeKind::record) return kRecord;
   if (is_penalty(charge)) return kPenalties;
+  if (charge.value != 0) return kDistinct;
   return is_lease(charge) ? kLeases : static_cast<std::int64_t>(charge.allowance->algorithm);
 }
 
@@ -169,7 +181,8 @@ std::uint16_t slot_of(const Charge& charge) {
 std::size_t script_of(const ScriptCall& call) {
   if (is_reservation(call)) return kAlgorithmCount + 2;
   if (has_leases(call)) return kAlgorithmCount + 1;
-  const bool one = call.which.size() == 1 && call.action != ScriptAction::share && call.action != ScriptAction::undo;
+  const bool one = call.which.size() == 1 && call.charges[call.which[0]].value == 0 &&
+                   call.action != ScriptAction::share && call.action != ScriptAction::undo;
   if (!one) return kAlgorithmCount;
   return static_cast<std::size_t>(call.charges[call.which[0]].allowance->algorithm);
 }

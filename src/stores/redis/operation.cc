@@ -33,7 +33,7 @@ void Part::reset() {
   standing_.clear();
   node = nullptr;
   attempts_ = 0;
-  reloaded_ = undoing_ = answered_ = charged_ = leases_ = holds_ = record_ = lost_ = false;
+  reloaded_ = undoing_ = answered_ = charged_ = candidate_charged_ = leases_ = holds_ = record_ = lost_ = false;
   asked_ = true;
   hold_ = {};
 }
@@ -185,7 +185,32 @@ const Charge* Part::take_answer(Reply reply) {
     charged = charged && outcome.status == Code::ok && (outcome.admitted || !charge.binding);
   }
   charged_ = charged;
+  candidate_charged_ = share && !charged && charges_candidate();
   return nullptr;
+}
+
+// Of a part that is denied: nothing denies but the charge that some candidate belongs to.
+bool Part::charges_candidate() const {
+  const StoreCall& call = *operation_.call_;
+  std::size_t denials = 0;
+  std::uint8_t denier = 0;
+  for (const std::uint8_t i : which) {
+    if (call.outcomes[i].status != Code::ok) return false;
+    if (call.outcomes[i].admitted || !call.charges[i].binding) continue;
+    ++denials;
+    denier = i;
+  }
+  return denials == 1 && !call.outcomes[denier].penalized &&
+         std::any_of(which.begin(), which.end(), [&](std::uint8_t i) {
+           return call.charges[i].candidate && call.charges[i].of == denier && call.outcomes[i].admitted;
+         });
+}
+
+// Some other part denies, too: the candidate is not to be charged after all.
+bool Operation::denied_elsewhere(const Part& part) const {
+  const bool unknown = call_->status != Code::ok;
+  return unknown || std::any_of(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(used_),
+                                [&](const Part& other) { return &other != &part && other.denies(); });
 }
 
 // Takes back what this part has charged and tells the outcomes so. Never waits for a retry: should it fail, too much
@@ -196,10 +221,12 @@ void Part::undo(SteadyTime now) {
   InlineVector<std::int64_t, 8> charged_at_us;
   for (std::size_t i = 0; i < which.size(); ++i) {
     ChargeOutcome& outcome = call.outcomes[which[i]];
-    if (!outcome.admitted) continue;
+    const Charge& charge = call.charges[which[i]];
+    if (!outcome.admitted || charge.value != 0) continue;  // a value stays counted
+    if (!charged_ && !charge.candidate) continue;
     outcome.remaining = standing_[i].remaining;
     outcome.reset_after = Duration{standing_[i].reset_after_us};
-    if (call.charges[which[i]].cost == 0) continue;
+    if (charge.cost == 0) continue;
     taken.push_back(which[i]);
     charged_at_us.push_back(standing_[i].charged_at_us);
   }
@@ -386,7 +413,8 @@ void Operation::conclude(SteadyTime now) {
   } else if (action() == ScriptAction::share) {
     const bool failed = call.status != Code::ok || denied();
     for (std::size_t i = 0; i < used_; ++i) {
-      if (parts_[i].charged_ && must_undo(parts_[i], failed)) parts_[i].undo(now);
+      const bool candidate = parts_[i].candidate_charged_ && denied_elsewhere(parts_[i]);
+      if (candidate || (parts_[i].charged_ && must_undo(parts_[i], failed))) parts_[i].undo(now);
     }
   }
   if (call.hold != nullptr && call.status == Code::ok) {

@@ -60,6 +60,7 @@ class Part final : public ReplyHandler {
   // Null: done. Otherwise a charge whose answer cannot be right.
   const Charge* take_answer(Reply reply);
   bool denies() const;
+  bool charges_candidate() const;
   void undo(SteadyTime now);
   // Sends a call that no one waits for.
   void send_after(const ScriptCall& call, SteadyTime now);
@@ -86,12 +87,13 @@ class Part final : public ReplyHandler {
   bool undoing_ = false;
   bool answered_ = false;
   bool charged_ = false;
-  bool asked_ = true;    // in the present stage of a reservation
-  bool holds_ = false;   // its answers tell of a lease or a reservation
-  bool leases_ = false;  // some of its charges are leases
-  bool record_ = false;  // it has the reservation's record
-  bool lost_ = false;    // the lease was lost while it was being acquired
-  HoldAnswer hold_;      // what is known of the call's hold, if there is one and it has charges here
+  bool candidate_charged_ = false;  // only a candidate was
+  bool asked_ = true;               // in the present stage of a reservation
+  bool holds_ = false;              // its answers tell of a lease or a reservation
+  bool leases_ = false;             // some of its charges are leases
+  bool record_ = false;             // it has the reservation's record
+  bool lost_ = false;               // the lease was lost while it was being acquired
+  HoldAnswer hold_;                 // what is known of the call's hold, if there is one and it has charges here
   FailureKind failure_ = FailureKind::other;
   InlineVector<Standing, 8> standing_;  // of each charge, where undoing may be needed
 };
@@ -144,6 +146,7 @@ class Operation final : private QueuedCall {
   void part_ended(SteadyTime now);
   void conclude(SteadyTime now);
   bool denied() const;
+  bool denied_elsewhere(const Part& part) const;
   // Of reservations (operation_reservations.cc): the steps of one that spans slots.
   enum class Stage : std::uint8_t {
     all,     // every part does what the call asks; to be closed, only the record's part

@@ -28,7 +28,7 @@ end
 -- anything else is an error.
 local function other(state, letter)
   local found = state:byte()
-  if found == letter or #state < 13 or not string.find('FBLCTGKSHPfblctgk', string.char(found), 1, true) then
+  if found == letter or #state < 13 or not string.find('FBLCTGKSHPDfblctgk', string.char(found), 1, true) then
     error({ err = 'BADSTATE a key of Weir holds a value that Weir did not write' })
   end
 end

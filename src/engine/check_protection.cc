@@ -1,0 +1,117 @@
+// The charges of rules that are more than a limit: values that are counted once, penalties, candidates.
+#include <algorithm>
+
+#include "engine/check.h"
+
+namespace weir::engine {
+namespace {
+
+using keys::KeyEncoder;
+using keys::SipHash;
+
+// Keys that differ from their bucket's in bits that say nothing of the shard.
+constexpr std::uint64_t kPenaltyBits = 0x70656e616c747921;
+constexpr std::uint64_t kCandidateBits = 0x63616e6469646174;
+
+// What only accompanies the charge `of`.
+Charge companion_of(std::span<const Charge> charges, std::size_t of, const BucketKey& key) {
+  Charge charge = charges[of];
+  charge.key = key;
+  charge.of = static_cast<std::uint8_t>(std::min(of, kMaxCharges));
+  charge.binding = false;
+  charge.number = charge.max_subjects = 0;
+  charge.slices = nullptr;
+  return charge;
+}
+
+}  // namespace
+
+void Check::protect(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules) {
+  count_values(request, names, rules);
+  add_penalties();
+  add_candidates();
+}
+
+// A value is counted, whatever the request costs.
+void Check::count_values(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules) {
+  constexpr unsigned kUnusedBits = 64 - 52;  // stores tell values apart by 52 bits
+  std::size_t charge = 0;
+  for (rules::Match& match : matches_) {
+    if (match.allowance == nullptr) continue;
+    if (match.rule->distinct) {
+      SipHash hash = rules.seed(*match.rule);
+      for (std::size_t i = 0; i < request.attributes.size(); ++i) {
+        if (names.ids[i] == *match.rule->distinct) KeyEncoder::add_value(hash, request.attributes[i].value);
+      }
+      match.cost = std::min<std::int64_t>(match.cost, 1);
+      charges_[charge].cost = match.cost;
+      charges_[charge].value = std::max<std::uint64_t>(1, hash.finish().high >> kUnusedBits);
+    }
+    ++charge;
+  }
+}
+
+void Check::add_penalties() {
+  for (std::size_t i = 0; i < deciding_; ++i) {
+    const std::optional<Penalty>& penalty = match_of(i).rule->source.penalty;
+    if (!penalty) continue;
+    charges_[i].penalty = &*penalty;
+    BucketKey key = subject_of(i);
+    key.high ^= kPenaltyBits;
+    Charge guard = companion_of(charges(), i, key);
+    guard.kind = ChargeKind::penalty;
+    guard.cost = 0;
+    guard.value = 0;
+    guard.count_denied = false;
+    charges_.push_back(guard);
+    outcomes_.append();
+  }
+}
+
+BucketKey Check::candidate_key(const BucketKey& subject) { return {subject.high ^ kCandidateBits, subject.low}; }
+
+// Only the rule's own numbers have a candidate: those of a plan or an override were chosen for someone.
+void Check::add_candidates() {
+  for (std::size_t i = 0; i < deciding_; ++i) {
+    const rules::CompiledRule& rule = *match_of(i).rule;
+    if (!rule.candidate || charges_[i].allowance != rule.own) continue;
+    Charge charge = companion_of(charges(), i, candidate_key(subject_of(i)));
+    charge.allowance = &*rule.candidate;
+    charge.candidate = true;
+    charge.penalty = nullptr;
+    charges_.push_back(charge);
+    outcomes_.append();
+  }
+}
+
+void Check::use_adaptive_limits(AdaptiveLimits& limits) {
+  std::size_t charge = 0;
+  for (rules::Match& match : matches_) {
+    if (match.allowance == nullptr) continue;
+    Charge& charged = charges_[charge++];
+    const rules::CompiledRule& rule = *match.rule;
+    if (rule.adapted.empty() || charged.allowance != rule.own) continue;
+    const std::int64_t limit = limits.limit(rule.name.id, charged.key, *rule.source.auto_limit);
+    match.allowance = &rule.adapted[static_cast<std::size_t>(limit - rule.source.auto_limit->min)];
+    if (charged.binding) charged.allowance = match.allowance;
+  }
+}
+
+void Check::drop_candidates() {
+  std::size_t kept = charges_.size();
+  while (kept > deciding_ && charges_[kept - 1].candidate) --kept;
+  charges_.resize(kept);
+  outcomes_.resize(kept);
+}
+
+// A success clears the buckets of rules that ask for a challenge.
+void Check::prepare_report(bool success) {
+  for (std::size_t i = 0; i < charges_.size(); ++i) {
+    const std::size_t deciding = charges_[i].candidate ? charges_[i].of : i;
+    const bool clears = success && charges_[i].kind == ChargeKind::bucket && deciding < deciding_ &&
+                        match_of(deciding).rule->source.on_exceed == OnExceed::challenge;
+    charges_[i].cost = clears ? 1 : 0;
+  }
+}
+
+}  // namespace weir::engine

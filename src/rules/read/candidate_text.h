@@ -1,0 +1,24 @@
+// A rules file in which the candidate of one rule has been promoted (its numbers are the rule's own) or discarded.
+//
+// The text is changed only where it must be, so that comments and the order of fields stay. Where that is not possible
+// (anchors, a rule on one line), the whole file is written anew. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "weir/result.h"
+#include "weir/rule.h"
+
+namespace weir::rules {
+
+enum class CandidateEnd : std::uint8_t { promoted, discarded };
+
+// Failures: not_found if there is no such rule, failed_precondition if it has no candidate, and invalid_argument if the
+// text is not valid.
+Result<std::string> end_candidate(const std::string& text, std::string_view rule, CandidateEnd end);
+
+// The rule as it will be.
+Rule without_candidate(const Rule& rule, CandidateEnd end);
+
+}  // namespace weir::rules
