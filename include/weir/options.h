@@ -19,6 +19,7 @@
 #include "weir/request.h"
 #include "weir/store.h"
 #include "weir/time.h"
+#include "weir/trace.h"
 
 namespace weir {
 
@@ -42,6 +43,18 @@ class Observer {
   virtual void on_charge(std::string_view /*space*/, const ChargeOutcome& /*outcome*/) {}
 };
 
+// When a decision that is traced began, and when it asked others. On the wall clock.
+struct DecisionTimes {
+  struct Wait {
+    TimePoint from{};  // the epoch: was not asked
+    TimePoint to{};
+  };
+  TimePoint began{};
+  TimePoint ended{};
+  Wait store;
+  Wait ledger;
+};
+
 // What is known about the request behind a decision. Everything here lives only during the call.
 struct RequestContext {
   // Of the request. If the store answered later, only what was kept until then: `tenant`, `action`, `method`, `path`
@@ -53,6 +66,8 @@ struct RequestContext {
   std::optional<Duration> store_latency;  // of a store that answers later, if it was asked
   std::string_view
       block;  // of Reason::blocked: the id of the block that refused it (UseMark::id); empty: of a rules file
+  const TraceContext* trace = nullptr;   // as in Request
+  const DecisionTimes* times = nullptr;  // set if the trace is sampled
 };
 
 // Sees the same decisions as an Observer, after those, together with the request.

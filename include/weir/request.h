@@ -15,6 +15,8 @@
 
 namespace weir {
 
+struct TraceContext;
+
 struct Attribute {
   std::string_view name;
   std::string_view value;
@@ -51,6 +53,8 @@ struct Request {
   // of who asks and of the key that they chose. Requests of one batch share it and differ in their part. Empty: none.
   std::string_view once = {};
   std::uint32_t once_part = 0;
+  // The distributed trace that it is part of (trace.h). Null: none. Must stay alive like the attributes.
+  const TraceContext* trace = nullptr;
 
   Request() = default;
   explicit Request(std::span<const Attribute> attrs, Cost c = {}) : attributes(attrs), cost(c) {}

@@ -1,5 +1,7 @@
 #include "admin/call.h"
 
+#include "admin/offload.h"
+
 #include <atomic>
 #include <utility>
 
@@ -117,19 +119,35 @@ void Call::read(ReadWork work) {
   if (!queued.ok()) later.send(problem_of(queued.failure()));
 }
 
+// What a transaction that writes needs of its call, which is gone by then, and what it has made.
+struct Call::Change {
+  control::Actor actor;
+  Preconditions preconditions;
+  std::string node;
+  TimePoint now;
+  std::optional<Answer> answer;
+  std::vector<AuditEntry> entries;
+};
+
 void Call::write(WriteWork work) {
   if (!has_database()) return;
-  struct Made {
-    control::Actor actor;
-    Preconditions preconditions;
-    std::string node;
-    TimePoint now;
-    std::optional<Answer> answer;
-    std::vector<AuditEntry> entries;
-  };
-  const auto made = std::make_shared<Made>(Made{actor_, preconditions_, environment_.node, now_, {}, {}});
-  const LaterAnswer later = defer();
-  const Status queued = environment_.database->submit(
+  const auto change = std::make_shared<Change>(Change{actor_, preconditions_, environment_.node, now_, {}, {}});
+  submit(environment_, change, defer(), std::move(work));
+}
+
+void Call::write_after(Offload& offload, std::function<std::optional<Answer>()> prepare, WriteWork work) {
+  if (!has_database()) return;
+  const auto change = std::make_shared<Change>(Change{actor_, preconditions_, environment_.node, now_, {}, {}});
+  offload.run_later(defer(), [&environment = environment_, change, prepare = std::move(prepare),
+                              work = std::move(work)](const LaterAnswer& later) {
+    if (std::optional<Answer> refused = prepare()) return later.send(std::move(*refused));
+    submit(environment, change, later, work);
+  });
+}
+
+void Call::submit(const Environment& environment, const std::shared_ptr<Change>& made, const LaterAnswer& later,
+                  WriteWork work) {
+  const Status queued = environment.database->submit(
       {.access = database::Access::write,
        .work = [made, work = std::move(work)](Session& session) -> Status {
          made->answer.reset();
@@ -145,7 +163,7 @@ void Call::write(WriteWork work) {
                                             std::to_string(made->entries.size())};
        },
        .done =
-           [made, later, settle = environment_.settle, &log = environment_.log](const Outcome& outcome) {
+           [made, later, settle = environment.settle, &log = environment.log](const Outcome& outcome) {
              if (!outcome.ok()) {
                const bool refused = made->answer && made->answer->is_problem();
                return later.send(refused ? std::move(*made->answer) : answer_to(outcome));

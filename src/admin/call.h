@@ -86,6 +86,8 @@ class LaterAnswer {
   std::shared_ptr<State> state_;
 };
 
+class Offload;
+
 class Call {
  public:
   using ReadWork = std::function<Result<Answer>(database::Session&)>;
@@ -115,6 +117,9 @@ class Call {
   // back. A change is answered when this node acts on it: work that changes a topic calls control::note_change().
   void read(ReadWork work);
   void write(WriteWork work);
+  // The same after `prepare` has run on the offload's thread: for what would keep the database's threads busy. An
+  // answer that it returns is sent, and nothing is written.
+  void write_after(Offload& offload, std::function<std::optional<Answer>()> prepare, WriteWork work);
 
   // For changes outside the database, such as the reset of a bucket: writes the entry first and then calls `go` on the
   // event loop, which makes the change and answers. Without a database the entry is only logged.
@@ -123,6 +128,9 @@ class Call {
  private:
   // False: it has answered.
   bool has_database();
+  struct Change;
+  static void submit(const Environment& environment, const std::shared_ptr<Change>& change, const LaterAnswer& later,
+                     WriteWork work);
   control::AuditEntry entry_of(AuditNote note) const;
 
   const Environment& environment_;

@@ -24,7 +24,10 @@ Offload::~Offload() {
 }
 
 void Offload::answer(Call& call, std::function<Answer()> work) {
-  const LaterAnswer later = call.defer();
+  run_later(call.defer(), [work = std::move(work)](const LaterAnswer& later) { later.send(work()); });
+}
+
+void Offload::run_later(const LaterAnswer& later, std::function<void(const LaterAnswer&)> work) {
   {
     const std::lock_guard lock(mutex_);
     if (!ending_ && waiting_.size() < kMaxWaiting) {
@@ -44,7 +47,7 @@ void Offload::run() {
     Piece piece = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
-    piece.later.send(piece.work());
+    piece.work(piece.later);
   }
 }
 

@@ -26,11 +26,13 @@ class Offload {
 
   // Answers the call with what `work` returns, later.
   void answer(Call& call, std::function<Answer()> work);
+  // Runs `work`, which answers or hands the answer on. Refused work is answered here.
+  void run_later(const LaterAnswer& later, std::function<void(const LaterAnswer&)> work);
 
  private:
   struct Piece {
     LaterAnswer later;
-    std::function<Answer()> work;
+    std::function<void(const LaterAnswer&)> work;
   };
   void run();
 

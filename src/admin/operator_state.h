@@ -96,7 +96,9 @@ Answer list_answer(const std::vector<Record>& records, const Page& page,
 template <typename Record>
 Status note_record(Write& write, std::string_view verb, const std::string& object, std::string before,
                    std::string after, std::string reason) {
-  if (Status noted = control::note_change(write.session, control::Table<Record>::kTopic); !noted.ok()) return noted;
+  const std::string key = object.substr(kThing<Record>.size() + 1);
+  Status noted = control::note_change(write.session, control::Table<Record>::kTopic, {&key, 1});
+  if (!noted.ok()) return noted;
   return write.audit({std::string(kThing<Record>) + "." + std::string(verb), object, std::move(before),
                       std::move(after), std::move(reason)});
 }

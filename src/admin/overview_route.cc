@@ -127,6 +127,7 @@ class Overview {
       out_.member("ok", remote->breaker == observe::RemoteStoreFacts::Breaker::closed);
       out_.member("breaker", breaker_name(remote->breaker));
       out_.member("p99_ms", store_p99_ms(*remote));
+      write_keys(*remote);
     } else {
       out_.member("name", "memory");
       out_.member("ok", true);
@@ -137,6 +138,19 @@ class Overview {
       out_.member("max_bytes", facts_.store_max_bytes);
     }
     out_.end_object();
+  }
+
+  // Of all servers together, as far as they are known.
+  void write_keys(const observe::RemoteStoreFacts& store) {
+    std::int64_t keys = 0;
+    std::int64_t bytes = 0;
+    for (const auto& server : store.servers) {
+      if (server.key_bytes < 0) continue;
+      keys += server.keys;
+      bytes += server.key_bytes;
+    }
+    out_.member("keys", keys);
+    out_.member("bytes", bytes);
   }
 
   void write_totals() {

@@ -84,6 +84,33 @@ Answer rules_from_elsewhere(const ActiveRules& active) {
                  "the rules are the built-in ones; start the server with `rules: database` or with a file");
 }
 
+// A text that is to become the active one, and what was found when it was read.
+struct NewRules {
+  std::string text;
+  CheckedRules checked;
+};
+
+// An answer: what is wrong.
+std::optional<Answer> read_rules(NewRules& rules, TimePoint now) {
+  rules.checked = check_rules_text(rules.text, now);
+  if (rules.checked.ok()) return std::nullopt;
+  return invalid_rules(rules.checked);
+}
+
+std::optional<Answer> fetch_version(database::Database& database, std::int64_t number, std::string& text) {
+  bool known = false;
+  const database::Outcome outcome = database.run(database::Access::read, [&](database::Session& session) -> Status {
+    const auto found = control::find_rule_version(session, number);
+    if (!found.ok()) return found.failure();
+    known = found.value().has_value();
+    if (known) text = found.value()->text;
+    return success();
+  });
+  if (!outcome.ok()) return problem_of(outcome.status.failure());
+  if (!known) return not_found("version", std::to_string(number));
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> version_number(const std::string& text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -91,11 +118,12 @@ std::optional<std::int64_t> version_number(const std::string& text) {
   return number;
 }
 
-// Makes a text the active one, as a new version.
-Result<Answer> store(Write& write, const std::string& text, const std::string& reason, const std::string& action,
+// Makes a text the active one, as a new version. It was read before, because that may take longer than the thread that
+// writes can be kept busy.
+Result<Answer> store(Write& write, const NewRules& rules, const std::string& reason, const std::string& action,
                      bool needs_match) {
-  CheckedRules checked = check_rules_text(text, write.now);
-  if (!checked.ok()) return invalid_rules(checked);
+  const std::string& text = rules.text;
+  const CheckedRules& checked = rules.checked;
   // Also takes the lock that lets one change of the rules follow the other.
   if (Status noted = control::note_change(write.session, control::kRulesTopic); !noted.ok()) return noted.failure();
   const auto latest = control::latest_rule_version(write.session, control::kDatabaseRules);
@@ -128,7 +156,7 @@ Result<Answer> store(Write& write, const std::string& text, const std::string& r
                      .reason = version.reason,
                      .text = text,
                      .error = {},
-                     .warnings = std::move(checked.warnings)};
+                     .warnings = checked.warnings};
   return json_answer(describe_rules(active), rules_etag(active));
 }
 
@@ -146,7 +174,10 @@ class RulesRoutes {
     const std::string text = body.text("text", kRulesText);
     const std::string reason = body.reason();
     if (!call.accepts(body) || !is_writable(call)) return;
-    call.write([text, reason](Write& write) { return store(write, text, reason, "rules.change", true); });
+    const auto rules = std::make_shared<NewRules>(NewRules{text, {}});
+    call.write_after(
+        *options_.offload, [rules, now = call.now()] { return read_rules(*rules, now); },
+        [rules, reason](Write& write) { return store(write, *rules, reason, "rules.change", true); });
   }
 
   void validate(Call& call) const {
@@ -245,8 +276,11 @@ class RulesRoutes {
       if (!latest.value()) return not_found("rule", id);
       const Result<std::string> text = rules::end_candidate(latest.value()->text, id, end);
       if (!text.ok()) return no_candidate(text.failure(), id);
+      // Here and not before, because it changes the latest version, whichever that is by now.
+      NewRules changed{text.value(), {}};
+      if (std::optional<Answer> refused = read_rules(changed, write.now)) return *std::move(refused);
       const bool promoted = end == rules::CandidateEnd::promoted;
-      return store(write, text.value(), reason, promoted ? "candidate.promote" : "candidate.discard", false);
+      return store(write, changed, reason, promoted ? "candidate.promote" : "candidate.discard", false);
     });
   }
 
@@ -257,12 +291,14 @@ class RulesRoutes {
     const std::string text = call.parameter("n");
     const std::optional<std::int64_t> number = version_number(text);
     if (!number) return call.answer(not_found("version", text));
-    call.write([number = *number, reason](Write& write) -> Result<Answer> {
-      const auto found = control::find_rule_version(write.session, number);
-      if (!found.ok()) return found.failure();
-      if (!found.value()) return not_found("version", std::to_string(number));
-      return store(write, found.value()->text, reason, "rules.restore", false);
-    });
+    const auto rules = std::make_shared<NewRules>();
+    call.write_after(
+        *options_.offload,
+        [rules, number = *number, now = call.now(), database = call.environment().database]() -> std::optional<Answer> {
+          std::optional<Answer> refused = fetch_version(*database, number, rules->text);
+          return refused ? refused : read_rules(*rules, now);
+        },
+        [rules, reason](Write& write) { return store(write, *rules, reason, "rules.restore", false); });
   }
 
  private:

@@ -160,13 +160,15 @@ bool TokenAccess::admit(const http::HttpRequest& request, std::string_view role,
   const std::optional<Actor> actor = actor_of(request, writer.peer());
   if (!actor) return guard_.admit(request, role, writer);  // says that a token is needed
   if (const std::optional<std::string> fault = site_fault(request)) {
-    writer.send_problem(403, *fault);
+    writer.send_problem(403, *fault, {}, "other_site");
     return false;
   }
   const Role needed = control::role_from_name(role).value_or(Role::reader);
   if (actor->may(needed)) return true;
-  writer.send_problem(403, "this needs the role " + std::string(role) + ", and " + actor->name + " has the role " +
-                               std::string(control::role_name(actor->role)));
+  writer.send_problem(403,
+                      "this needs the role " + std::string(role) + ", and " + actor->name + " has the role " +
+                          std::string(control::role_name(actor->role)),
+                      {}, http::kRoleMissing);
   return false;
 }
 
@@ -177,14 +179,15 @@ std::optional<std::string> TokenAccess::log_in(std::string_view token, http::Res
   const LoginGuard::Turn turn = options_.logins->ask("admin", LoginKind::token, address);
   if (turn.refused) {
     writer.send_problem(429, "too many wrong tokens from this address; try again later",
-                        "Retry-After: " + std::to_string(ceil_seconds(LoginGuard::kLongestWait)) + "\r\n");
+                        "Retry-After: " + std::to_string(ceil_seconds(LoginGuard::kLongestWait)) + "\r\n",
+                        http::kTooManyAttempts);
     return std::nullopt;
   }
   if (turn.wait > Duration(0)) writer.hold(turn.wait);
   const std::optional<AcceptedTokens::Owner> owner = accepted_->owner_of(token);
   if (!owner) {
     options_.logins->failed({.listener = "admin", .kind = LoginKind::token, .address = address});
-    writer.send_problem(401, "the token is not accepted", kChallenge);
+    writer.send_problem(401, "the token is not accepted", kChallenge, http::kTokenInvalid);
     return std::nullopt;
   }
   options_.logins->succeeded(LoginKind::token, address);

@@ -92,6 +92,11 @@ void WireWriter::put_number(std::uint32_t field, std::uint64_t value) {
   put_varint(value);
 }
 
+void WireWriter::put_fixed64(std::uint32_t field, std::uint64_t value) {
+  put_varint(field << 3 | static_cast<std::uint32_t>(WireType::fixed64));
+  for (unsigned shift = 0; shift < 64; shift += 8) out_.push_back(static_cast<char>(value >> shift & 0xff));
+}
+
 void WireWriter::put_bytes(std::uint32_t field, std::string_view value) {
   put_varint(bytes_field(field));
   put_varint(value.size());

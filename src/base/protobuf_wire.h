@@ -75,6 +75,7 @@ class WireWriter {
     if (!value.empty()) put_bytes(field, value);
   }
   void put_number(std::uint32_t field, std::uint64_t value);
+  void put_fixed64(std::uint32_t field, std::uint64_t value);
   void put_bytes(std::uint32_t field, std::string_view value);
 
   // A nested message: what is written between the two calls. Its length is patched in at the end; lengths under 128,

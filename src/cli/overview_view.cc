@@ -55,6 +55,8 @@ Overview read_overview(JsonView json) {
   made.store_ok = state["store"]["ok"].boolean();
   made.breaker = state["store"]["breaker"].text();
   made.store_p99_ms = state["store"]["p99_ms"].number();
+  made.store_keys = state["store"]["keys"].number();
+  made.store_bytes = state["store"]["bytes"].number();
   made.database = state["database"]["kind"].text();
   made.database_ok = state["database"]["ok"].boolean();
   made.database_detail = state["database"]["detail"].text();
@@ -90,6 +92,13 @@ std::string rate_text(double per_second) {
   if (per_second < 10'000) return formatted("%.0f", per_second);
   if (per_second < 1'000'000) return formatted("%.3gk", per_second / 1e3);
   return formatted("%.3gM", per_second / 1e6);
+}
+
+std::string bytes_text(double bytes) {
+  if (bytes < 1e3) return formatted("%.0f B", bytes);
+  if (bytes < 1e6) return formatted("%.3g kB", bytes / 1e3);
+  if (bytes < 1e9) return formatted("%.3g MB", bytes / 1e6);
+  return formatted("%.3g GB", bytes / 1e9);
 }
 
 std::string percent_text(double share) { return formatted("%.1f %%", share * 100); }

@@ -41,6 +41,8 @@ struct Overview {
   bool store_ok = true;
   std::string breaker;
   double store_p99_ms = 0;
+  double store_keys = 0;  // in Redis an estimate, like the next
+  double store_bytes = 0;
   std::string database;
   bool database_ok = true;
   std::string database_detail;
@@ -62,6 +64,8 @@ Overview read_overview(JsonView json);
 // "1234", "12.3k", "0.4": at most five characters.
 std::string rate_text(double per_second);
 // "3.2 %"
+// "1.4 MB"
+std::string bytes_text(double bytes);
 std::string percent_text(double share);
 
 }  // namespace weir::cli

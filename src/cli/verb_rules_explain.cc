@@ -1,12 +1,13 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <ostream>
 
 #include "base/json_text.h"
+#include "cli/admin_call.h"
 #include "cli/attribute_args.h"
 #include "cli/decision_bound.h"
 #include "cli/exit_code.h"
+#include "cli/failure_report.h"
 #include "cli/verbs.h"
 #include "rules/rule_book.h"
 #include "server/config_value.h"
@@ -22,6 +23,8 @@ struct ExplainOptions {
   std::vector<std::string> words;
   std::int64_t cost = 1;
   bool json = false;
+  bool server = false;
+  ServerOptions connection;
 };
 
 // "120 per 60s, burst 200"; "3 at a time, lease 30s"
@@ -135,7 +138,71 @@ void show_table(const rules::Explanation& explanation, const DecisionBound& boun
   for (const std::string& note : bound.cluster_notes) out << "  " << shown(note) << '\n';
 }
 
+// "2 of 120 used, free again at 14:03:20"
+std::string live_text(JsonView rule) {
+  if (rule["store_failed"].boolean()) return "the store did not answer";
+  if (!rule["subject"].exists()) return "is not asked";  // blocked before
+  if (!rule["limit"].exists()) return "unlimited";
+  std::string text = rule["used"].text() + " of " + rule["capacity"].text() + " used";
+  if (rule["retry_at"].exists()) text += ", free again at " + local_time(rule["retry_at"].text());
+  return text;
+}
+
+void show_live(JsonView answer, const Terminal& terminal) {
+  std::ostream& out = terminal.out;
+  const std::vector<JsonView> applying = answer["rules"].items();
+  const std::vector<JsonView> others = answer["not_matched"].items();
+  for (const JsonView rule : applying) {
+    out << terminal.paint(Colour::bold, rule["rule"].text()) << "  "
+        << (rule["allowed"].boolean() ? terminal.paint(Colour::green, "allows") : terminal.paint(Colour::red, "denies"))
+        << ": " << live_text(rule);
+    if (rule["mode"].text() != "enforce") out << ", " << terminal.paint(Colour::yellow, rule["mode"].text());
+    out << "\n  " << terminal.paint(Colour::faint, rule["explanation"].text()) << '\n';
+  }
+  for (const JsonView rule : others) {
+    out << terminal.paint(Colour::bold, rule["rule"].text()) << "  "
+        << terminal.paint(Colour::faint, "does not apply: " + rule["why"].text()) << '\n';
+  }
+  out << applying.size() << " of " << applying.size() + others.size() << " rules apply\n";
+  if (answer["blocked"].exists()) {
+    out << terminal.paint(Colour::red, "blocked") << ": " << answer["blocked"]["reason"].text() << '\n';
+  }
+  out << "decision: "
+      << (answer["allowed"].boolean() ? terminal.paint(Colour::green, "would be allowed")
+                                      : terminal.paint(Colour::red, "would be denied"))
+      << ", " << answer["reason"].text() << '\n';
+}
+
+// The place of the path has the first attribute.
+int explain_on_server(const ExplainOptions& options, const Terminal& terminal) {
+  const auto fail = [&](const Failure& failure) {
+    return report_failure(terminal, "weir rules explain", options.json, failure, hint_for(failure));
+  };
+  std::vector<std::string> words = options.words;
+  if (!options.path.empty()) words.insert(words.begin(), options.path);
+  const Result<AttributeArgs> args = AttributeArgs::parse(words);
+  if (!args.ok()) return fail(args.failure());
+  Result<ServerTarget> target = admin_target(options.connection, terminal);
+  if (!target.ok()) return fail(target.failure());
+  TrafficClient client(std::move(target).value());
+  const Result<AdminAnswer> answer =
+      client.post("/subjects/lookup", "{\"attributes\":" + attributes_json(args.value().attributes()) +
+                                          ",\"cost\":" + std::to_string(options.cost) + "}");
+  if (!answer.ok()) return fail(answer.failure());
+  if (options.json) {
+    terminal.out << answer.value().text << '\n';
+  } else {
+    show_live(answer.value().view(), terminal);
+  }
+  return kExitAllowed;
+}
+
 int explain(const ExplainOptions& options, const Terminal& terminal) {
+  if (options.server) return explain_on_server(options, terminal);
+  if (options.path.empty()) {
+    terminal.err << "weir rules explain: name the rules file, or --server for the rules of a running server\n";
+    return kExitBadInput;
+  }
   const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
   if (!args.ok()) {
     terminal.err << "weir rules explain: " << args.failure().message << '\n';
@@ -163,25 +230,25 @@ int explain(const ExplainOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_rules_explain(CLI::App& parent, Session& session) {
-  CLI::App* verb = parent.add_subcommand("explain", "Show which rules apply to a request, and why the others do not");
+  Command verb(parent, "explain", "Show which rules apply to a request, and why the others do not");
   const auto options = std::make_shared<ExplainOptions>();
-  verb->add_option("path", options->path, "The rules file, a folder of them, or - for standard input")->required();
-  verb->add_option("attributes", options->words, "The request's attributes, name=value each; names may repeat");
-  verb->add_option("--cost", options->cost, "The request's own cost")
-      ->check(CLI::Range(std::int64_t{0}, kMaxUnits))
-      ->capture_default_str();
-  verb->add_option("--format", options->format, "The format of the rules: weir, envoy or limitador")
-      ->check(CLI::IsMember({"weir", "envoy", "limitador"}))
-      ->capture_default_str();
-  verb->add_flag("--json", options->json, "For machines: {\"rules\":[…]}");
-  verb->footer(
-      "Exit codes: 0 explained, 2 bad input or invalid rules.\n\n"
+  verb.word("path", options->path, "The rules file, a folder of them, or - for standard input; not with --server");
+  verb.words("attributes", options->words, "The request's attributes, name=value each; names may repeat");
+  verb.integer("--cost", options->cost, 0, kMaxUnits, "The request's own cost");
+  verb.choice("--format", options->format, {"weir", "envoy", "limitador"}, "The format of the rules");
+  verb.flag("--server", options->server, "Explain by the rules and the state of a running server (--admin)");
+  verb.flag("--json", options->json, "For machines: {\"rules\":[…]}; with --server what the server answers");
+  add_admin_options(verb, options->connection);
+  verb.footer(
+      "With --server nothing is charged. What is shown is what a check would find now: what is used and left of every\n"
+      "rule, overrides and blocks that operators have set, and the plan of the tenant's record.\n"
+      "Exit codes: 0 explained, 2 bad input or invalid rules, 3 the server cannot be reached or refused.\n\n"
       "Examples:\n"
       "  weir rules explain rules.yaml tenant=acme api_key=k1 action=search\n"
       "  weir rules explain rules.d/ tenant=acme plan=free method=POST --cost 3 --json\n"
+      "  weir rules explain --server tenant=acme action=search\n"
       "  weir rules explain --format envoy config/ domain=edge remote_address=192.0.2.7");
-  verb->callback(
-      [&session, options] { session.action = [&session, options] { return explain(*options, session.terminal); }; });
+  verb.action(session, [&session, options] { return explain(*options, session.terminal); });
 }
 
 }  // namespace weir::cli

@@ -5,6 +5,7 @@
 #include "base/atomic_file.h"
 #include "base/bounded_file.h"
 #include "control/change_log.h"
+#include "control/kept_change.h"
 
 namespace weir::control {
 namespace {
@@ -13,6 +14,12 @@ constexpr std::size_t kMaxKeptBytes = std::size_t{256} << 20;
 constexpr std::chrono::seconds kLookPatience{5};
 
 }  // namespace
+
+Result<std::string> Topic::read_some(database::Session& session, const std::vector<std::string>&) {
+  return read(session);
+}
+
+Status Topic::change(const std::vector<std::string>&, std::string_view text) { return apply(text); }
 
 ChangeWatch::ChangeWatch(database::Database& database, std::filesystem::path folder, std::shared_ptr<Clock> clock,
                          Report report)
@@ -49,7 +56,21 @@ void ChangeWatch::load_file(const Watched& watched) {
     if (text.failure().code != Code::not_found) tell(watched.name, text.failure());
     return;
   }
-  if (Status applied = watched.topic->apply(text.value()); !applied.ok()) tell(watched.name, applied.failure());
+  if (Status applied = watched.topic->apply(text.value()); !applied.ok()) return tell(watched.name, applied.failure());
+  if (watched.topic->takes_changes()) load_changes(watched);
+}
+
+// What was being written when the process ended is left out.
+void ChangeWatch::load_changes(const Watched& watched) {
+  const Result<std::string> text = base::read_bounded_file(changes_path(watched), kMaxKeptBytes);
+  if (!text.ok()) return;
+  for (std::string_view rest = text.value(); !rest.empty();) {
+    const std::optional<KeptChange> change = take_kept_change(rest);
+    if (!change) return;
+    if (Status applied = watched.topic->change(change->keys, change->text); !applied.ok()) {
+      return tell(watched.name, applied.failure());
+    }
+  }
 }
 
 // Topics that have never changed are read once, too: their text may say so.
@@ -59,15 +80,32 @@ Status ChangeWatch::read_changed(database::Session& session, std::vector<Seen>& 
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const auto found = changes.value().find(watched_[i].name);
     const std::int64_t version = found == changes.value().end() ? 0 : found->second;
+    std::int64_t known = -1;
     {
       const std::lock_guard applying(applying_);
       if (watched_[i].version == version) continue;
+      if (watched_[i].kept_records < kMostKept) known = watched_[i].version;
     }
-    Result<std::string> text = watched_[i].topic->read(session);
-    if (!text.ok()) return text.failure();
-    seen.push_back({i, version, std::move(text).value()});
+    Result<Seen> read = read_topic(session, i, known, version);
+    if (!read.ok()) return read.failure();
+    seen.push_back(std::move(read).value());
   }
   return success();
+}
+
+Result<ChangeWatch::Seen> ChangeWatch::read_topic(database::Session& session, std::size_t index, std::int64_t from,
+                                                  std::int64_t to) {
+  Topic& topic = *watched_[index].topic;
+  Seen seen{index, to, {}, {}};
+  if (from >= 0 && to > from && topic.takes_changes()) {
+    auto keys = read_changed_records(session, watched_[index].name, from, to, kMostRecords);
+    if (!keys.ok()) return keys.failure();
+    seen.keys = std::move(keys).value();
+  }
+  Result<std::string> text = seen.keys ? topic.read_some(session, *seen.keys) : topic.read(session);
+  if (!text.ok()) return text.failure();
+  seen.text = std::move(text).value();
+  return seen;
 }
 
 void ChangeWatch::take(std::vector<Seen> seen) {
@@ -76,14 +114,27 @@ void ChangeWatch::take(std::vector<Seen> seen) {
     Watched& watched = watched_[each.index];
     // Also when it cannot be applied: the same text would fail again.
     watched.version = each.version;
-    Status applied = watched.topic->apply(each.text);
-    if (applied.ok()) applied = base::write_file_atomically(folder_ / watched.name, each.text);
+    Status applied = each.keys ? watched.topic->change(*each.keys, each.text) : watched.topic->apply(each.text);
+    if (applied.ok()) applied = keep(watched, each);
     if (applied.ok()) {
       told_.erase(watched.name);
     } else {
       tell(watched.name, applied.failure());
     }
   }
+}
+
+// Changes are never kept with a whole topic that is newer than they are.
+Status ChangeWatch::keep(Watched& watched, const Seen& seen) {
+  const std::filesystem::path changes = changes_path(watched);
+  if (!seen.keys) {
+    std::error_code error;
+    std::filesystem::remove(changes, error);
+    watched.kept_records = 0;
+    return base::write_file_atomically(folder_ / watched.name, seen.text);
+  }
+  watched.kept_records += seen.keys->size();
+  return append_kept_change(changes, *seen.keys, seen.text);
 }
 
 // Precondition: applying_ is held.

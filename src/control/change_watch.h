@@ -10,8 +10,10 @@
 // topics, and what has changed; nodes look several times a second, so that every change is known everywhere within a
 // second. PostgreSQL also notifies, so that it usually takes milliseconds.
 //
-// What was read last is kept in files, one for each topic: a node that starts while the database is away goes on with
-// that. The age of what it knows is reported.
+// Of a topic that takes_changes() only the records that have changed are read, where the change log knows them.
+//
+// What was read last is kept in files: the whole topic, and the changes since. A node that starts while the database is
+// away goes on with that. The age of what it knows is reported.
 //
 // add() before start(); look(), age() and the rest from any thread. Borrows the database and the topics.
 #pragma once
@@ -44,6 +46,13 @@ class Topic {
   // Makes such a text active. One call at a time, on a database thread or on the thread that starts. A failure keeps
   // what was active before.
   virtual Status apply(std::string_view text) = 0;
+
+  // True: what has changed can be read and applied alone, record by record.
+  virtual bool takes_changes() const { return false; }
+  // As read(), only the records with these keys. Those that are gone are left out.
+  virtual Result<std::string> read_some(database::Session& session, const std::vector<std::string>& keys);
+  // As apply(): the records with these keys are now what the text has of them, and all others as they were.
+  virtual Status change(const std::vector<std::string>& keys, std::string_view text);
 };
 
 class ChangeWatch {
@@ -51,6 +60,9 @@ class ChangeWatch {
   using Report = std::function<void(std::string_view topic, const Failure& failure)>;
 
   static constexpr Duration kStaleAfter = std::chrono::seconds(5);
+  // Beyond that, a whole topic is read.
+  static constexpr std::size_t kMostRecords = 200;  // in one look
+  static constexpr std::size_t kMostKept = 2'000;   // since it was last read as a whole
 
   // Files are kept in `folder`, which must exist. `report` is told what went wrong, once for each cause, from any
   // thread.
@@ -74,17 +86,23 @@ class ChangeWatch {
   struct Watched {
     std::string name;
     Topic* topic;
-    std::int64_t version = -1;  // applied; -1: none
+    std::int64_t version = -1;     // applied; -1: none
+    std::size_t kept_records = 0;  // changes in the file since the whole topic was read
   };
   // What a look has read.
   struct Seen {
     std::size_t index;
     std::int64_t version;
     std::string text;
+    std::optional<std::vector<std::string>> keys;  // none: the whole topic
   };
 
   Status read_changed(database::Session& session, std::vector<Seen>& seen);
+  Result<Seen> read_topic(database::Session& session, std::size_t index, std::int64_t from, std::int64_t to);
   void take(std::vector<Seen> seen);
+  Status keep(Watched& watched, const Seen& seen);
+  void load_changes(const Watched& watched);
+  std::filesystem::path changes_path(const Watched& watched) const { return folder_ / (watched.name + ".changes"); }
   void finish_look(const database::Outcome& outcome, std::vector<Seen> seen);
   void submit_look();
   void load_file(const Watched& watched);

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -46,11 +48,33 @@ class Kept final : public Topic {
       records->push_back(std::move(record).value());
     }
     std::sort(records->begin(), records->end(), [](const Record& a, const Record& b) { return a.key() < b.key(); });
-    if constexpr (kHasMark) keep_marks(*records);
-    if (Status acted = act_(records); !acted.ok()) return acted;
-    const std::lock_guard lock(mutex_);
-    current_ = std::move(records);
-    return success();
+    return act_on(std::move(records));
+  }
+
+  bool takes_changes() const override { return true; }
+
+  Result<std::string> read_some(database::Session& session, const std::vector<std::string>& keys) override {
+    database::Rows rows;
+    for (const std::string& key : keys) {
+      Result<std::optional<Record>> found = read_record<Record>(session, key);
+      if (!found.ok()) return found.failure();
+      if (found.value()) rows.push_back(Table<Record>::row_of(*found.value()));
+    }
+    return write_rows(rows);
+  }
+
+  Status change(const std::vector<std::string>& keys, std::string_view text) override {
+    const Result<database::Rows> rows = read_rows(text);
+    if (!rows.ok()) return rows.failure();
+    std::map<std::string, std::optional<Record>> changes;
+    for (const std::string& key : keys) changes[key] = std::nullopt;
+    for (const database::Row& row : rows.value()) {
+      Result<Record> record = Table<Record>::record_of(row);
+      if (!record.ok()) return record.failure();
+      std::string key = record.value().key();
+      changes[std::move(key)] = std::move(record).value();
+    }
+    return act_on(changed(changes));
   }
 
   // By key, ascending. Never null.
@@ -71,6 +95,36 @@ class Kept final : public Topic {
 
  private:
   static constexpr bool kHasMark = requires(Record record) { record.use; };
+
+  // The records as they are, but for the changes: both are by key, ascending.
+  std::shared_ptr<Records> changed(std::map<std::string, std::optional<Record>>& changes) const {
+    const std::shared_ptr<const Records> before = current();
+    auto records = std::make_shared<Records>();
+    records->reserve(before->size() + changes.size());
+    auto next = changes.begin();
+    const auto add_next = [&] {
+      if (next->second) records->push_back(std::move(*next->second));
+      ++next;
+    };
+    for (const Record& record : *before) {
+      while (next != changes.end() && next->first < record.key()) add_next();
+      if (next != changes.end() && next->first == record.key()) {
+        add_next();
+      } else {
+        records->push_back(record);
+      }
+    }
+    while (next != changes.end()) add_next();
+    return records;
+  }
+
+  Status act_on(std::shared_ptr<Records> records) {
+    if constexpr (kHasMark) keep_marks(*records);
+    if (Status acted = act_(records); !acted.ok()) return acted;
+    const std::lock_guard lock(mutex_);
+    current_ = std::move(records);
+    return success();
+  }
 
   void keep_marks(Records& records) const {
     const std::shared_ptr<const Records> before = current();

@@ -228,6 +228,13 @@ bool TokenTable::has_active(TimePoint now) const {
                      [&](const Token& token) { return token.is_active(now); });
 }
 
+bool TokenTable::has_expired(TimePoint after, TimePoint until) const {
+  const std::shared_ptr<const Snapshot> known = snapshot();
+  return std::any_of(known->tokens.begin(), known->tokens.end(), [&](const Token& token) {
+    return !token.revoked && token.expires && *token.expires > after && *token.expires <= until;
+  });
+}
+
 std::map<std::string, TimePoint> TokenTable::take_used() {
   const std::lock_guard lock(mutex_);
   return std::exchange(used_, {});

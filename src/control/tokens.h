@@ -71,6 +71,8 @@ class TokenTable final : public Topic {
   // Whether there is or was any token. A server whose tokens have all expired is not open.
   bool empty() const;
   bool has_active(TimePoint now) const;
+  // Whether one that was not revoked has expired after one time and until another.
+  bool has_expired(TimePoint after, TimePoint until) const;
 
   // What was used since the last call, and when.
   std::map<std::string, TimePoint> take_used();

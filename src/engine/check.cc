@@ -152,8 +152,14 @@ void Check::plan(const AdHocCharge& charge, const Allowance& allowance, const Ke
 
 RequestContext Check::context(const Decision& decision) const {
   RequestContext context;
-  if (request_ != nullptr) context.attributes = request_->attributes;
-  if (kept_ != nullptr) context.attributes = kept_->attributes();
+  if (request_ != nullptr) {
+    context.attributes = request_->attributes;
+    context.trace = request_->trace;
+  }
+  if (kept_ != nullptr) {
+    context.attributes = kept_->attributes();
+    context.trace = kept_->trace();
+  }
   context.complete = request_ != nullptr || (kept_ != nullptr && kept_->complete());
   if (rules_ != nullptr) context.rules_version = rules_->version();
   const RuleOutcome* const decisive = decision.decisive();

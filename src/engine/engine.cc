@@ -90,12 +90,7 @@ Status Engine::reload() {
   decision.source = "shedding";
   decision.at = at.wall();
   for (const auto& observer : observers_) observer->on_decision(decision);
-  if (shows_requests_) {
-    RequestContext context;
-    context.attributes = request.attributes;
-    context.rules_version = rules.set->version();
-    for (const auto& observer : request_observers_) observer->on_decision(decision, context);
-  }
+  show_refused(request, at, rules, decision, {});
   return true;
 }
 
@@ -146,6 +141,7 @@ template <Engine::Shape kShape>
 bool Engine::decide(Run& run) { return walk<Shape::any>(run); }
 void Engine::decide_prepared(Run& run) { static_cast<void>(walk<Shape::prepared>(run)); }
 bool Engine::conclude(Run& run) {
+  note_answer(run);
   if (run.quotas != nullptr && run.quotas->waiting != QuotaPart::Waiting::no) [[unlikely]]
     return continue_quotas(run);
   return conclude_as<Shape::any>(run);
@@ -215,6 +211,8 @@ template <Engine::Shape kShape>
       if (run.checks[i].planned()) describe_rules(run.checks[i], run.decisions[i]);
     }
   }
+  if (kShape == Shape::any && run.times() != nullptr) [[unlikely]]
+    return ask_store_traced(run);
   return run.charges.empty() || store_->begin(run);
 }
 
@@ -393,7 +391,12 @@ inline void Engine::publish(const Check& check, const Run& run, Decision& decisi
   if (!immediate_ && asked && run.charges.size() <= kMaxCharges) {
     context.store_latency = std::max(Duration::zero(), clock_->read().now - run.now);
   }
+  DecisionTimes* const times = run.times();
+  if (times != nullptr) times->ended = clock_->wall();
+  context.times = times;
   for (const auto& observer : request_observers_) observer->on_decision(decision, context);
+  // Of several decisions that share a call, the first has shown it.
+  if (times != nullptr) times->store = times->ledger = {};
 }
 
 // At most N requests, all planned first, so that the memory of all their buckets is being fetched before the first is
@@ -454,10 +457,10 @@ bool Engine::begin(CheckCall& call) {
 bool Engine::begin_as_sent(CheckCall& call, const ActiveRules& rules) {
   if (!immediate_) return begin_later(call);
   const Reading at = clock_->read();
-  if (call.requests.size() == 1) [[likely]] {
+  if (call.requests.size() == 1 && !is_sampled(call.requests.front())) [[likely]] {
     if (decide_at_once<1>(call.action, call.requests, call.decisions, at, rules)) [[likely]]
       return true;
-  } else if (begin_batch(call, at, rules)) {
+  } else if (std::none_of(call.requests.begin(), call.requests.end(), is_sampled) && begin_batch(call, at, rules)) {
     return true;
   }
   return begin_later(call);
@@ -477,7 +480,8 @@ bool Engine::begin_group_as_sent(GroupCall& call, const ActiveRules& rules) {
   if (call.replaces && call.requests.size() > 1) rules.set->find_replaced(call.requests, replaced);
   const bool together = call.all_or_none && count_takes(call, replaced) > 1;
   const bool may_wait = !call.requests.empty() && rules_.current().set->has_quotas();
-  if (!immediate_ || together || may_wait) return begin_group_later(call, replaced, together);
+  const bool traced = std::any_of(call.requests.begin(), call.requests.end(), is_sampled);
+  if (!immediate_ || together || may_wait || traced) return begin_group_later(call, replaced, together);
 
   const Reading at = clock_->read();
   const bool plain = std::none_of(replaced.begin(), replaced.end(), [](bool mark) { return mark; });

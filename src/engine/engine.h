@@ -169,6 +169,11 @@ class Engine final : public Limiter,
   void learn(const Run& run);
   TimePoint decided_at(const Run& run) const;
   std::string_view source_of(const Run& run) const;
+  // Requests whose trace is sampled (traced.cc).
+  bool ask_store_traced(Run& run);
+  void note_answer(const Run& run) const;
+  void show_refused(const Request& request, const Reading& at, const ActiveRules& rules, const Decision& decision,
+                    std::string_view block);
   void publish(const Check& check, const Run& run, Decision& decision, std::string_view source, Action action,
                TimePoint wall);
   void show_request(const Check& check, const Run& run, const Decision& decision);

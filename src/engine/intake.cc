@@ -50,12 +50,7 @@ class CompletedRequests {
   if (action != Action::take) return true;
   if (block->use != nullptr) block->use->count(at.wall());
   for (const auto& observer : observers_) observer->on_decision(decision);
-  if (!shows_requests_) return true;
-  RequestContext context;
-  context.attributes = request.attributes;
-  context.rules_version = rules.set->version();
-  if (block->use != nullptr) context.block = block->use->id();
-  for (const auto& observer : request_observers_) observer->on_decision(decision, context);
+  show_refused(request, at, rules, decision, block->use != nullptr ? block->use->id() : std::string_view());
   return true;
 }
 

@@ -29,6 +29,7 @@ bool is_counted_by(std::string_view name, const rules::Matches& matches) {
 }  // namespace
 
 KeptRequest::KeptRequest(const Request& request, const rules::Matches& matches) {
+  if (request.trace != nullptr) trace_ = *request.trace;
   std::size_t bytes = 0;
   for (const Attribute& each : request.attributes) bytes += each.name.size() + each.value.size();
   text_.reserve(std::min(bytes, kMaxBytes));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "rules/compile/rule_set.h"
 #include "weir/request.h"
+#include "weir/trace.h"
 
 namespace weir::engine {
 
@@ -25,6 +27,8 @@ class KeptRequest {
 
   std::span<const Attribute> attributes() const { return attributes_; }
   bool complete() const { return complete_; }
+  // Null: the request was part of none.
+  const TraceContext* trace() const { return trace_ ? &*trace_ : nullptr; }
 
  private:
   void add(const Attribute& attribute);
@@ -32,6 +36,7 @@ class KeptRequest {
   std::string text_;  // never grows after it was reserved
   std::vector<Attribute> attributes_;
   bool complete_ = true;
+  std::optional<TraceContext> trace_;
 };
 
 }  // namespace weir::engine

@@ -15,6 +15,7 @@ namespace weir::engine {
 class Engine::LaterRun final : public LastingRun {
  public:
   using LastingRun::adopt_quotas;
+  using LastingRun::note_trace;
   LaterRun(Engine& engine, PendingCall& pending, std::size_t index, bool of_charge)
       : engine_(engine), pending_(pending), index_(index), of_charge_(of_charge) {
     pending_.expect();
@@ -90,6 +91,7 @@ void Engine::GroupRun::plan(const GroupCall& call, std::span<const bool> replace
                             std::shared_ptr<const ActiveRules> active) {
   rules_ = std::move(active);
   set_reading(at);
+  for (const Request& request : call.requests) note_trace(request);
   for (std::size_t i = 0; i < call.requests.size(); ++i) {
     if (takes(call, i, replaced)) request_index_.push_back(i);
   }
@@ -129,6 +131,8 @@ void Engine::start(PendingCall& pending, std::size_t index, const Request& reque
                    const std::shared_ptr<const ActiveRules>& rules) {
   auto* const run = new LaterRun(*this, pending, index, false);
   run->rules = rules;
+  run->set_reading(at);
+  run->note_trace(request);
   if (plan(request, effective_action(action, request), at, *rules, run->check, run->decisions.front())) {
     run->carry(run->check, effective_action(action, request), at);
     run->adopt_quotas();

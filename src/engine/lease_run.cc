@@ -87,6 +87,7 @@ bool Engine::LeaseRun::acquire() {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " concurrency rules apply; one lease can have a part in no more");
   }
+  note_trace(request);
   carry(check_, Action::take, reading());
   adopt_quotas();
   ingress = question.request.ingress;

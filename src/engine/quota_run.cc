@@ -105,6 +105,7 @@ Engine::Gate Engine::enter_gate(Run& run) {
   }
   if (before_all || part.reserving) part.asked_strict = true;
   part.waiting = Waiting::before;
+  if (DecisionTimes* const times = run.times()) times->ledger.from = clock_->wall();
   quota_gate_->begin(part);
   return Gate::later;
 }
@@ -165,6 +166,9 @@ bool Engine::take_strict(Run& run) {
     part.id = part.once.empty() ? random_operation() : part.once;
     part.request = part.once_request;
     part.waiting = Waiting::after;
+    if (DecisionTimes* const times = run.times(); times != nullptr && times->ledger.from == TimePoint{}) {
+      times->ledger.from = clock_->wall();
+    }
     quota_gate_->begin(part);
     return false;
   }

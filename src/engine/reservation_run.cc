@@ -124,6 +124,7 @@ bool Engine::ReservationRun::reserve() {
   dry_run_ = question.dry_run;
   past_prefilter = question.partial || !question.id.empty();
   check_.reserve(step_.amount, step_.id);
+  note_trace(request);
   carry(check_, dry_run_ ? Action::peek : Action::take, reading());
   adopt_quotas();
   if (!reserve_quotas()) return true;

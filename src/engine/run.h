@@ -12,6 +12,7 @@
 #include "engine/check.h"
 #include "engine/stages/prefilter.h"
 #include "weir/decision.h"
+#include "weir/options.h"
 #include "weir/store.h"
 
 namespace weir::engine {
@@ -41,6 +42,9 @@ class CombinedCharges {
   std::vector<std::size_t> places_;  // for each charge of the checks, in their order: its place in charges_
 };
 
+// Its spans are recorded.
+inline bool is_sampled(const Request& request) { return request.trace != nullptr && request.trace->sampled; }
+
 inline bool is_report(Action action) { return action == Action::report_failure || action == Action::report_success; }
 
 struct Run : StoreCall {
@@ -57,6 +61,8 @@ struct Run : StoreCall {
   // Called before a store or a ledger is asked that may answer later: `decisions` and `ad_hoc` are to outlive the
   // caller's stack. `keep`: observers will want to see a part of the requests.
   virtual void detach(bool keep) = 0;
+  // Null: the run is not part of a trace that is sampled. Else noted as the run goes on.
+  virtual DecisionTimes* times() const { return nullptr; }
   void detach_once(bool keep) {
     if (detached) return;
     detached = true;
@@ -92,21 +98,31 @@ class InlineRun final : public Run {
 
 // A run that may be over only after its caller has returned.
 struct LastingRun : Run {
+  DecisionTimes* times() const final { return times_.get(); }
+
  protected:
   LastingRun();
   ~LastingRun();
   // After carry() or the plan of a group: what the checks have of quotas is kept here.
   void adopt_quotas();
+  // Before the run walks through the stages: notes its times if the request's trace is sampled.
+  void note_trace(const Request& request) {
+    if (!is_sampled(request)) return;
+    times_ = std::make_unique<DecisionTimes>();
+    times_->began = reading().wall();
+  }
   void outlive_requests(bool keep) {
     for (Check& check : checks) {
-      const bool kept = keep && check.request() != nullptr;
-      check.outlive_request(kept ? &kept_.emplace_front(*check.request(), check.matches()) : nullptr);
+      const Request* const request = check.request();
+      const bool kept = request != nullptr && (keep || request->trace != nullptr);
+      check.outlive_request(kept ? &kept_.emplace_front(*request, check.matches()) : nullptr);
     }
   }
 
  private:
   std::forward_list<KeptRequest> kept_;
   std::unique_ptr<QuotaPart> own_quotas_;
+  std::unique_ptr<DecisionTimes> times_;
 };
 
 }  // namespace weir::engine

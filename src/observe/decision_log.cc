@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "observe/traceparent.h"
+
 namespace weir::observe {
 namespace {
 
@@ -44,6 +46,7 @@ class DecisionLine {
   SubjectDigits tenant_{};
   std::string subject_type_;
   std::string subject_values_;
+  std::string trace_;
 };
 
 void DecisionLine::add_decision() {
@@ -91,6 +94,9 @@ void DecisionLine::add_node(const DecisionLogOptions& options) {
   if (!options.region.empty()) fields_.emplace_back("region", options.region);
   if (context_.store_latency) fields_.emplace_back("store_us", context_.store_latency->count());
   fields_.emplace_back("rules_version", context_.rules_version);
+  if (context_.trace == nullptr) return;
+  trace_ = trace_id_text(context_.trace->trace);
+  fields_.emplace_back("trace_id", trace_);
 }
 
 }  // namespace

@@ -59,6 +59,10 @@ constexpr MetricRow kMetrics[] = {
      "Entries of the journal that were written to the database.", "", "", "with `journal.database`"},
     {"weir_journal_lost_total", Kind::counter, Group::decisions,
      "Entries of the journal that were overwritten before the database had them.", "", "", "with `journal.database`"},
+    {"weir_trace_spans_total", Kind::counter, Group::decisions,
+     "Spans of traces: sent to the collector, dropped because the queue was full, lost because the collector did not "
+     "take them.",
+     "result", "3", ""},
     {"weir_checks_total", Kind::counter, Group::rules,
      "What each rule said to the checks that it applied to. A check that another rule denied counts as allowed here if "
      "this rule would have allowed it.",
@@ -186,6 +190,11 @@ constexpr MetricRow kMetrics[] = {
      "server", "servers", kRedis},
     {"weir_store_server_cpu_seconds_total", Kind::counter, Group::redis,
      "CPU time that each Redis server says it has used.", "server", "servers", kRedis},
+    {"weir_store_server_keys", Kind::gauge, Group::redis,
+     "Keys of Weir in each Redis server, estimated from a random sample.", "server", "servers", kRedis},
+    {"weir_store_server_key_bytes", Kind::gauge, Group::redis,
+     "Memory that the keys of Weir take in each Redis server, estimated from a random sample.", "server", "servers",
+     kRedis},
     {"weir_gateway_times_total", Kind::counter, Group::redis,
      "Times sent by gateways, by result (redis.time: gateway).", "result", "5", "with `redis.time: gateway`"},
     {"weir_quota_accounts", Kind::gauge, Group::quotas,

@@ -191,6 +191,10 @@ void collect_remaining(const std::vector<RuleRemaining>& rules, std::vector<Metr
   if (!left.metric.empty()) out.push_back(std::move(left));
 }
 
+bool is_usual(Outcome outcome) {
+  return outcome == Outcome::allowed || outcome == Outcome::denied || outcome == Outcome::shadow_denied;
+}
+
 void add_denials(const DecisionCounters::RuleCounts& counts, std::string_view rule, std::string_view subject,
                  MetricFamily& denials) {
   for (int r = 0; r < kReasonCount; ++r) {
@@ -233,7 +237,10 @@ void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
     for (std::size_t a = 0; a < kAlgorithmRows; ++a) {
       for (std::size_t o = 0; o < kOutcomeCount; ++o) {
         const std::uint64_t count = counts.checks[a][o];
-        if (count == 0) continue;
+        // From the start with 0, for the rule's own algorithm; a store that does not answer, and costs that can never
+        // fit, are seldom, and a scrape need not have them for each of many rules.
+        const bool usual = algorithm_row_name(a) == table->algorithms[row] && is_usual(static_cast<Outcome>(o));
+        if (count == 0 && !usual) continue;
         checks.metric.push_back(sample(
             MetricType::Counter, static_cast<double>(count),
             {{"rule", id}, {"algorithm", algorithm_row_name(a)}, {"outcome", outcome_name(static_cast<Outcome>(o))}}));
@@ -263,8 +270,8 @@ void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
     const auto reason = static_cast<Reason>(r);
     for (const bool allowed : {true, false}) {
       const std::uint64_t count = sum([&](const DecisionCounters& c) { return c.decisions(reason, allowed); });
-      // From the start with 0, where a decision of that reason is usual.
-      const bool usual = allowed ? reason == Reason::ok || reason == Reason::no_rule : reason == Reason::limit_exceeded;
+      // From the start with 0, where there can be a decision of that reason.
+      const bool usual = allowed ? reason == Reason::ok || reason == Reason::no_rule : reason != Reason::ok;
       if (count == 0 && !usual) continue;
       decisions.metric.push_back(sample(MetricType::Counter, static_cast<double>(count),
                                         {{"reason", reason_name(reason)}, {"allowed", allowed ? "true" : "false"}}));

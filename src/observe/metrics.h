@@ -55,6 +55,8 @@ struct RemoteStoreFacts {
     std::int64_t memory_bytes = -1;  // -1: not known, like the next two
     std::int64_t memory_max_bytes = -1;
     std::int64_t cpu_us = -1;
+    std::int64_t keys = -1;  // ours, estimated from a sample, like the next
+    std::int64_t key_bytes = -1;
   };
   enum class Breaker : std::uint8_t { closed, open, half_open };
   Breaker breaker = Breaker::closed;

@@ -16,6 +16,7 @@ void RuleLabels::update(std::span<const LabelledRule> loaded) {
     made->tenures[row] = tenure;
     made->ids[row] = rule.id;
     made->subjects[row] = rule.subject;
+    made->algorithms[row] = rule.algorithm;
   };
   // First those that have a label, so that none of them loses its row to a newcomer.
   for (const LabelledRule& rule : loaded) {

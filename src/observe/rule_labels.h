@@ -26,7 +26,8 @@ inline constexpr std::uint32_t kOtherRule = kMaxRuleLabels;  // the row of all r
 struct LabelledRule {
   std::string_view id;  // must stay alive
   std::uint32_t ordinal = 0;
-  std::string subject = {};  // what it counts by: "tenant+ip", "all"
+  std::string subject = {};         // what it counts by: "tenant+ip", "all"
+  std::string_view algorithm = {};  // "token-bucket", "quota"; must stay alive. Empty: not known
 };
 
 class RuleLabels {
@@ -37,6 +38,7 @@ class RuleLabels {
     std::array<std::uint32_t, kMaxRuleLabels + 1> tenures{};
     std::array<std::string_view, kMaxRuleLabels + 1> ids{};  // by row
     std::array<std::string, kMaxRuleLabels + 1> subjects;    // by row
+    std::array<std::string_view, kMaxRuleLabels + 1> algorithms{};
     std::uint64_t without_label = 0;
 
     Table() {

@@ -74,6 +74,12 @@ void collect_servers(const std::vector<RemoteStoreFacts::Server>& servers, std::
        [](const Server& s) { return static_cast<double>(s.memory_max_bytes); }},
       {MetricType::Counter, "weir_store_server_cpu_seconds_total", "CPU time that each Redis server says it has used.",
        [](const Server& s) { return static_cast<double>(s.cpu_us) / 1e6; }},
+      {MetricType::Gauge, "weir_store_server_keys",
+       "Keys of Weir in each Redis server, estimated from a random sample.",
+       [](const Server& s) { return static_cast<double>(s.keys); }},
+      {MetricType::Gauge, "weir_store_server_key_bytes",
+       "Memory that the keys of Weir take in each Redis server, estimated from a random sample.",
+       [](const Server& s) { return static_cast<double>(s.key_bytes); }},
   };
   for (const auto& figure : kFigures) {
     MetricFamily made = family(figure.type, figure.name, figure.help);

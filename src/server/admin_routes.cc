@@ -2,16 +2,24 @@
 
 #include <string>
 
+#include "admin/call.h"
+
 namespace weir::server {
 
 void add_admin_routes(http::Router& router, const AdminOptions& options) {
   router.set_guard(options.access);
   router.add({.method = "GET",
               .path = "/metrics",
-              .handler = [&metrics = options.metrics](const http::HttpRequest&, http::ResponseWriter& writer) {
-                const std::string text = metrics.text();
-                writer.send(
-                    {.status = 200, .content_type = observe::Metrics::kContentType, .fields = {}, .body = text});
+              .handler = [&metrics = options.metrics, &side = options.side](const http::HttpRequest&,
+                                                                            http::ResponseWriter& writer) {
+                const admin::LaterAnswer later(writer.defer());
+                const bool queued = side.post([later, &metrics] {
+                  later.send({.status = 200,
+                              .body = metrics.text(),
+                              .fields = {},
+                              .content_type = std::string(observe::Metrics::kContentType)});
+                });
+                if (!queued) later.send(admin::problem(503, "busy", "too many scrapes are waiting; try again later"));
               }});
   http::add_liveness_route(router);
   router.add({.method = "GET",

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "admin/side_thread.h"
 #include "admin/token_access.h"
 #include "frontends/http/api.h"
 #include "frontends/http/router.h"
@@ -13,7 +14,8 @@
 namespace weir::server {
 
 struct AdminOptions {
-  const observe::Metrics& metrics;  // outlives the router
+  const observe::Metrics& metrics;  // outlives the router, like the next
+  admin::SideThread& side;          // where a scrape is put together, so that no event loop waits for it
   std::function<http::HealthReport(bool for_operators)> health;
   std::shared_ptr<admin::TokenAccess> access{};
 };

@@ -108,6 +108,10 @@ struct Config {
   Duration journal_keep{0};
   std::string hot_keys;
   std::vector<std::string> metrics_tenants;
+  std::string tracing_otlp;         // empty: no tracing
+  std::int64_t tracing_sample = 0;  // parts of a million of the requests without a trace of their own
+  std::int64_t tracing_queue = 0;   // spans
+  std::filesystem::path tracing_headers_file;
   std::string region_name;  // empty: not logged
 
   std::vector<std::string> identity_apply;  // front ends

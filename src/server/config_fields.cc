@@ -218,6 +218,16 @@ constexpr ConfigField kFields[] = {
     {"metrics.tenants", FieldKind::list, &Config::metrics_tenants, "",
      "Tenants, at most 100, that weir_tenant_decisions_total has a series of; all others are counted together. Empty: "
      "there is no such metric."},
+    {"tracing.otlp", FieldKind::text, &Config::tracing_otlp, "",
+     "Where spans are sent, with OTLP over HTTP: the address of an OpenTelemetry collector such as "
+     "http://127.0.0.1:4318, to which /v1/traces is added, or a URL with a path. Empty: no tracing."},
+    {"tracing.sample", FieldKind::share, &Config::tracing_sample, "0.01",
+     "Share of the requests without a traceparent that are traced: off, 1/100 or 0.01, up to 1. For the others their "
+     "caller has decided (its flag sampled)."},
+    {"tracing.queue", FieldKind::count, &Config::tracing_queue, "4096",
+     "Most spans that wait to be sent. Beyond that they are dropped, and counted.", 64, 1'048'576},
+    {"tracing.headers_file", FieldKind::path, &Config::tracing_headers_file, "",
+     "File with header fields for the collector, such as Authorization: Bearer …, one a line. Empty: none."},
     {"region.name", FieldKind::text, &Config::region_name, "",
      "Name of the region that this node is in, for lines about decisions: letters, digits, '.', '_' and '-'."},
     {"identity.apply", FieldKind::list, &Config::identity_apply, "forward-auth,spop",

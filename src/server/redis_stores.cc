@@ -194,6 +194,8 @@ void RedisStores::add_server_facts(observe::RemoteStoreFacts& facts) const {
       sum.memory_bytes = std::max(sum.memory_bytes, each->memory_bytes.load(std::memory_order_relaxed));
       sum.memory_max_bytes = std::max(sum.memory_max_bytes, each->memory_max_bytes.load(std::memory_order_relaxed));
       sum.cpu_us = std::max(sum.cpu_us, each->cpu_us.load(std::memory_order_relaxed));
+      sum.keys = std::max(sum.keys, each->keys.load(std::memory_order_relaxed));
+      sum.key_bytes = std::max(sum.key_bytes, each->key_bytes.load(std::memory_order_relaxed));
     }
   }
   for (auto& [name, sum] : sums) facts.servers.push_back(std::move(sum));

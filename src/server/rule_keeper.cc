@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/rule_text.h"
 #include "base/ascii.h"
 #include "rules/read/rules_file.h"
 #include "server/quickstart.h"
@@ -46,7 +47,8 @@ void RuleKeeper::prepare(const rules::LoadedRules& loaded, std::uint64_t /*versi
     return rule.mode != Mode::off || std::any_of(rule.source.overrides.begin(), rule.source.overrides.end(), has_mode);
   };
   for (const rules::CompiledRule& rule : loaded.set->rules()) {
-    if (may_count(rule)) labelled.push_back({rule.name.id, rule.name.ordinal, subject_kind(rule.source)});
+    if (!may_count(rule)) continue;
+    labelled.push_back({rule.name.id, rule.name.ordinal, subject_kind(rule.source), admin::algorithm_of(rule.source)});
   }
   labels_->update(labelled);
 }

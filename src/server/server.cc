@@ -19,6 +19,7 @@
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
 #include "server/modules/simulate_module.h"
+#include "server/modules/tracing_module.h"
 #include "server/modules/traffic_module.h"
 #include "server/secret_warnings.h"
 #include "server/secrets.h"
@@ -61,10 +62,11 @@ void Server::Parts::add_modules() {
   RedisModule& redis = add<RedisModule>();
   QuotaModule& quotas = add<QuotaModule>(database, tools, rules, operators);
   TrafficModule& traffic = add<TrafficModule>(tools, rules);
-  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic, quotas);
+  TracingModule& tracing = add<TracingModule>(tools);
+  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic, quotas, tracing);
   connections = &add<ConnectionsModule>(identity);
-  add(make_http_module(context, decisions, identity, redis));
-  add(make_grpc_module(context, decisions, identity));
+  add(make_http_module(context, decisions, identity, redis, tracing));
+  add(make_grpc_module(context, decisions, identity, tracing));
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));
   add(make_console_module(context));

@@ -1,13 +1,14 @@
 // Webhook: posts signed JSON to a URL, and says whether the receiver took it. Blocking; not for event loops.
 //
-// Only the status line of the answer is read. Not thread-safe.
+// Not thread-safe.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "cli/http_client.h"
+#include "server/http_post.h"
 #include "weir/result.h"
 #include "weir/time.h"
 
@@ -25,14 +26,10 @@ class Webhook {
   static std::string signature(const std::string& secret, std::string_view timestamp, std::string_view body);
 
  private:
-  Webhook() = default;
-  Result<int> connect() const;
+  Webhook(std::unique_ptr<HttpPost> to, std::string secret) : to_(std::move(to)), secret_(std::move(secret)) {}
 
-  cli::ServerAddress address_;
-  std::string path_;
-  std::string secret_;
-  Duration timeout_{0};
-  std::shared_ptr<const cli::ClientTls> tls_;
+  const std::unique_ptr<HttpPost> to_;
+  const std::string secret_;
 };
 
 }  // namespace weir::server

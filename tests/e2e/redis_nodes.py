@@ -150,6 +150,13 @@ class Node:
                 return float(line.split()[-1])
         raise AssertionError(f"no {name}")
 
+    def metric_or(self, name, default=None):
+        """As metric(), where it may not be there yet."""
+        try:
+            return self.metric(name)
+        except AssertionError:
+            return default
+
     def caller(self):
         return Caller(self.http)
 

@@ -56,6 +56,7 @@ def test_every_route_asks_for_its_role(roles):
     routes = clients["admin"].get("")["routes"]
     assert len(routes) >= 10
     nobody, stranger = Admin(server.admin), Admin(server.admin, "weir_wrong")
+    assert [nobody.call("GET", "/tokens")[1]["code"], stranger.call("GET", "/tokens")[1]["code"]] == ["token_missing", "token_invalid"]
     assert stranger.call("GET", "/tokens")[0] == 401
     for route in routes:
         path = re.sub(r"\{\w+\}", "none", route["path"])
@@ -70,6 +71,7 @@ def test_every_route_asks_for_its_role(roles):
             status, body, _ = client.call(route["method"], path, None, raw=True)
             allowed = RANK[role] >= RANK[route["role"]]
             assert (status != 403) == allowed and status != 401, (route, role, status, body)
+            assert allowed or json.loads(body)["code"] == "role_missing"
 
 
 def test_tokens_are_shown_once_and_stored_hashed(start, tmp_path):  # noqa: F811
@@ -148,7 +150,8 @@ def test_sessions_of_the_console(start):  # noqa: F811
 
 def test_an_open_listener_refuses_other_sites(start):  # noqa: F811
     admin = Admin(start().admin)
-    assert admin.call("GET", "/tokens", headers={"Host": "weir.example.com"})[0] == 403
+    status, body, _ = admin.call("GET", "/tokens", headers={"Host": "weir.example.com"})
+    assert (status, body["code"]) == (403, "other_site")
     new = {"name": "ada", "role": "admin"}
     assert admin.call("POST", "/tokens", new, {"Origin": "https://evil.example"})[0] == 403
     assert admin.get("/tokens")["items"] == []

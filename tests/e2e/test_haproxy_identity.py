@@ -130,6 +130,16 @@ def test_allowed_requests_reach_the_application_and_denied_ones_do_not(serve):
     assert haproxy.ask("/items", {"X-Api-Key": "bob"})[0] == 200
 
 
+def test_a_block_refuses_what_haproxy_asks_about(serve):
+    haproxy, server = serve(rule("per-key", "api_key", 100))
+    assert haproxy.ask(client="127.0.0.7")[0] == 200
+    block = {"when": {"ip": "127.0.0.7/32"}, "reason": "scraping"}
+    assert server.call("/admin/v1/blocks", block, listener=server.admin)[0] == 201
+    status, fields, body = haproxy.ask(client="127.0.0.7")
+    assert status == 403 and b"scraping" not in body and "ratelimit" not in fields
+    assert haproxy.ask(client="127.0.0.8")[0] == 200
+
+
 def test_a_client_cannot_choose_its_address(serve):
     """HAProxy's own client is the peer; X-Forwarded-For counts only as far as trusted proxies wrote it."""
     haproxy, _ = serve(rule("per-ip", "ip", 1), "  trusted_proxies: [127.0.0.5]\n")

@@ -7,7 +7,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import grpc
 import pytest
+from admin_client import Admin
+from grpc_bytes import OK, OVER_LIMIT, RATE_LIMIT, field
 from redis_nodes import eventually
 from test_cli import QUIET, start, weir  # noqa: F401 (start is a fixture)
 
@@ -283,3 +286,53 @@ def test_blocks_refuse_on_other_front_ends_and_charge_nothing(start, tmp_path): 
     assert [d["reason"] for d in decisions] == ["blocked", "ok"]
     assert operators.remove(f"/blocks/{block['id']}", block["etag"])[0] == 204
     assert check(server, tenant="bad", action="search")[1]["rules"][0]["remaining"] == 1, "nothing was charged before"
+
+
+BLOCKED = field(12, b"block")  # a Decision's source
+
+
+def test_blocks_refuse_over_grpc(start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(RULES)
+    server = start("--rules", str(tmp_path / "rules.yaml"), "--listen-grpc", "127.0.0.1:0")
+    Operators(server).made("/blocks", {"when": {"tenant": "bad"}, "reason": "unpaid"})
+    pairs = {"tenant": "bad", "action": "search"}
+    attributes = b"".join(field(1, field(1, name.encode()) + field(2, value.encode())) for name, value in pairs.items())
+    entries = field(1, b"edge") + field(2, attributes)
+    with grpc.insecure_channel(server.await_event("listening")["grpc"]) as channel:
+        def ask(path, message):
+            return channel.unary_unary(path, request_serializer=bytes, response_deserializer=bytes)(message, timeout=10)
+
+        for path in ("/weir.v1.Limiter/Check", "/weir.v1.Limiter/Acquire"):
+            assert BLOCKED in ask(path, attributes) and b"unpaid" not in ask(path, attributes)
+        assert BLOCKED in ask("/weir.v1.Limiter/CheckBatch", field(1, attributes))
+        assert ask(RATE_LIMIT, entries).startswith(OVER_LIMIT)
+        assert ask("/weir.v1.Limiter/Check", attributes.replace(b"bad", b"mad")).find(BLOCKED) < 0
+        assert ask(RATE_LIMIT, entries.replace(b"bad", b"mad")).startswith(OK)
+
+
+def test_the_expiry_of_a_token_and_of_a_key_has_one_entry(start, tmp_path):  # noqa: F811
+    """Also over a restart, and none for what was revoked before."""
+    flags = ("--data-dir", str(tmp_path / "state"), "--admin-tokens", "of-the-settings")
+    server = start(*flags)
+    admin = Admin(server.admin, "of-the-settings")
+
+    def make(path, name, **members):
+        made = admin.post(path, {"name": name, "expires_at": "1s", **members})
+        return f"{path[1:-1]}/{made['id']}", made
+
+    def expired():
+        return [each["object"] for each in admin.audit(actor="weir")]
+
+    lapsed = {make("/tokens", "lapsed", role="reader")[0], make("/keys", "lapsed", tenant="acme")[0]}
+    for path, members in (("/tokens", {"role": "reader"}), ("/keys", {"tenant": "acme"})):
+        _, made = make(path, "revoked", **members)
+        assert admin.call("DELETE", f"{path}/{made['id']}?reason=test", headers={"If-Match": f'"{made["etag"]}"'})[0] == 204
+    eventually("both have their entry", lambda: set(expired()) == lapsed)
+    server.stop()
+    admin.address = start(*flags).admin
+    late, _ = make("/keys", "late", tenant="acme")
+    eventually("the next one has its entry", lambda: late in expired())
+    assert sorted(expired()) == sorted([*lapsed, late]), "one each"
+    entries = admin.audit(actor="weir")
+    assert {each["action"] for each in entries} == {"key.expire", "token.expire"}
+    assert "hash" not in json.dumps(entries)

@@ -247,3 +247,27 @@ def test_rules_with_numbers_that_do_not_divide_evenly_are_counted_too(redis, sta
     eventually("Redis decides", lambda: caller.check("fine")[1]["source"] == "redis")
     left = caller.check("fine")[1]["remaining"]
     assert caller.check("fine")[1]["remaining"] == left - 1 < 1000
+
+
+def test_the_memory_of_our_keys_is_estimated_and_that_of_others_left_out(redis, start):
+    caller = start(redis.url).caller()
+    for number in range(100):
+        assert caller.check("shared", tenant=f"t{number}")[0] == 200
+    for number in range(100):
+        redis.run("SET", f"other:{number}", "x" * 10_000)
+    node = start(redis.url)  # asks when it begins, and then every 10 s
+    label = f'{{server="127.0.0.1:{redis.port}"}}'
+    keys = eventually("it is known", lambda: node.metric_or("weir_store_server_keys" + label))
+    # Half of 201 keys are ours, of 16 that were asked for; each takes some hundred bytes, and the others 10,000.
+    assert 10 < keys < 190
+    assert 50 < node.metric("weir_store_server_key_bytes" + label) / keys < 500
+    overview = json.loads(node.get("/admin/v1/overview")[1])["state"]["store"]
+    assert overview["keys"] > 0 and overview["bytes"] > 0
+
+
+def test_a_server_that_forbids_the_sample_is_used_without_it(redis, start):
+    assert redis.run("ACL", "SETUSER", "plain", "on", f">{PASSWORD}", "~w1:*", "+@all", "-randomkey") == "+OK"
+    node = start(f"redis://plain:{PASSWORD}@127.0.0.1:{redis.port}")
+    assert node.caller().check("shared")[0] == 200
+    eventually("its memory is known", lambda: node.metric_or(f'weir_store_server_memory_bytes{{server="127.0.0.1:{redis.port}"}}'))
+    assert node.metric_or(f'weir_store_server_keys{{server="127.0.0.1:{redis.port}"}}') is None

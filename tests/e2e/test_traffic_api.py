@@ -5,7 +5,7 @@ import shutil
 import time
 
 import pytest
-from test_cli import DEADLINE_S, Server, start  # noqa: F401
+from test_cli import DEADLINE_S, QUIET, Server, start, weir  # noqa: F401
 
 RULES = """version: 1
 rules:
@@ -408,3 +408,19 @@ def test_with_redis_subjects_are_explained_and_reset(tmp_path, start):  # noqa: 
         assert get(server, "/overview")["state"]["store"]["name"] == "redis"
     finally:
         redis.kill()
+
+
+def test_explain_with_the_state_of_a_running_server(server):
+    environment = {**QUIET, "WEIR_ADMIN": f"http://{server.admin}"}
+    assert [check(server, tenant="acme", action="search") for _ in range(4)] == [200, 200, 200, 429]
+    assert admin(server, "/blocks", {"when": {"tenant": "bad"}, "reason": "unpaid"})[0] == 201
+    shown = weir("rules", "explain", "--server", "tenant=acme", "action=search", env=environment)
+    assert shown.returncode == 0 and "per-tenant  denies: 3 of 3 used, free again at" in shown.stdout, shown.stdout + shown.stderr
+    assert "trial  does not apply: " in shown.stdout and "2 of 4 rules apply" in shown.stdout
+    assert shown.stdout.splitlines()[-1] == "decision: would be denied, limit_exceeded"
+    blocked = weir("rules", "explain", "--server", "tenant=bad", "action=search", env=environment)
+    assert "blocked: unpaid" in blocked.stdout and "would be denied, blocked" in blocked.stdout
+    answer = json.loads(weir("rules", "explain", "--server", "--json", "--cost", "2", "tenant=new", "action=search", env=environment).stdout)
+    assert answer["allowed"] and answer["rules"][0]["used"] == 0, "nothing is charged"
+    assert weir("rules", "explain", env=environment).returncode == 2
+    assert weir("rules", "explain", "--server", "--admin", "http://127.0.0.1:1", "tenant=a").returncode == 3

@@ -70,6 +70,7 @@ void RlsRequest::clear() {
   attributes.clear();
   descriptors.clear();
   ingress = {};
+  trace = nullptr;
 }
 
 void RlsRequest::spread_domain() {

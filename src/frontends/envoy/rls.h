@@ -49,7 +49,8 @@ struct RlsRequest {
   std::uint32_t hits_addend = 0;
   std::vector<Attribute> attributes;
   std::vector<RlsDescriptor> descriptors;
-  TimePoint ingress{};  // as in Request
+  TimePoint ingress{};                  // as in Request
+  const TraceContext* trace = nullptr;  // as in Request
 
   void clear();
   // Puts `domain` where each descriptor expects it. The last step of reading.

@@ -164,6 +164,7 @@ void RlsDecider::plan(const RlsRequest& request) {
     Request& made = plan_.requests.emplace_back(request.all_attributes_of(descriptor), hits.cost);
     made.derived = descriptor.derived;
     made.ingress = request.ingress;
+    made.trace = request.trace;
     plan_.actions.push_back(hits.action);
     plan_.request_index.push_back(i);
   }

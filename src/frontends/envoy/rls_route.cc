@@ -5,6 +5,7 @@
 
 #include "frontends/envoy/rls_json.h"
 #include "frontends/http/ingress_field.h"
+#include "frontends/http/trace_field.h"
 
 namespace weir::envoy {
 namespace {
@@ -12,8 +13,11 @@ namespace {
 class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
  public:
   RlsRoute(Limiter& limiter, RlsOptions options, std::shared_ptr<transport::IngressTime> times,
-           std::shared_ptr<transport::RequestIdentity> identity)
-      : decider_(limiter, std::move(options)), times_(std::move(times)), identity_(std::move(identity)) {}
+           std::shared_ptr<transport::RequestIdentity> identity, std::shared_ptr<transport::Tracing> tracing)
+      : decider_(limiter, std::move(options)),
+        times_(std::move(times)),
+        identity_(std::move(identity)),
+        tracing_(std::move(tracing)) {}
 
   void handle(const http::HttpRequest& request, http::ResponseWriter& writer) {
     Status status = reader_.read(request.body, request_);
@@ -25,6 +29,7 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
     if (status.ok()) status = request_.check();
     if (!status.ok()) return writer.send_problem(400, status.failure().message);
     request_.ingress = http::ingress_of(request, writer.peer(), times_.get());
+    request_.trace = http::trace_of(request, tracing_.get());
     const auto now = [&](const Status& decided, const RlsAnswer& answer) {
       if (!decided.ok()) return writer.send_problem(503, decided.failure().message);
       writer.send(render(answer));
@@ -52,6 +57,7 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
   RlsDecider decider_;
   const std::shared_ptr<transport::IngressTime> times_;
   const std::shared_ptr<transport::RequestIdentity> identity_;
+  const std::shared_ptr<transport::Tracing> tracing_;
   RlsJsonReader reader_;
   RlsRequest request_;
   std::string json_;
@@ -60,9 +66,10 @@ class RlsRoute : public std::enable_shared_from_this<RlsRoute> {
 }  // namespace
 
 void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes,
-                   std::shared_ptr<transport::IngressTime> times,
-                   std::shared_ptr<transport::RequestIdentity> identity) {
-  auto route = std::make_shared<RlsRoute>(limiter, std::move(options), std::move(times), std::move(identity));
+                   std::shared_ptr<transport::IngressTime> times, std::shared_ptr<transport::RequestIdentity> identity,
+                   std::shared_ptr<transport::Tracing> tracing) {
+  auto route = std::make_shared<RlsRoute>(limiter, std::move(options), std::move(times), std::move(identity),
+                                          std::move(tracing));
   router.add({.method = "POST",
               .path = "/json",
               .body_bytes = body_bytes,

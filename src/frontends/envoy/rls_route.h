@@ -11,14 +11,16 @@
 #include "frontends/http/router.h"
 #include "frontends/transport/ingress_time.h"
 #include "frontends/transport/request_identity.h"
+#include "frontends/transport/tracing.h"
 #include "weir/limiter.h"
 
 namespace weir::envoy {
 
 // For the router of one loop: its buffers are reused. The limiter outlives the router.
-// `times` and `identity` may be null.
+// `times`, `identity` and `tracing` may be null.
 void add_rls_route(http::Router& router, Limiter& limiter, RlsOptions options, std::size_t body_bytes,
                    std::shared_ptr<transport::IngressTime> times = {},
-                   std::shared_ptr<transport::RequestIdentity> identity = {});
+                   std::shared_ptr<transport::RequestIdentity> identity = {},
+                   std::shared_ptr<transport::Tracing> tracing = {});
 
 }  // namespace weir::envoy

@@ -127,6 +127,13 @@ TimePoint Call::ingress() const {
   return times->read(head_.ingress_count, {head_.ingress.data(), head_.ingress_size}, connection_.link_.peer());
 }
 
+const TraceContext* Call::trace() const {
+  transport::Tracing* const tracing = connection_.services_->tracing();
+  if (tracing == nullptr) return nullptr;
+  const std::string_view only(head_.trace.data(), head_.trace_size);
+  return tracing->begin(head_.trace_count == 1 ? only : std::string_view());
+}
+
 PendingCall Call::defer() { return PendingCall(connection_.link_.hold(), *this); }
 
 void Call::keep_posted() {

@@ -19,6 +19,7 @@
 
 #include "frontends/http2/session.h"
 #include "frontends/transport/protocol.h"
+#include "frontends/transport/tracing.h"
 #include "weir/result.h"
 #include "weir/time.h"
 
@@ -72,6 +73,10 @@ struct CallHead {
   std::array<char, kIngressBytes> ingress{};
   std::uint8_t ingress_size = 0;
   std::uint8_t ingress_count = 0;
+  // `traceparent`, as far as it is read: how many there are, and the first.
+  std::uint8_t trace_count = 0;
+  std::uint8_t trace_size = 0;
+  std::array<char, transport::kTraceparentBytes> trace;
   bool post = false;
   bool grpc_content = false;
   bool has_timeout = false;
@@ -95,6 +100,8 @@ class Call final : public http2::Stream {
   PendingCall defer();
   // When a gateway received the request, if its fields say so and are believed; else the epoch.
   TimePoint ingress() const;
+  // The trace that it is part of; null: none. Valid as transport::Tracing says.
+  const TraceContext* trace() const;
   // Asks for Service::on_poll.
   void keep_posted();
   // For the service's own use; 0 when the call begins.

@@ -127,6 +127,7 @@ void GrpcProtocol::on_field(http2::Stream& stream, std::string_view name, std::s
     head.timeout = timeout.value_or(Duration{0});
   }
   if (services_->times() != nullptr && name == services_->times()->field_name()) note_ingress(head, value);
+  if (services_->tracing() != nullptr && name == transport::kTraceparent) note_trace(head, value);
 }
 
 void GrpcProtocol::note_ingress(CallHead& head, std::string_view value) {
@@ -134,6 +135,12 @@ void GrpcProtocol::note_ingress(CallHead& head, std::string_view value) {
   if (head.ingress_count > 1 || value.size() > head.ingress.size()) return;
   std::copy(value.begin(), value.end(), head.ingress.begin());
   head.ingress_size = static_cast<std::uint8_t>(value.size());
+}
+
+void GrpcProtocol::note_trace(CallHead& head, std::string_view value) {
+  if (head.trace_count < UINT8_MAX) ++head.trace_count;
+  if (head.trace_count > 1) return;
+  head.trace_size = static_cast<std::uint8_t>(value.copy(head.trace.data(), head.trace.size()));
 }
 
 void GrpcProtocol::on_same_fields(http2::Stream& stream) { as_call(stream).head_ = last_head_; }

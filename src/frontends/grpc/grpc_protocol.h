@@ -38,17 +38,21 @@ class ServiceTable {
   const GrpcLimits& limits() const { return limits_; }
   // Null: gateways send no time.
   transport::IngressTime* times() const { return times_.get(); }
+  // Null: no call is traced.
+  transport::Tracing* tracing() const { return tracing_.get(); }
 
  protected:
   // The most used first. The service must live as long as the table.
   void add(const Method& method) { methods_.push_back(method); }
   void set_times(std::shared_ptr<transport::IngressTime> times) { times_ = std::move(times); }
+  void set_tracing(std::shared_ptr<transport::Tracing> tracing) { tracing_ = std::move(tracing); }
 
  private:
   std::vector<Method> methods_;
   std::shared_ptr<Clock> clock_;
   GrpcLimits limits_;
   std::shared_ptr<transport::IngressTime> times_;
+  std::shared_ptr<transport::Tracing> tracing_;
 };
 
 class GrpcProtocol final : public transport::Protocol, private http2::Events {
@@ -86,6 +90,7 @@ class GrpcProtocol final : public transport::Protocol, private http2::Events {
   http2::Stream& on_stream(std::int32_t id) override;
   void on_field(http2::Stream& stream, std::string_view name, std::string_view value) override;
   static void note_ingress(CallHead& head, std::string_view value);
+  static void note_trace(CallHead& head, std::string_view value);
   void on_same_fields(http2::Stream& stream) override;
   void on_headers_end(http2::Stream& stream) override;
   void on_headers_too_large(http2::Stream& stream) override;

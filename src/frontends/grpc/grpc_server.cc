@@ -18,6 +18,7 @@ class Services final : public ServiceTable {
         limiter_(limiter, options.identity),
         health_(options.ready) {
     set_times(options.times);
+    set_tracing(options.tracing);
     add({RlsService::kShouldRateLimit, &rls_});
     add({"/weir.v1.Limiter/Check", &limiter_, LimiterService::kCheck});
     add({"/weir.v1.Limiter/CheckBatch", &limiter_, LimiterService::kCheckBatch});

@@ -25,6 +25,7 @@ struct GrpcOptions {
   std::shared_ptr<Clock> clock;                          // for deadlines and floods; none: a SteadyClock
   std::shared_ptr<transport::IngressTime> times;         // of this loop; none: gateways send no time
   std::shared_ptr<transport::RequestIdentity> identity;  // of this loop; none: attributes are used as they are sent
+  std::shared_ptr<transport::Tracing> tracing;           // of this loop; none: no call is traced
   std::function<bool()> ready;                           // what health says; called from every loop; none: always ready
 };
 

@@ -99,6 +99,7 @@ void LeaseService::acquire(Call& call, std::string_view message) {
   if (!read.ok()) return call.finish(read.failure().code, read.failure().message);
   Request& request = messages_.requests.front();
   request.ingress = call.ingress();
+  request.trace = call.trace();
   request.peek = false;
   if (identity_ != nullptr) {
     if (const auto refusal = transport::identify(*identity_, request)) {

@@ -26,7 +26,11 @@ void LimiterService::on_message(Call& call, int method, std::string_view message
   const Status status = method == kCheckBatch ? messages_.read_batch(message) : messages_.read_one(message);
   if (!status.ok()) return call.finish(status.failure().code, status.failure().message);
   const TimePoint ingress = call.ingress();
-  for (Request& request : messages_.requests) request.ingress = ingress;
+  const TraceContext* const trace = call.trace();
+  for (Request& request : messages_.requests) {
+    request.ingress = ingress;
+    request.trace = trace;
+  }
   if (method == kCheckBatch) return answer_batch(call);
   if (method == kReport) return answer_report(call, message);
   answer_one(call, method == kRefund ? Action::refund : Action::take);

@@ -24,6 +24,7 @@ void RlsService::on_message(Call& call, int, std::string_view message) {
     return call.finish(status.failure().code, status.failure().message);
   }
   request_.ingress = call.ingress();
+  request_.trace = call.trace();
   const auto now = [&](const Status& status, const envoy::RlsAnswer& answer) {
     if (!status.ok()) return call.finish(status.failure().code, status.failure().message);
     send_answer(call, answer);

@@ -32,7 +32,8 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
 void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options) {
   OnceOptions optional = options.once;
   optional.required = false;
-  auto checks = std::make_shared<CheckHandler>(limiter, options.headers, options.times, options.identity);
+  auto checks =
+      std::make_shared<CheckHandler>(limiter, options.headers, options.times, options.identity, options.tracing);
   router.add({.method = "POST",
               .path = "/v1/check",
               .body_bytes = options.check_body_bytes,
@@ -67,11 +68,12 @@ void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options)
                          render::append_decision_fields(out, decision, headers);
                        },
                    .times = options.times,
-                   .identity = options.identity});
+                   .identity = options.identity,
+                   .tracing = options.tracing});
   router.add({.method = "GET", .path = "/openapi.json", .handler = send_openapi, .open = true});
   add_health_routes(router, options.health);
   if (options.callers == nullptr) return;
-  auto forwards = std::make_shared<ForwardAuthHandler>(limiter, options.callers, options.headers);
+  auto forwards = std::make_shared<ForwardAuthHandler>(limiter, options.callers, options.headers, options.tracing);
   router.add(
       {.method = {},
        .path = "/v1/forward-auth",

@@ -17,6 +17,7 @@
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
 #include "frontends/transport/request_identity.h"
+#include "frontends/transport/tracing.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
@@ -38,6 +39,7 @@ struct ApiOptions {
   std::shared_ptr<CallerReader> callers{};                 // this loop's; none: no /v1/forward-auth
   std::shared_ptr<transport::IngressTime> times{};         // this loop's; none: the time of gateways is not used
   std::shared_ptr<transport::RequestIdentity> identity{};  // this loop's; none: attributes are used as they are sent
+  std::shared_ptr<transport::Tracing> tracing{};           // this loop's; none: no request is traced
   std::shared_ptr<Guard> gateway_guard{};                  // of /v1/forward-auth; none: the router's
   OnceOptions once{};  // of every route that changes something; checks never need a key
   // Who is authenticated, for leases and reservations; none: no one is.

@@ -216,4 +216,8 @@ void CheckBody::set_once(std::string_view once) {
   }
 }
 
+void CheckBody::set_trace(const TraceContext* trace) {
+  for (Request& request : requests_) request.trace = trace;
+}
+
 }  // namespace weir::http

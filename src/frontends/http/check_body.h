@@ -48,6 +48,7 @@ class CheckBody {
   void set_ingress(TimePoint time);
   // What names the call, for each of them as a part of it. Must stay alive like the body.
   void set_once(std::string_view once);
+  void set_trace(const TraceContext* trace);
   // How long the caller lets us hold back an admitted request's answer.
   std::int64_t wait_ms() const { return wait_ms_; }
   // Of a report: how the work ended, and how long it took; 0: not told.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frontends/http/ingress_field.h"
+#include "frontends/http/trace_field.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/render/decision_json.h"
 #include "frontends/render/deny_status.h"
@@ -16,7 +17,7 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
   if (const Status status = body_.read_check(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
-  note_ingress(request, writer);
+  note_fields(request, writer);
   body_.set_once(request.once);
   // A peek has nothing to wait for.
   decide(Action::take, {.deny_status = deny_status.value(), .wait_ms = body_.request().peek ? 0 : body_.wait_ms()},
@@ -34,7 +35,7 @@ void CheckHandler::report(const HttpRequest& request, ResponseWriter& writer) {
   if (const Status status = body_.read_report(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
-  note_ingress(request, writer);
+  note_fields(request, writer);
   if (body_.duration_ms() > 0) limiter_.note_duration(std::chrono::milliseconds(body_.duration_ms()));
   decide(body_.is_success() ? Action::report_success : Action::report_failure, {.reports = true}, writer);
 }
@@ -45,7 +46,7 @@ void CheckHandler::change(Action action, const HttpRequest& request, ResponseWri
   if (const Status status = body_.read_refund(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
-  note_ingress(request, writer);
+  note_fields(request, writer);
   decide(action, {.deny_status = deny_status.value(), .wait_ms = 0}, writer);
 }
 
@@ -72,7 +73,7 @@ void CheckHandler::check_batch(const HttpRequest& request, ResponseWriter& write
   if (const Status status = body_.read_batch(request.body); !status.ok()) {
     return writer.send_problem(400, status.failure().message);
   }
-  note_ingress(request, writer);
+  note_fields(request, writer);
   body_.set_once(request.once);
   if (identity_ != nullptr) {
     if (const auto fault = transport::identify(*identity_, body_.requests(), refused_)) {
@@ -99,8 +100,9 @@ void CheckHandler::refuse(const transport::RequestRefusal& refusal, const Respon
   writer.send(render(transport::refused_decision(), options));
 }
 
-void CheckHandler::note_ingress(const HttpRequest& request, const ResponseWriter& writer) {
+void CheckHandler::note_fields(const HttpRequest& request, const ResponseWriter& writer) {
   if (times_ != nullptr) body_.set_ingress(ingress_of(request, writer.peer(), times_.get()));
+  if (tracing_ != nullptr) body_.set_trace(trace_of(request, tracing_.get()));
 }
 
 Response CheckHandler::render(const Decision& decision, const ResponseOptions& options) {

@@ -15,17 +15,23 @@
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
 #include "frontends/transport/request_identity.h"
+#include "frontends/transport/tracing.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
 
 class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
  public:
-  // `times` and `identity` may be null.
+  // `times`, `identity` and `tracing` may be null.
   CheckHandler(Limiter& limiter, const render::HeaderOptions& headers,
                std::shared_ptr<transport::IngressTime> times = {},
-               std::shared_ptr<transport::RequestIdentity> identity = {})
-      : limiter_(limiter), headers_(headers), times_(std::move(times)), identity_(std::move(identity)) {}
+               std::shared_ptr<transport::RequestIdentity> identity = {},
+               std::shared_ptr<transport::Tracing> tracing = {})
+      : limiter_(limiter),
+        headers_(headers),
+        times_(std::move(times)),
+        identity_(std::move(identity)),
+        tracing_(std::move(tracing)) {}
 
   void check(const HttpRequest& request, ResponseWriter& writer);
   void check_batch(const HttpRequest& request, ResponseWriter& writer);
@@ -41,7 +47,8 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
     bool reports = false;  // a report is answered with what is known of the subject, and never refused
   };
 
-  void note_ingress(const HttpRequest& request, const ResponseWriter& writer);
+  // When a gateway received it, and its trace.
+  void note_fields(const HttpRequest& request, const ResponseWriter& writer);
   void change(Action action, const HttpRequest& request, ResponseWriter& writer);
   void decide(Action action, const ResponseOptions& options, ResponseWriter& writer);
   void refuse(const transport::RequestRefusal& refusal, const ResponseOptions& options, ResponseWriter& writer);
@@ -54,6 +61,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   const render::HeaderOptions headers_;
   const std::shared_ptr<transport::IngressTime> times_;
   const std::shared_ptr<transport::RequestIdentity> identity_;
+  const std::shared_ptr<transport::Tracing> tracing_;
   CheckBody body_;
   std::vector<Decision> decisions_;
   std::vector<std::size_t> refused_;  // requests of a batch

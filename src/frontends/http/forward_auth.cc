@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "frontends/http/trace_field.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/render/decision_json.h"
 #include "frontends/render/deny_status.h"
@@ -35,6 +36,7 @@ void ForwardAuthHandler::answer(const HttpRequest& request, ResponseWriter& writ
   }
   Request asked(caller.attributes, caller.cost);
   asked.ingress = caller.ingress;
+  asked.trace = trace_of(request, tracing_.get());
   const auto now = [&](const Decision& decision) { writer.send(render(decision, deny_status.value())); };
   ask(limiter_, Action::take, asked, now, [&] {
     return [self = shared_from_this(), status = deny_status.value(), later = writer.defer()](const Decision& decision) {

@@ -12,6 +12,7 @@
 #include "frontends/http/caller.h"
 #include "frontends/http/router.h"
 #include "frontends/render/decision_headers.h"
+#include "frontends/transport/tracing.h"
 #include "weir/limiter.h"
 
 namespace weir::http {
@@ -26,9 +27,10 @@ class CallerReader {
 
 class ForwardAuthHandler : public std::enable_shared_from_this<ForwardAuthHandler> {
  public:
-  // The limiter outlives the handler.
-  ForwardAuthHandler(Limiter& limiter, std::shared_ptr<CallerReader> callers, const render::HeaderOptions& headers)
-      : limiter_(limiter), callers_(std::move(callers)), headers_(headers) {}
+  // The limiter outlives the handler. `tracing` may be null.
+  ForwardAuthHandler(Limiter& limiter, std::shared_ptr<CallerReader> callers, const render::HeaderOptions& headers,
+                     std::shared_ptr<transport::Tracing> tracing = {})
+      : limiter_(limiter), callers_(std::move(callers)), headers_(headers), tracing_(std::move(tracing)) {}
 
   void answer(const HttpRequest& request, ResponseWriter& writer);
 
@@ -39,6 +41,7 @@ class ForwardAuthHandler : public std::enable_shared_from_this<ForwardAuthHandle
   Limiter& limiter_;
   const std::shared_ptr<CallerReader> callers_;
   const render::HeaderOptions headers_;
+  const std::shared_ptr<transport::Tracing> tracing_;
   std::string json_;
   std::string fields_;
 };

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "frontends/http/ingress_field.h"
 #include "frontends/http/json_body.h"
+#include "frontends/http/trace_field.h"
 #include "frontends/render/decision_json.h"
 #include "frontends/render/hold_json.h"
 #include "weir/ask.h"
@@ -49,8 +50,9 @@ std::string HoldHandler::caller_of(const HttpRequest& request) const {
   return options_.caller_of ? options_.caller_of(request) : std::string();
 }
 
-void HoldHandler::note_ingress(const HttpRequest& request, const ResponseWriter& writer) {
+void HoldHandler::note_fields(const HttpRequest& request, const ResponseWriter& writer) {
   if (options_.times != nullptr) body_.request.ingress = ingress_of(request, writer.peer(), options_.times.get());
+  body_.request.trace = trace_of(request, options_.tracing.get());
 }
 
 // "tenant=acme&action=export", percent-encoded: for lists, which have no body.
@@ -107,7 +109,7 @@ void HoldHandler::acquire(const HttpRequest& request, ResponseWriter& writer) {
   if (!accept(body_.read_acquire(request.body), request, writer)) return;
   if (!identify(body_.request, writer)) return;
   const std::string caller = caller_of(request);
-  note_ingress(request, writer);
+  note_fields(request, writer);
   LeaseQuestion question;
   question.request = body_.request;
   question.ttl = body_.ttl;
@@ -146,7 +148,7 @@ void HoldHandler::reserve(const HttpRequest& request, ResponseWriter& writer) {
   if (!accept(body_.read_reserve(request.body), request, writer)) return;
   if (!identify(body_.request, writer)) return;
   const std::string caller = caller_of(request);
-  note_ingress(request, writer);
+  note_fields(request, writer);
   ReservationQuestion question;
   question.request = body_.request;
   question.amount = body_.amount;

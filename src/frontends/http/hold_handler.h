@@ -15,6 +15,7 @@
 #include "frontends/http/router.h"
 #include "frontends/transport/ingress_time.h"
 #include "frontends/transport/request_identity.h"
+#include "frontends/transport/tracing.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
 #include "weir/reservations.h"
@@ -30,6 +31,7 @@ struct HoldOptions {
   std::function<void(std::string&, const Decision&)> append_fields{};
   std::shared_ptr<transport::IngressTime> times{};         // may be null
   std::shared_ptr<transport::RequestIdentity> identity{};  // may be null
+  std::shared_ptr<transport::Tracing> tracing{};           // may be null
 };
 
 class HoldHandler : public std::enable_shared_from_this<HoldHandler> {
@@ -57,7 +59,7 @@ class HoldHandler : public std::enable_shared_from_this<HoldHandler> {
   bool read_query_attributes(const HttpRequest& request, ResponseWriter& writer);
   bool identify(Request& request, ResponseWriter& writer);
   bool accept(const Status& status, const HttpRequest& request, ResponseWriter& writer);
-  void note_ingress(const HttpRequest& request, const ResponseWriter& writer);
+  void note_fields(const HttpRequest& request, const ResponseWriter& writer);
   void settle(ReservationQuestion::Verb verb, const Status& body, const HttpRequest& request, ResponseWriter& writer);
 
   template <typename Holds, typename Question>

@@ -106,13 +106,17 @@ void append_response(std::string& out, const Response& response, const ResponseF
   if (!form.head_only) out += response.body;
 }
 
-void append_problem(std::string& out, int status, std::string_view detail) {
+void append_problem(std::string& out, int status, std::string_view detail, std::string_view code) {
   out += R"({"type":"about:blank","title":)";
   base::append_json_string(out, status_phrase(status));
   out += R"(,"status":)";
   base::append_number(out, status);
   out += R"(,"detail":)";
   base::append_json_string(out, detail);
+  if (!code.empty()) {
+    out += R"(,"code":)";
+    base::append_json_string(out, code);
+  }
   out += '}';
 }
 

@@ -52,6 +52,6 @@ void append_response(std::string& out, const Response& response, const ResponseF
 void append_stream_head(std::string& out, const Response& response, std::string_view date = {});
 
 // {"type":"about:blank","title":…,"status":…,"detail":…}, RFC 9457.
-void append_problem(std::string& out, int status, std::string_view detail);
+void append_problem(std::string& out, int status, std::string_view detail, std::string_view code = {});
 
 }  // namespace weir::http

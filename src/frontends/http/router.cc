@@ -92,9 +92,9 @@ void ResponseWriter::send(const Response& response) {
   later_->send(response);
 }
 
-void ResponseWriter::send_problem(int status, std::string_view detail, std::string_view fields) {
+void ResponseWriter::send_problem(int status, std::string_view detail, std::string_view fields, std::string_view code) {
   std::string body;
-  append_problem(body, status, detail);
+  append_problem(body, status, detail, code);
   send({.status = status, .content_type = kProblemJson, .fields = fields, .body = body});
 }
 

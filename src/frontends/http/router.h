@@ -92,7 +92,8 @@ class ResponseWriter {
 
   void send(const Response& response);
   // application/problem+json.
-  void send_problem(int status, std::string_view detail, std::string_view fields = {});
+  // `code` is for programs; empty: the problem has none.
+  void send_problem(int status, std::string_view detail, std::string_view fields = {}, std::string_view code = {});
   LaterResponse defer();
   // Answers with the head of `response`, then with what the source writes. The connection ends with it.
   void stream(const Response& response, std::shared_ptr<StreamSource> source);

@@ -26,19 +26,21 @@ bool TokenGuard::admit(const HttpRequest& request, std::string_view role, Respon
       logins_ != nullptr ? logins_->ask(listener_, LoginKind::token, address) : LoginGuard::Turn{};
   if (turn.refused) {
     writer.send_problem(429, "too many wrong tokens from this address; try again later",
-                        "Retry-After: " + std::to_string(ceil_seconds(LoginGuard::kLongestWait)) + "\r\n");
+                        "Retry-After: " + std::to_string(ceil_seconds(LoginGuard::kLongestWait)) + "\r\n",
+                        kTooManyAttempts);
     return false;
   }
   if (turn.wait > Duration(0)) writer.hold(turn.wait);
   const TokenVerdict verdict = tokens_->check(given.token, role);
   if (verdict == TokenVerdict::rejected) {
     if (logins_ != nullptr) logins_->failed({.listener = listener_, .kind = LoginKind::token, .address = address});
-    writer.send_problem(401, "the token is not accepted", kInvalid);
+    writer.send_problem(401, "the token is not accepted", kInvalid, kTokenInvalid);
     return false;
   }
   if (logins_ != nullptr) logins_->succeeded(LoginKind::token, address);
   if (verdict == TokenVerdict::accepted) return true;
-  writer.send_problem(403, "the token is accepted, but does not have the role " + std::string(role), kLacksRole);
+  writer.send_problem(403, "the token is accepted, but does not have the role " + std::string(role), kLacksRole,
+                      kRoleMissing);
   return false;
 }
 
@@ -60,13 +62,13 @@ void TokenGuard::refuse_missing(const Shown& given, const std::string& address, 
     logins_->missing({.listener = listener_, .kind = LoginKind::no_token, .address = address});
   }
   if (from_ == From::own_field) {
-    return writer.send_problem(401, "a token is needed: send X-Weir-Token: TOKEN", kChallenge);
+    return writer.send_problem(401, "a token is needed: send X-Weir-Token: TOKEN", kChallenge, kTokenMissing);
   }
   writer.send_problem(401,
                       given.other_scheme ? "Authorization has another scheme; a token is needed: send Authorization: "
                                            "Bearer TOKEN"
                                          : "a token is needed: send Authorization: Bearer TOKEN",
-                      kChallenge);
+                      kChallenge, kTokenMissing);
 }
 
 }  // namespace weir::http

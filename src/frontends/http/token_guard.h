@@ -19,6 +19,12 @@
 
 namespace weir::http {
 
+// The `code` of problems about tokens.
+inline constexpr std::string_view kTokenMissing = "token_missing";
+inline constexpr std::string_view kTokenInvalid = "token_invalid";
+inline constexpr std::string_view kRoleMissing = "role_missing";
+inline constexpr std::string_view kTooManyAttempts = "too_many_attempts";
+
 enum class TokenVerdict : std::uint8_t { rejected, lacks_role, accepted };
 
 // Which tokens there are.

@@ -150,6 +150,7 @@ void BlockSet::file(std::vector<ValueIndex::Filing>& values, std::vector<PrefixI
         ++item.condition_count;
         continue;
       }
+      filed_shapes_ |= shape_bit(condition.attribute);
       for (const std::string& pattern : condition.patterns) {
         if (const auto prefix = address_of(condition, pattern)) {
           prefixes.push_back({*prefix, i});
@@ -172,30 +173,39 @@ bool BlockSet::applies(std::uint32_t block, const RequestView& view, TimePoint n
   return true;
 }
 
-const Block* BlockSet::find(const Request& request, TimePoint now) const {
+// The names of all attributes are looked up only when some block may apply, for its other conditions.
+[[gnu::noinline]] const Block* BlockSet::first_that_applies(std::span<const std::uint32_t> blocks,
+                                                            const Request& request, TimePoint now) const {
   ResolvedNames resolved;
   for (std::size_t i = 0; i < request.attributes.size(); ++i) {
     resolved.ids[i] = names_.find(request.attributes[i].name);
   }
   const RequestView view{request, resolved.ids};
+  const auto found =
+      std::find_if(blocks.begin(), blocks.end(), [&](std::uint32_t block) { return applies(block, view, now); });
+  return found == blocks.end() ? nullptr : &blocks_[*found];
+}
+
+const Block* BlockSet::search(const Request& request, TimePoint now) const {
   const Block* found = nullptr;
-  const auto look = [&](std::uint32_t block) {
-    if (!applies(block, view, now)) return false;
-    found = &blocks_[block];
-    return true;
-  };
-  for (std::size_t i = 0; i < view.size(); ++i) {
-    if (view.ids[i] == kUnknownName) continue;
-    if (values_.may_mention(view.ids[i])) {
-      const auto items = values_.find(view.ids[i], view.value(i));
-      if (std::any_of(items.begin(), items.end(), look)) return found;
+  for (const Attribute& attribute : request.attributes) {
+    if ((shape_bit(attribute.name) & filed_shapes_) == 0) continue;
+    const NameId name = names_.find(attribute.name);
+    if (name == kUnknownName) continue;
+    if (values_.may_mention(name)) {
+      const std::span<const std::uint32_t> items = values_.find(name, attribute.value);
+      if (!items.empty()) found = first_that_applies(items, request, now);
+      if (found != nullptr) return found;
     }
-    if (view.ids[i] != address_) continue;
-    const auto client = base::IpPrefix::parse(view.value(i), base::HostBits::ignored);
+    if (name != address_) continue;
+    const auto client = base::IpPrefix::parse(attribute.value, base::HostBits::ignored);
+    const auto look = [&](std::uint32_t block) {
+      found = first_that_applies({&block, 1}, request, now);
+      return found != nullptr;
+    };
     if (client && prefixes_.any_of(*client, look)) return found;
   }
-  std::any_of(unfiled_.begin(), unfiled_.end(), look);
-  return found;
+  return unfiled_.empty() ? nullptr : first_that_applies(unfiled_, request, now);
 }
 
 }  // namespace weir::rules

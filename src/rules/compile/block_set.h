@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rules/compile/conditions.h"
@@ -43,7 +45,13 @@ class BlockSet {
   static Result<std::shared_ptr<const BlockSet>> compile(std::vector<Block> blocks);
 
   // The block that refuses the request at this time, or null. Precondition: at most kMaxAttributes attributes.
-  const Block* find(const Request& request, TimePoint now) const;
+  const Block* find(const Request& request, TimePoint now) const {
+    // Most requests are none of any block's business: that is found out without a table.
+    std::uint64_t names = 0;
+    for (const Attribute& attribute : request.attributes) names |= shape_bit(attribute.name);
+    if ((names & filed_shapes_) == 0 && unfiled_.empty()) return nullptr;
+    return search(request, now);
+  }
 
   const std::vector<Block>& blocks() const { return blocks_; }
 
@@ -56,6 +64,14 @@ class BlockSet {
   BlockSet() = default;
   void file(std::vector<ValueIndex::Filing>& values, std::vector<PrefixIndex::Filing>& prefixes);
   bool applies(std::uint32_t block, const RequestView& view, TimePoint now) const;
+  const Block* search(const Request& request, TimePoint now) const;
+  const Block* first_that_applies(std::span<const std::uint32_t> blocks, const Request& request, TimePoint now) const;
+
+  // Names of the same length that begin alike share a bit.
+  static std::uint64_t shape_bit(std::string_view name) {
+    const unsigned first = name.empty() ? 0U : static_cast<unsigned char>(name.front());
+    return std::uint64_t{1} << ((first + 7 * name.size()) & 63);
+  }
 
   std::vector<Block> blocks_;
   std::vector<Item> items_;  // by place in blocks_
@@ -64,6 +80,7 @@ class BlockSet {
   ValueIndex values_;
   PrefixIndex prefixes_;
   NameId address_ = kUnknownName;
+  std::uint64_t filed_shapes_ = 0;  // shape_bit of every name that some block is filed under
   std::vector<std::uint32_t> unfiled_;
 };
 

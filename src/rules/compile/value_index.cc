@@ -15,6 +15,7 @@ ValueIndex::ValueIndex(std::vector<Filing> filings) {
   if (filings.empty()) return;
 
   slots_.resize(std::bit_ceil(filings.size() * 2));
+  tags_.resize(slots_.size());
   mask_ = slots_.size() - 1;
   items_.reserve(filings.size());
   for (std::size_t begin = 0; begin < filings.size();) {
@@ -35,8 +36,10 @@ ValueIndex::ValueIndex(std::vector<Filing> filings) {
     for (std::size_t i = begin; i < end; ++i) items_.push_back(filings[i].item);
     names_ |= std::uint64_t{1} << (first.name & 63);
 
-    std::size_t at = words.hash(first.value, first.name) & mask_;
-    while (slots_[at].count != 0) at = (at + 1) & mask_;
+    const std::uint64_t hash = words.hash(first.value, first.name);
+    std::size_t at = hash & mask_;
+    while (tags_[at] != 0) at = (at + 1) & mask_;
+    tags_[at] = tag_of(hash);
     slots_[at] = slot;
     begin = end;
   }

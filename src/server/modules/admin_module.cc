@@ -26,11 +26,13 @@ class AdminModule final : public Module {
 
   Status start() override {
     if (Status closed = check_protection(); !closed.ok()) return closed;
+    scrapes_ = std::make_unique<admin::SideThread>();
     metrics_ =
         std::make_unique<observe::Metrics>(decisions_.counters(), rules_.labels(), [this] { return context_.facts(); });
     context_.add_routes("admin", [this](http::Router& router, std::size_t) {
-      add_admin_routes(
-          router, {*metrics_, [this](bool for_operators) { return context_.health(for_operators); }, tools_.access()});
+      add_admin_routes(router,
+                       {*metrics_, *scrapes_, [this](bool for_operators) { return context_.health(for_operators); },
+                        tools_.access()});
       admin::add_index_route(router);
     });
     if (tools_.access()->is_open() && context_.config.listen_admin != kOff) {
@@ -52,6 +54,7 @@ class AdminModule final : public Module {
                            }});
     return success();
   }
+  void stop() override { scrapes_.reset(); }
 
  private:
   // Other machines must never reach a listener that lets everyone in, or one that lets no one in.
@@ -72,6 +75,7 @@ class AdminModule final : public Module {
   const RulesModule& rules_;
   const ConnectionsModule& connections_;
   std::unique_ptr<observe::Metrics> metrics_;
+  std::unique_ptr<admin::SideThread> scrapes_;
 };
 
 }  // namespace

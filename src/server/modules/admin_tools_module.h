@@ -36,6 +36,7 @@ class AdminToolsModule final : public Module {
   control::ChangeWatch* watch() const { return watch_.get(); }
   const admin::Environment& environment() const { return *environment_; }
   const std::shared_ptr<admin::TokenAccess>& access() const { return access_; }
+  const control::TokenTable& tokens() const { return *tokens_; }
   // This node's name.
   const std::string& node() const { return node_; }
   DatabaseModule& databases() const { return databases_; }

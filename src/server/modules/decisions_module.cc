@@ -41,6 +41,7 @@ Status DecisionsModule::open() {
     requests_.push_back(std::make_shared<observe::RequestCounters>(rules_.labels(), context_.config.metrics_tenants));
     options.request_observers.push_back(requests_.back());
     traffic_.observe(i, options);
+    tracing_.observe(i, options);
     options.hash_key = context_.keys.previous.value_or(context_.keys.current);
     options.prefilter = context_.config.prefilter;
     engines_.push_back(std::make_unique<engine::Engine>(rules_.book(), options, memory_.fallback(), shared_));

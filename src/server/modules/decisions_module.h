@@ -19,6 +19,7 @@
 #include "server/modules/quota_module.h"
 #include "server/modules/redis_module.h"
 #include "server/modules/rules_module.h"
+#include "server/modules/tracing_module.h"
 #include "server/modules/traffic_module.h"
 #include "server/server_context.h"
 #include "server/subject_watch.h"
@@ -29,13 +30,14 @@ namespace weir::server {
 class DecisionsModule final : public Module {
  public:
   DecisionsModule(ServerContext& context, const RulesModule& rules, const MemoryModule& memory,
-                  const RedisModule& redis, TrafficModule& traffic, const QuotaModule& quotas)
+                  const RedisModule& redis, TrafficModule& traffic, const QuotaModule& quotas, TracingModule& tracing)
       : context_(context),
         rules_(rules),
         memory_(memory),
         redis_(redis),
         traffic_(traffic),
         quotas_(quotas),
+        tracing_(tracing),
         estimates_(*shared_.estimates, estimates_path(context.config),
                    keys::KeyEncoder(context.keys.current).fingerprint(), context.log),
         fallbacks_(*shared_.fallback_times, rules.book(), context.log),
@@ -75,6 +77,7 @@ class DecisionsModule final : public Module {
   const RedisModule& redis_;
   TrafficModule& traffic_;
   const QuotaModule& quotas_;
+  TracingModule& tracing_;
   observe::DecisionLogOptions log_options_;
   std::unique_ptr<observe::Log> decision_lines_;  // the sample
   std::unique_ptr<observe::Log> degraded_lines_;

@@ -3,14 +3,15 @@
 #include "frontends/grpc/grpc_server.h"
 #include "server/envoy_settings.h"
 #include "server/modules/front_ends.h"
+#include "server/modules/tracing_module.h"
 
 namespace weir::server {
 namespace {
 
 class GrpcModule final : public Module {
  public:
-  GrpcModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity)
-      : context_(context), decisions_(decisions), identity_(identity) {}
+  GrpcModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity, const TracingModule& tracing)
+      : context_(context), decisions_(decisions), identity_(identity), tracing_(tracing) {}
 
   Status start() override {
     context_.add_listener({.name = "grpc",
@@ -27,19 +28,22 @@ class GrpcModule final : public Module {
     options.rls = rls_options(context_.config, context_.clock);
     options.times = identity_.make_gateway_time();
     options.identity = identity_.make_sent("grpc");
+    options.tracing = tracing_.make_tracing();
     return grpc::grpc_protocols(decisions_.limiter(loop), options);
   }
 
   ServerContext& context_;
   DecisionsModule& decisions_;
   IdentityModule& identity_;
+  const TracingModule& tracing_;
   const std::shared_ptr<SteadyClock> timers_ = std::make_shared<SteadyClock>();
 };
 
 }  // namespace
 
-std::unique_ptr<Module> make_grpc_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity) {
-  return std::make_unique<GrpcModule>(context, decisions, identity);
+std::unique_ptr<Module> make_grpc_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity,
+                                         const TracingModule& tracing) {
+  return std::make_unique<GrpcModule>(context, decisions, identity, tracing);
 }
 
 }  // namespace weir::server

@@ -11,6 +11,7 @@
 #include "server/envoy_settings.h"
 #include "server/listener_settings.h"
 #include "server/modules/front_ends.h"
+#include "server/modules/tracing_module.h"
 #include "server/redis_once.h"
 #include "server/redis_settings.h"
 #include "server/token_file.h"
@@ -20,8 +21,9 @@ namespace {
 
 class HttpModule final : public Module {
  public:
-  HttpModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity, const RedisModule& redis)
-      : context_(context), decisions_(decisions), identity_(identity), redis_(redis) {}
+  HttpModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity, const RedisModule& redis,
+             const TracingModule& tracing)
+      : context_(context), decisions_(decisions), identity_(identity), redis_(redis), tracing_(tracing) {}
 
   Status start() override {
     if (Status loaded = load_tokens(); !loaded.ok()) return loaded;
@@ -69,6 +71,7 @@ class HttpModule final : public Module {
     options.callers = identity_.make_callers("forward-auth", times);
     options.times = times;
     options.identity = identity_.make_sent("http");
+    options.tracing = tracing_.make_tracing();
     options.once = {.table = once_table_,
                     .clock = context_.clock,
                     .keep = config.http_idempotency_ttl,
@@ -92,7 +95,7 @@ class HttpModule final : public Module {
         router, decisions_.usage(loop),
         {.body_bytes = options.batch_body_bytes, .once = options.once, .caller_of = options.caller_of});
     envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config, context_.clock),
-                         options.check_body_bytes, times, options.identity);
+                         options.check_body_bytes, times, options.identity, options.tracing);
   }
 
   void add_facts(observe::Facts& facts) const {
@@ -108,6 +111,7 @@ class HttpModule final : public Module {
   DecisionsModule& decisions_;
   IdentityModule& identity_;
   const RedisModule& redis_;
+  const TracingModule& tracing_;
   // Null: answers are kept in Redis, for all nodes.
   std::shared_ptr<http::IdempotencyTable> once_table_;
   std::shared_ptr<TokenFile> tokens_;                          // null: no token is needed
@@ -117,8 +121,8 @@ class HttpModule final : public Module {
 }  // namespace
 
 std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity,
-                                         const RedisModule& redis) {
-  return std::make_unique<HttpModule>(context, decisions, identity, redis);
+                                         const RedisModule& redis, const TracingModule& tracing) {
+  return std::make_unique<HttpModule>(context, decisions, identity, redis, tracing);
 }
 
 }  // namespace weir::server

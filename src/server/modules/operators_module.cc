@@ -87,8 +87,12 @@ Status OperatorsModule::start() {
   });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   if (tools_.watch() == nullptr) return success();
-  context_.add_task(kExpiryPeriod, [this] { remove_expired(); });
   context_.add_task(kPlanPeriod, [this] { begin_plans(); });
+  expiries_ = std::make_unique<ExpiryAudit>(*tools_.databases().database(), tools_.node());
+  context_.add_task(kExpiryPeriod, [this] {
+    remove_expired();
+    audit_expiries();
+  });
   context_.add_task(kUsePeriod, [this] { tell_uses(); });
   return success();
 }
@@ -106,6 +110,7 @@ Status OperatorsModule::take_blocks(const std::vector<BlockRecord>& records) {
     Block& block = made.emplace_back();
     block.when = record.when;
     block.until = record.until;
+    block.reason = record.reason;
     block.use = record.use;
   }
   return book_->set_blocks(std::move(made));
@@ -136,7 +141,9 @@ template <typename Record>
 Status OperatorsModule::audit_expired(database::Session& session, TimePoint now) {
   const Result<std::vector<Record>> expired = control::take_expired<Record>(session, now);
   if (!expired.ok()) return expired.failure();
+  std::vector<std::string> keys;
   for (const Record& record : expired.value()) {
+    keys.push_back(record.key());
     control::AuditEntry entry;
     entry.at = now;
     entry.actor = "weir";
@@ -147,8 +154,10 @@ Status OperatorsModule::audit_expired(database::Session& session, TimePoint now)
     entry.node = tools_.node();
     if (Status appended = control::append(session, entry); !appended.ok()) return appended;
   }
-  if (expired.value().empty()) return success();
-  return control::note_change(session, control::Table<Record>::kTopic);
+  if (keys.empty()) return success();
+  // Which records, only where nodes would read them one by one.
+  if (keys.size() > control::ChangeWatch::kMostRecords) keys.clear();
+  return control::note_change(session, control::Table<Record>::kTopic, keys);
 }
 
 // Decisions no longer use an expired record; this removes it from the lists, once for all nodes.
@@ -167,6 +176,18 @@ void OperatorsModule::remove_expired() {
                                              },
                                              .done = [this](const database::Outcome&) { expiring_.store(false); }});
   if (!queued.ok()) expiring_.store(false);
+}
+
+void OperatorsModule::audit_expiries() {
+  if (!tools_.databases().is_ready()) return;
+  const TimePoint now = context_.clock->wall();
+  expiries_->look(now, [&](TimePoint after) {
+    if (tools_.tokens().has_expired(after, now)) return true;
+    const auto keys = keys_.current();
+    return std::any_of(keys->begin(), keys->end(), [&](const KeyRecord& key) {
+      return !key.revoked && key.expires && *key.expires > after && *key.expires <= now;
+    });
+  });
 }
 
 template <typename Record>

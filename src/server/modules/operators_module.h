@@ -14,6 +14,7 @@
 #include "admin/operator_state.h"
 #include "control/kept.h"
 #include "control/key_hash.h"
+#include "server/expiry_audit.h"
 #include "server/key_directory.h"
 #include "server/module.h"
 #include "server/modules/admin_tools_module.h"
@@ -53,6 +54,7 @@ class OperatorsModule final : public Module {
   // On the background thread.
   void remove_expired();
   void begin_plans();
+  void audit_expiries();
   void tell_uses();
   template <typename Record>
   std::vector<Use> new_uses(const control::Kept<Record>& kept, std::map<std::string, Told>& told);
@@ -74,7 +76,8 @@ class OperatorsModule final : public Module {
   const admin::OperatorState state_;
 
   std::atomic<TimePoint> next_plan_{TimePoint::max()};  // when the next plan of a tenant begins
-  std::atomic<bool> expiring_{false};                   // a transaction that removes expired records is queued or runs
+  std::unique_ptr<ExpiryAudit> expiries_;  // null: no database
+  std::atomic<bool> expiring_{false};      // a transaction that removes expired records is queued or runs
   // Only on the background thread.
   std::map<std::string, Told> told_overrides_;
   std::map<std::string, Told> told_blocks_;

@@ -15,7 +15,7 @@ namespace weir::server {
 namespace {
 
 // How often reservations and slices whose time has passed are closed.
-constexpr auto kSweepPeriod = std::chrono::seconds(1);
+constexpr auto kQuotaSweepPeriod = std::chrono::seconds(1);
 // After so many sweeps remembered answers whose time has passed are forgotten.
 constexpr int kForgetEvery = 600;
 constexpr std::size_t kMaxNodeId = 128;
@@ -176,7 +176,7 @@ void QuotaModule::sweep_forever() {
   for (int count = 1;; ++count) {
     {
       std::unique_lock lock(mutex_);
-      if (wake_.wait_for(lock, kSweepPeriod, [this] { return stopped_; })) return;
+      if (wake_.wait_for(lock, kQuotaSweepPeriod, [this] { return stopped_; })) return;
     }
     const Result<ledger::Ledger::Swept> swept = ledger_->sweep();
     if (swept.ok()) {

@@ -26,6 +26,7 @@ Node::Node(NodeContext& context, NodeWatcher& watcher, std::uint16_t probe_slot)
       window_(context.options.deadline, std::max<std::size_t>(1, context.options.max_in_flight / 2)),
       line_(context.queued),
       line_timer_(context.loop, [this] { look_at_line(); }),
+      key_sample_(context.scripts.key_prefix() + "{"),
       info_timer_(context.loop, [this] { ask_info(); }) {
   ConnectionOwner& owner = *this;
   const Connection::Timeouts timeouts{context.options.connect_timeout, context.options.deadline};
@@ -117,7 +118,10 @@ void Node::ask_info() {
   const auto ready = std::find_if(connections_.begin(), connections_.end(),
                                   [](const auto& each) { return each->ready() && each->accepts(); });
   const SteadyTime now = steady_clock::now();
-  if (ready != connections_.end() && answering()) info_.ask(**ready, *figures_, now);
+  if (ready != connections_.end() && answering()) {
+    info_.ask(**ready, *figures_, now);
+    key_sample_.ask(**ready, *figures_, now);
+  }
   info_timer_.arm(now + ServerInfo::kPeriod);
 }
 

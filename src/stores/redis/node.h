@@ -15,6 +15,7 @@
 #include "stores/redis/breaker.h"
 #include "stores/redis/connection.h"
 #include "stores/redis/fair_queue.h"
+#include "stores/redis/key_sample.h"
 #include "stores/redis/options.h"
 #include "stores/redis/probe.h"
 #include "stores/redis/server_figures.h"
@@ -144,6 +145,7 @@ class Node final : private ConnectionOwner, private ProbeOwner {
   LoopTimer line_timer_;
   ServerFigures* figures_ = nullptr;
   ServerInfo info_;
+  KeySample key_sample_;
   LoopTimer info_timer_;
   std::size_t next_ = 0;
   bool closing_ = false;

@@ -34,6 +34,9 @@ struct ServerFigures {
   std::atomic<std::int64_t> memory_bytes{-1};
   std::atomic<std::int64_t> memory_max_bytes{-1};
   std::atomic<std::int64_t> cpu_us{-1};
+  // Estimates of a sample (key_sample.h): how many of its keys are ours, and their memory. -1: not known.
+  std::atomic<std::int64_t> keys{-1};
+  std::atomic<std::int64_t> key_bytes{-1};
 
   void sent() {
     StoreStats::add(calls);
