@@ -20,7 +20,7 @@ endfunction()
 
 set(files ${algorithms})
 list(REMOVE_ITEM files gcra)
-foreach(name keep arithmetic debt one draw several penalties distinct many held leases holds lease_calls reservations reserved ${files})
+foreach(name keep arithmetic debt one draw several penalties distinct many held leases holds lease_calls reservations reserved once ${files})
   read_lua(${name} lua_${name})
 endforeach()
 set(needs_sliding_counter "${lua_arithmetic}")
@@ -57,6 +57,14 @@ set(holds "${all}${lua_leases}${table}local hold_numbers = 4\n${several}${lua_pe
 string(APPEND holds "return with_hold(answer, holds and admitted and kTaken or 0, token, now + ttl)\n")
 set(reservations "${all}${lua_leases}${lua_held}${table}local hold_numbers = 10\n${several_held}${lua_penalties}${lua_distinct}${lua_holds}${lua_reservations}")
 string(APPEND reservations "${lua_many}${lua_reserved}")
+# The same for calls that are charged once.
+foreach(body many holds reservations)
+  set(numbers_many 0)
+  set(numbers_holds 4)
+  set(numbers_reservations 10)
+  string(REPLACE "HOLD_NUMBERS" "${numbers_${body}}" once "${lua_once}")
+  set(once_${body} "local function decide(KEYS, ARGV)\n${${body}}end\n${once}")
+endforeach()
 
 file(WRITE ${OUTPUT}.new "// Written by cmake/embed_scripts.cmake from src/stores/redis/scripts.
 #include \"stores/redis/scripts.h\"
@@ -69,6 +77,12 @@ ${cases}    R\"lua(${many})lua\",
     R\"lua(${holds})lua\",
 
     R\"lua(${reservations})lua\",
+
+    R\"lua(${once_many})lua\",
+
+    R\"lua(${once_holds})lua\",
+
+    R\"lua(${once_reservations})lua\",
 };
 
 }  // namespace weir::redis

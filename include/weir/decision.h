@@ -84,17 +84,16 @@ inline std::string_view subject_text(const RuleOutcome& outcome, SubjectDigits& 
 // "token-bucket", "concurrency", "quota"; empty: neither an algorithm nor another kind of rule decided.
 std::string_view algorithm_name(const RuleOutcome& outcome);
 
-// What became of a request's Idempotency-Key (hold.h). All but `none` and `replayed` mean that nothing was decided.
-enum class Idempotency : std::uint8_t { none, replayed, running, other_body, full };
-
 struct Decision {
   bool allowed = true;
   bool degraded = false;  // decided without the store, by a failure policy
   bool atomic = true;     // false: charged in several steps (Redis Cluster across slots)
-  Idempotency idempotency = Idempotency::none;
+  bool replayed = false;  // decided before, under the same Request::once, and charged then
   Reason reason = Reason::no_rule;
   std::int32_t deciding = -1;  // index in `rules` of the most restrictive enforced rule, -1: none
   std::int64_t cost = 0;
+  std::int64_t uncharged =
+      0;  // of work that was told afterwards: units beyond the overdraft, which no rule was charged
   Duration retry_after{0};
   Duration delay{0};
   TimePoint at{};                      // when it was made, on the wall clock: `at` plus a duration is when that ends

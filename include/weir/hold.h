@@ -41,22 +41,13 @@ enum class HoldFault : std::uint8_t {
   gone,         // 410: released, lapsed or lost; the message says what to do
   closed,       // 409: the reservation was closed by another call, which the answer's state tells
   running,      // 409: the first call with this Idempotency-Key is still running
-  other_body,   // 422: this Idempotency-Key came with another body
+  other_body,   // 422: this id, or this Idempotency-Key, was used for another question
   full,         // 503: there is no room for another Idempotency-Key
   unavailable,  // 503: the store did not answer, and whether anything has changed is not known
 };
 inline constexpr int kHoldFaultCount = 9;
 // Such as "gone".
 std::string_view hold_fault_name(HoldFault fault);
-
-// An Idempotency-Key, scoped to its caller. A call with a key that was used is not made again: its answer is replayed,
-// a denial until its retry_after has passed. The texts must live as long as the question's.
-struct IdempotencyKey {
-  std::string_view caller = {};  // who is authenticated; empty: no one is
-  std::string_view tenant;
-  std::string_view key = {};  // 1 to kMaxIdempotencyKey bytes
-  BucketKey body = {};        // a hash of everything that the call asks for
-};
 
 // One question and its answer, as CheckCall (call.h) is for checks: a limiter that can answer at once writes `answer`
 // and returns true from its begin; else it calls defer() during it, returns false, and completes later.

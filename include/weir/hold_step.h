@@ -24,6 +24,7 @@ enum class HoldState : std::uint8_t {
   live,   // it was there: taken before, and renewed by this call if that was asked for
   gone,   // released, lapsed, or lost with no room to take it again
   ended,  // by this call
+  other,  // a lease: the id has one of another cost; nothing has changed
 };
 
 struct ListedHold {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "weir/bucket_key.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -37,6 +38,17 @@ struct OperatorView {
   std::span<const std::string_view> rules;  // only these rules are asked; empty: all that the request matches
 };
 
+// A call that is to be charged once, however often it is made. A store that several nodes share keeps, in the same
+// atomic step, what it has answered: the same id gets that answer again, and is charged nothing.
+struct Once {
+  BucketKey id{};    // a keyed hash of whose call it is; zero: the call is charged each time
+  Duration keep{0};  // how long the answer is kept
+
+  explicit operator bool() const { return id != BucketKey{}; }
+  // For one of several parts of the call.
+  Once at(std::size_t index) const { return {{id.high, id.low + index}, keep}; }
+};
+
 struct Request {
   std::span<const Attribute> attributes;
   Cost cost;
@@ -51,10 +63,11 @@ struct Request {
   const OperatorView* by_operator = nullptr;
   // Names this request, so that a strict quota that was taken for it is not taken again when it is sent again: a hash
   // of who asks and of the key that they chose. Requests of one batch share it and differ in their part. Empty: none.
-  std::string_view once = {};
+  std::string_view once_name = {};
   std::uint32_t once_part = 0;
   // The distributed trace that it is part of (trace.h). Null: none. Must stay alive like the attributes.
   const TraceContext* trace = nullptr;
+  Once once{};
 
   Request() = default;
   explicit Request(std::span<const Attribute> attrs, Cost c = {}) : attributes(attrs), cost(c) {}

@@ -53,7 +53,6 @@ struct ReservationQuestion {
   std::string_view id = {};      // reserve: as in LeaseQuestion
   std::string_view caller = {};  // likewise
   std::string_view handle = {};  // commit, release, extend, get
-  const IdempotencyKey* once = nullptr;
 };
 
 // One open reservation of a list, as one bucket has it.

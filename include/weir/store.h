@@ -18,6 +18,7 @@
 #include "weir/draw_step.h"
 #include "weir/hold_step.h"
 #include "weir/penalty.h"
+#include "weir/request.h"
 #include "weir/result.h"
 #include "weir/time.h"
 
@@ -64,6 +65,7 @@ struct ChargeOutcome {
   Duration retry_after{0};     // > 0 exactly when denied and a wait helps; a lone retry then is admitted
   Duration reset_after{0};     // until the bucket is full again
   Duration delay{0};
+  std::int64_t uncharged = 0;  // denied, and charged as a debt: the units beyond the overdraft
 
   friend bool operator==(const ChargeOutcome&, const ChargeOutcome&) = default;
 };
@@ -97,6 +99,8 @@ class StoreCall {
   Code status = Code::ok;                     // anything else: the store did not answer, outcomes mean nothing
   bool atomic = true;                         // false: charged in several steps
   Consistency answered = Consistency::exact;  // by whom: the store, or a decorator without asking it
+  bool replayed = false;                      // `once` was used before: nothing was charged, and this was answered then
+  Once once{};                                // memory and calls in several steps do not use it
 
   virtual void complete() = 0;
 

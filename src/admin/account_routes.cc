@@ -243,7 +243,7 @@ void submit_change(ledger::Ledger& ledger, const Account& account, const Account
 void change_account(Call& call, ledger::Ledger& ledger, AccountChange change) {
   const std::string shown = call.parameter("id");
   change.actor = call.actor().name;
-  if (!call.request().once.empty()) change.key = "admin " + std::string(call.request().once);
+  if (!call.request().once_name.empty()) change.key = "admin " + std::string(call.request().once_name);
   const Environment& environment = call.environment();
   if (environment.is_ready && !environment.is_ready()) {
     return call.answer(problem_of({Code::unavailable, "the database does not answer yet; try again later"}));

@@ -71,20 +71,22 @@ Status check_field(const AllowanceSpec& spec, std::string_view field, const std:
 // What can be owed must be countable exactly, in 1/rate_ticks of a unit, within 64 bits.
 Status check_debt(const AllowanceSpec& spec, const Allowance& allowance) {
   const std::int64_t most_units = algorithms::kMaxDebt / allowance.rate_ticks;
-  const std::string rate =
-      " at a rate of " + std::to_string(allowance.rate_units) + " every " + text_of(Duration{allowance.rate_ticks});
+  const auto rate = [&] {
+    return " at a rate of " + std::to_string(allowance.rate_units) + " every " +
+           text_of(Duration{allowance.rate_ticks});
+  };
   if (has_burst(spec.algorithm) && allowance.burst > most_units) {
     if (spec.burst)
-      return wrong("burst", std::to_string(allowance.burst), "at most " + std::to_string(most_units) + rate);
+      return wrong("burst", std::to_string(allowance.burst), "at most " + std::to_string(most_units) + rate());
     return wrong("limit", std::to_string(spec.limit),
-                 "a rounder one, or a burst of at most " + std::to_string(most_units) + rate);
+                 "a rounder one, or a burst of at most " + std::to_string(most_units) + rate());
   }
   if (spec.algorithm == Algorithm::leaky_bucket && 2 * allowance.queue + 1 > most_units) {
     const std::int64_t most_queue = (most_units - 1) / 2;
     if (spec.queue)
-      return wrong("queue", std::to_string(allowance.queue), "at most " + std::to_string(most_queue) + rate);
+      return wrong("queue", std::to_string(allowance.queue), "at most " + std::to_string(most_queue) + rate());
     return wrong("limit", std::to_string(spec.limit),
-                 "a rounder one, or a queue of at most " + std::to_string(most_queue) + rate);
+                 "a rounder one, or a queue of at most " + std::to_string(most_queue) + rate());
   }
   return success();
 }

@@ -1,7 +1,9 @@
 #include "base/base64url.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 
 namespace weir::base {
 namespace {
@@ -19,51 +21,88 @@ constexpr std::array<std::uint8_t, 256> kSextets = [] {
 
 std::uint32_t sextet(char c) { return kSextets[static_cast<unsigned char>(c)]; }
 
+std::uint64_t swap_bytes(std::uint64_t word) {
+  return std::endian::native == std::endian::little ? __builtin_bswap64(word) : word;
+}
+std::uint64_t read_big_endian(const char* from) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, from, 8);
+  return swap_bytes(word);
+}
+void write_big_endian(std::uint64_t word, char* to) {
+  word = swap_bytes(word);
+  std::memcpy(to, &word, 8);
+}
+
+// Two characters for each twelve bits, which takes half of the steps of one for six.
+constexpr std::array<std::array<char, 2>, 4096> kPairs = [] {
+  std::array<std::array<char, 2>, 4096> pairs{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = {kUrlAlphabet[i / 64], kUrlAlphabet[i % 64]};
+  return pairs;
+}();
+
+void write_pair(std::uint64_t bits, char* out) { std::memcpy(out, kPairs[bits & 4095].data(), 2); }
+
 }  // namespace
 
-// Four characters at a time: handles of leases are read on the way of every renewal and release.
-std::optional<std::string> decode_base64url(std::string_view text) {
-  const std::size_t rest = text.size() % 4;
-  if (rest == 1) return std::nullopt;
-  std::string bytes(text.size() / 4 * 3 + (rest > 0 ? rest - 1 : 0), '\0');
-  char* out = bytes.data();
+// Eight characters at a time: handles of leases are read on the way of every renewal and release.
+std::optional<std::size_t> decode_base64url(std::string_view text, char* out) {
+  const char* const begin = out;
+  std::size_t left = text.size();
+  if (left % 4 == 1) return std::nullopt;
   std::uint32_t wrong = 0;
   const char* in = text.data();
-  for (const char* const end = in + (text.size() - rest); in < end; in += 4, out += 3) {
+  for (; left >= 8; left -= 8, in += 8, out += 6) {
+    // In two halves, which the processor works out at the same time.
     const std::uint32_t a = sextet(in[0]), b = sextet(in[1]), c = sextet(in[2]), d = sextet(in[3]);
-    wrong |= a | b | c | d;
-    out[0] = static_cast<char>(a << 2 | b >> 4);
-    out[1] = static_cast<char>(b << 4 | c >> 2);
-    out[2] = static_cast<char>(c << 6 | d);
+    const std::uint32_t e = sextet(in[4]), f = sextet(in[5]), g = sextet(in[6]), h = sextet(in[7]);
+    wrong |= (a | b | c | d) | (e | f | g | h);
+    const std::uint64_t high = a << 18 | b << 12 | c << 6 | d;
+    const std::uint64_t low = e << 18 | f << 12 | g << 6 | h;
+    write_big_endian(high << 40 | low << 16, out);
   }
-  if (rest > 0) {
-    const std::uint32_t a = sextet(in[0]), b = sextet(in[1]), c = rest == 3 ? sextet(in[2]) : 0;
-    wrong |= a | b | c;
-    out[0] = static_cast<char>(a << 2 | b >> 4);
-    if (rest == 3) out[1] = static_cast<char>(b << 4 | c >> 2);
-    // Bits that no byte has must be 0, so that no two texts mean the same.
-    if ((rest == 3 ? c & 3 : b & 15) != 0) return std::nullopt;
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < left; ++i) {
+    const std::uint32_t each = sextet(in[i]);
+    wrong |= each;
+    word |= std::uint64_t{each} << (58 - 6 * i);
   }
-  if ((wrong & kNoSextet) != 0) return std::nullopt;
+  const std::size_t bytes = left * 3 / 4;
+  if (left > 0) write_big_endian(word, out);
+  // Bits that no byte has must be 0, so that no two texts mean the same.
+  if ((wrong & kNoSextet) != 0 || (left > 0 && word << (8 * bytes) != 0)) return std::nullopt;
+  return static_cast<std::size_t>(out - begin) + bytes;
+}
+
+void encode_base64url(std::string_view bytes, char* out) {
+  const char* in = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 6; left -= 6, in += 6, out += 8) {
+    const std::uint64_t word = read_big_endian(in);
+    write_pair(word >> 52, out);
+    write_pair(word >> 40, out + 2);
+    write_pair(word >> 28, out + 4);
+    write_pair(word >> 16, out + 6);
+  }
+  if (left == 0) return;
+  const std::uint64_t word = read_big_endian(in) & ~std::uint64_t{0} << (64 - 8 * left);
+  for (std::size_t i = 0; i < base64url_size(left); ++i) out[i] = kUrlAlphabet[word >> (58 - 6 * i) & 63];
+}
+
+std::optional<std::string> decode_base64url(std::string_view text) {
+  std::string bytes(text.size() * 3 / 4 + kBase64urlSlack, '\0');
+  const std::optional<std::size_t> size = decode_base64url(text, bytes.data());
+  if (!size) return std::nullopt;
+  bytes.resize(*size);
   return bytes;
 }
 
 std::string encode_base64url(std::string_view bytes) {
-  const std::size_t rest = bytes.size() % 3;
-  std::string text((bytes.size() * 4 + 2) / 3, '\0');
-  char* out = text.data();
-  const auto* in = reinterpret_cast<const unsigned char*>(bytes.data());
-  for (const unsigned char* const end = in + (bytes.size() - rest); in < end; in += 3, out += 4) {
-    out[0] = kUrlAlphabet[in[0] >> 2];
-    out[1] = kUrlAlphabet[(in[0] << 4 | in[1] >> 4) & 63];
-    out[2] = kUrlAlphabet[(in[1] << 2 | in[2] >> 6) & 63];
-    out[3] = kUrlAlphabet[in[2] & 63];
-  }
-  if (rest > 0) {
-    out[0] = kUrlAlphabet[in[0] >> 2];
-    out[1] = kUrlAlphabet[(in[0] << 4 | (rest == 2 ? in[1] >> 4 : 0)) & 63];
-    if (rest == 2) out[2] = kUrlAlphabet[in[1] << 2 & 63];
-  }
+  std::string padded;
+  padded.reserve(bytes.size() + kBase64urlSlack);
+  padded.assign(bytes).append(kBase64urlSlack, '\0');
+  std::string text(base64url_size(bytes.size()), '\0');
+  encode_base64url(std::string_view(padded).substr(0, bytes.size()), text.data());
   return text;
 }
 

@@ -27,7 +27,7 @@ using database::Database;
 using database::Outcome;
 using ledger::Account;
 using ledger::AccountChange;
-using Kind = ledger::AccountChange::Kind;
+using ChangeKind = ledger::AccountChange::Kind;
 
 struct ChangeOptions {
   AdminOptions admin;
@@ -71,12 +71,12 @@ Result<std::string> change_by_server(AdminClient& client, const ChangeOptions& o
         return member_text(a, "begins_at") < member_text(b, "begins_at");
       });
   JsonObject body;
-  if (options.change.kind == Kind::reverse) {
+  if (options.change.kind == ChangeKind::reverse) {
     body.text("operation", options.change.operation);
   } else {
     body.raw("amount", std::to_string(options.change.amount));
   }
-  if (options.change.kind == Kind::grant) {
+  if (options.change.kind == ChangeKind::grant) {
     body.raw("priority", std::to_string(options.change.priority));
     body.text("expires_at", options.expires);
   }
@@ -154,7 +154,7 @@ int change_in_database(const ChangeOptions& options, const Terminal& terminal, c
   if (!account.ok()) return fail(account.failure());
   ProcessClock clock;
   AccountChange change = options.change;
-  if (change.kind == Kind::grant) {
+  if (change.kind == ChangeKind::grant) {
     Result<TimePoint> expires = rules::parse_instant(options.expires);
     if (const Result<Duration> in = rules::parse_duration(options.expires); in.ok())
       expires = clock.wall() + in.value();
@@ -193,7 +193,7 @@ int change(const ChangeOptions& options, const Terminal& terminal) {
       [&](const std::string& answer) { show_changed(terminal, answer); });
 }
 
-std::shared_ptr<ChangeOptions> options_of(Kind kind) {
+std::shared_ptr<ChangeOptions> options_of(ChangeKind kind) {
   auto options = std::make_shared<ChangeOptions>();
   options->change.kind = kind;
   const char* const user = std::getenv("USER");
@@ -218,7 +218,7 @@ void add_change_options(Command& verb, ChangeOptions& options) {
 }  // namespace
 
 void add_quota_grant(CLI::App& parent, Session& session) {
-  const auto options = options_of(Kind::grant);
+  const auto options = options_of(ChangeKind::grant);
   Command verb(parent, "grant", "Add units to an account: a top-up, used after the plan's allowance");
   verb.integer("--amount", options->change.amount, 1, kMaxUnits, "Units").value("N").required();
   verb.text("--expires", options->expires, "A duration or a time; default: 365d").value("WHEN");
@@ -231,7 +231,7 @@ void add_quota_grant(CLI::App& parent, Session& session) {
 }
 
 void add_quota_adjust(CLI::App& parent, Session& session) {
-  const auto options = options_of(Kind::adjust);
+  const auto options = options_of(ChangeKind::adjust);
   Command verb(parent, "adjust", "Correct what an account has used: positive charges, negative credits");
   verb.integer("--amount", options->change.amount, -kMaxUnits, kMaxUnits, "Units; not 0").value("N").required();
   add_change_options(verb, *options);
@@ -241,7 +241,7 @@ void add_quota_adjust(CLI::App& parent, Session& session) {
 }
 
 void add_quota_reverse(CLI::App& parent, Session& session) {
-  const auto options = options_of(Kind::reverse);
+  const auto options = options_of(ChangeKind::reverse);
   Command verb(parent, "reverse", "Give back what one operation used, in all its accounts, once");
   verb.text("--operation", options->change.operation, "Its id, as `weir quota export` prints it")
       .value("ID")

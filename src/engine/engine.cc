@@ -94,8 +94,8 @@ Status Engine::reload() {
   return true;
 }
 
-void Engine::note_open(const HoldStep& step, TimePoint expires) {
-  const rules::SheddingClasses* const shedding = rules_.current().set->shedding();
+void Engine::note_open(const HoldStep& step, TimePoint expires, const ActiveRules& rules) {
+  const rules::SheddingClasses* const shedding = rules.set->shedding();
   if (shedding == nullptr || shedding->source().in_flight == 0 || !sheds_) return;
   if (step.state == HoldState::taken || step.state == HoldState::live) {
     shedder_->open_work().opened(step.id, expires);
@@ -233,7 +233,7 @@ template <Engine::Shape kShape>
     return true;
   }
   // Its id was used before: nothing was decided.
-  if (run.hold != nullptr && run.hold->state == HoldState::gone) {
+  if (run.hold != nullptr && (run.hold->state == HoldState::gone || run.hold->state == HoldState::other)) {
     if (run.quotas != nullptr) finish_quotas(run, false);
     return true;
   }
@@ -316,6 +316,10 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
     if (check.may_have_auto_limits()) [[unlikely]]
       judge_adaptive_limits(check, run, *adaptive_, decision);
     decision.atomic = run.atomic;
+    if (!decision.allowed | run.replayed) [[unlikely]] {
+      decision.replayed = run.replayed;
+      note_uncharged(check, decision);
+    }
     const std::string_view source = check.may_have_slices() ? source_of(run) : source_;
     return publish(check, run, decision, source, action, decided_at(run));
   }

@@ -88,17 +88,24 @@ class Engine final : public Limiter,
   const AdaptiveLimits& adaptive() const { return *adaptive_; }
   // What reservations have cost, and how wrong estimates were. Shared by the engines of one process.
   const Estimates& estimates() const { return *estimates_; }
-  // Units of settled reservations that no bucket was charged for, because they were beyond its overdraft.
+  // Units of work that was told afterwards (a commit, a report of usage, a late charge) that no bucket was charged for,
+  // because they were beyond its overdraft.
   std::uint64_t uncharged_units() const { return uncharged_units_.load(std::memory_order_relaxed); }
 
  private:
   class LaterRun;
   class GroupRun;
+  template <typename Call>
+  class HoldRun;
   class LeaseRun;
   class ReservationRun;
   class UsageRun;
   class DebtRun;
   class Prepared;
+
+  // True: answered. `may_wait`: the answer may come later.
+  template <typename HoldingRun, typename Call>
+  bool begin_hold(Call& call, bool may_wait);
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
   // plan() is the first three; false: out of bounds, blocked or shed, and answered.
@@ -124,7 +131,7 @@ class Engine final : public Limiter,
   // True: refused, answered and published.
   bool shed(const Request& request, const Reading& at, const ActiveRules& rules, Decision& decision);
   // Leases and reservations are work until they end. Only where rules bound that.
-  void note_open(const HoldStep& step, TimePoint expires);
+  void note_open(const HoldStep& step, TimePoint expires, const ActiveRules& rules);
   // What adaptive limits learn from. `at` is the end, by the store's clock.
   void note_completed(const HoldHandle& handle, TimePoint at);
   bool plan(const AdHocCharge& charge, const Allowance* allowance, Check& check, ChargeOutcome& outcome);
@@ -166,6 +173,7 @@ class Engine final : public Limiter,
   void note_outage(const Check& check, const Run& run, Action action, const FailurePolicies::Failed& failed,
                    const Decision& decision);
   void conclude_ad_hoc(Check& check, const Run& run, Action action, ChargeOutcome& outcome);
+  void note_uncharged(const Check& check, Decision& decision);
   void learn(const Run& run);
   TimePoint decided_at(const Run& run) const;
   std::string_view source_of(const Run& run) const;

@@ -1,22 +1,28 @@
 // HoldHandle: what the sealed handle (keys/sealer.h) of a lease or a reservation says: its id, and every bucket that it
 // has a part in, so that any node can renew or end it without looking anything up.
 //
-// Encoded as a protobuf message (base/protobuf_wire.h), so that later versions can add fields. The numbers of the
-// fields are in hold_handle.cc. Decoding checks everything, also what a seal has authenticated.
+// Encoded in as few bytes as possible, because every byte is sealed, sent and opened again: the format is in
+// hold_handle.cc. Decoding checks everything, also what a seal has authenticated.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "weir/allowance.h"
 #include "weir/bucket_key.h"
+#include "weir/hold.h"
 #include "weir/inline_vector.h"
 #include "weir/store.h"
 #include "weir/time.h"
 
 namespace weir::engine {
+
+// An id that is made of one word, and so takes half of the room in a handle: as good as random, and another one for
+// each word.
+BucketKey short_id(std::uint64_t word);
 
 struct HeldCharge {
   BucketKey key;
@@ -45,8 +51,29 @@ struct HoldHandle {
   InlineVector<HeldCharge, 4> charges;  // at most kMaxHeldCharges
 };
 
-std::string encode_handle(const HoldHandle& handle);
-// None: not what encode_handle() of this version or a later one writes.
-std::optional<HoldHandle> decode_handle(std::string_view bytes);
+// The bytes that an opened handle's texts refer to. Those of few rules need no heap. Does not move.
+class HandleBytes {
+ public:
+  HandleBytes() {}  // NOLINT(modernize-use-equals-default): the room is not cleared
+  HandleBytes(const HandleBytes&) = delete;
+  HandleBytes& operator=(const HandleBytes&) = delete;
+
+  std::string_view keep(std::string_view bytes) {
+    if (bytes.size() > sizeof(few_)) return many_ = bytes;
+    std::memcpy(few_, bytes.data(), bytes.size());
+    return {few_, bytes.size()};
+  }
+
+ private:
+  char few_[256];
+  std::string many_;
+};
+
+// The most bytes that one is encoded in.
+inline constexpr std::size_t kMaxEncodedHandle = 3'200;
+// Into `room`, which has kMaxEncodedHandle bytes: those of it that were written.
+std::string_view encode_handle(const HoldHandle& handle, char* room);
+// Into a new `handle`. False: not what encode_handle() writes.
+[[nodiscard]] bool decode_handle(std::string_view bytes, HoldHandle& handle);
 
 }  // namespace weir::engine

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 
 #include "keys/sealer.h"
@@ -45,6 +46,17 @@ HoldHandle example() {
   return handle;
 }
 
+std::string encoded(const HoldHandle& handle) {
+  char room[kMaxEncodedHandle];
+  return std::string(encode_handle(handle, room));
+}
+
+// Refers to `bytes`.
+std::optional<HoldHandle> decoded(const std::string& bytes) {
+  HoldHandle handle;
+  return decode_handle(bytes, handle) ? std::optional(handle) : std::nullopt;
+}
+
 bool same(const Allowance& a, const Allowance& b) {
   return a.algorithm == b.algorithm && a.limit == b.limit && a.window == b.window && a.burst == b.burst &&
          a.queue == b.queue && a.buckets == b.buckets && a.rate_units == b.rate_units && a.rate_ticks == b.rate_ticks;
@@ -52,8 +64,8 @@ bool same(const Allowance& a, const Allowance& b) {
 
 TEST(HoldHandle, SaysWhatItWasMadeOf) {
   const HoldHandle made = example();
-  const std::string bytes = encode_handle(made);
-  const std::optional<HoldHandle> read = decode_handle(bytes);
+  const std::string bytes = encoded(made);
+  const std::optional<HoldHandle> read = decoded(bytes);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->use, made.use);
   EXPECT_EQ(read->id, made.id);
@@ -78,7 +90,7 @@ TEST(HoldHandle, SaysWhatItWasMadeOf) {
 TEST(HoldHandle, OfOneRuleIsShort) {
   HoldHandle handle = example();
   handle.charges.resize(1);
-  EXPECT_LT(keys::Sealer(kKey).seal(encode_handle(handle)).size(), 160u);
+  EXPECT_LT(keys::Sealer(kKey).seal(encoded(handle)).size(), 130u);
 }
 
 TEST(HoldHandle, TheLongestFitsInAPath) {
@@ -92,18 +104,44 @@ TEST(HoldHandle, TheLongestFitsInAPath) {
     charge.cost = kMaxUnits;
     handle.charges.push_back(charge);
   }
-  EXPECT_LE(keys::Sealer(kKey).seal(encode_handle(handle)).size(), kMaxHandle / 2) << "two of them during a rotation";
+  EXPECT_LE(keys::Sealer(kKey).seal(encoded(handle)).size(), kMaxHandle / 2) << "two of them during a rotation";
+}
+
+TEST(HoldHandle, KeepsEveryIdTtlAndExpiry) {
+  HoldHandle handle;
+  for (const BucketKey& id : {short_id(0), short_id(12'345), BucketKey{7, 8}, BucketKey{}}) {
+    for (const std::int64_t ttl_us :
+         {kMinHoldTtl.count(), std::int64_t{12'345'678}, kMaxHoldTtl.count() - 1, kMaxHoldTtl.count()}) {
+      for (const std::int64_t expires_us : {std::int64_t{0}, std::int64_t{1} << 40, std::int64_t{1} << 53}) {
+        for (const std::uint64_t token :
+             {std::uint64_t{0}, std::uint64_t{247}, std::uint64_t{248}, std::uint64_t{1} << 53}) {
+          handle.id = id;
+          handle.ttl = Duration{ttl_us};
+          handle.expires = from_micros(expires_us);
+          handle.token = token;
+          const std::string bytes = encoded(handle);
+          const std::optional<HoldHandle> read = decoded(bytes);
+          ASSERT_TRUE(read) << ttl_us << ' ' << expires_us << ' ' << token;
+          EXPECT_EQ(read->id, id);
+          EXPECT_EQ(read->ttl, handle.ttl);
+          EXPECT_EQ(read->expires, handle.expires);
+          EXPECT_EQ(read->token, token);
+        }
+      }
+    }
+  }
+  EXPECT_NE(short_id(1), short_id(2));
 }
 
 TEST(HoldHandle, BytesThatAreNoHandleAreRefused) {
-  const std::string good = encode_handle(example());
-  EXPECT_FALSE(decode_handle(""));
-  for (std::size_t i = 1; i < good.size(); ++i) static_cast<void>(decode_handle(good.substr(0, i)));
+  const std::string good = encoded(example());
+  EXPECT_FALSE(decoded(""));
+  for (std::size_t i = 1; i < good.size(); ++i) static_cast<void>(decoded(good.substr(0, i)));
   std::mt19937 random(1);
   for (int round = 0; round < 20'000; ++round) {
     std::string changed = good;
     for (int i = 0; i < 3; ++i) changed[random() % changed.size()] = static_cast<char>(random());
-    const std::optional<HoldHandle> read = decode_handle(changed);
+    const std::optional<HoldHandle> read = decoded(changed);
     if (!read) continue;
     EXPECT_LE(read->ttl, kMaxHoldTtl);
     for (const HeldCharge& charge : read->charges) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <optional>
 
 #include "weir/hold.h"
 
@@ -9,15 +11,29 @@ namespace weir::engine {
 namespace {
 
 constexpr std::uint64_t kNamedIdVersion = 0x683177;  // "w1h"
+constexpr std::uint64_t kOnceIdVersion = 0x6f3177;   // "w1o"
 constexpr std::uint64_t kLearnedVersion = 0x653177;  // "w1e"
+
+std::uint64_t random_word() {
+  std::uint64_t word = 0;
+  const HashKey bytes = keys::random_hash_key();
+  std::memcpy(&word, bytes.data(), 8);
+  return word;
+}
 
 }  // namespace
 
-HoldIds::HoldIds(const HashKey& key) : key_(key), sealer_(key), random_seed_(keys::random_hash_key()) {}
+HoldIds::HoldIds(const HashKey& key) : key_(key), sealer_(key), random_seed_(random_word()) {}
 
-BucketKey HoldIds::random() {
-  keys::SipHash hash = random_seed_;
-  hash.add_word(made_.fetch_add(1, std::memory_order_relaxed));
+// A sequence that begins anywhere: no two of one process are the same, and those of two processes hardly ever.
+BucketKey HoldIds::random() { return short_id(random_seed_ + made_.fetch_add(1, std::memory_order_relaxed)); }
+
+BucketKey HoldIds::of(HoldHandle::Use use, const Once& once) {
+  if (!once) return random();
+  keys::SipHash hash(key_);
+  hash.add_word(kOnceIdVersion | static_cast<std::uint64_t>(use) << 32);
+  hash.add_word(once.id.high);
+  hash.add_word(once.id.low);
   return hash.finish();
 }
 
@@ -50,19 +66,36 @@ Estimates::Subject HoldIds::learned_by(std::string_view rule, std::string_view v
   return {with_value.finish(), hash.finish()};
 }
 
-std::optional<HoldHandle> HoldIds::open(std::string_view text, HoldHandle::Use use, std::string& bytes) {
+std::string HoldIds::seal(const HoldHandle& handle) {
+  char room[kMaxEncodedHandle];
+  const std::string_view bytes = encode_handle(handle, room);
+  std::string text = sealer_.seal(bytes);
+  recent_.keep(text, bytes);
+  return text;
+}
+
+bool HoldIds::open_half(std::string_view half, HoldHandle::Use use, HandleBytes& bytes, HoldHandle& handle) {
+  char room[keys::Sealer::room_for(kMaxHandle)];
+  static_assert(sizeof(room) >= RecentHandles::kMaxBytes);
+  std::string_view opened = recent_.find(half, room);
+  if (opened.empty()) {
+    const std::optional<std::string_view> sealed = sealer_.open(half, room);
+    if (!sealed) return false;
+    opened = *sealed;
+  }
+  return decode_handle(bytes.keep(opened), handle) && handle.use == use;
+}
+
+bool HoldIds::open(std::string_view text, HoldHandle::Use use, HandleBytes& bytes, HoldHandle& handle) {
   if (text.size() > kMaxHandle) text = {};
   while (!text.empty()) {
     const std::string_view half = text.substr(0, text.find(kSeparator));
     text.remove_prefix(std::min(half.size() + 1, text.size()));
-    std::optional<std::string> opened = sealer_.open(half);
-    if (!opened) continue;
-    bytes = std::move(*opened);
-    std::optional<HoldHandle> handle = decode_handle(bytes);
-    if (handle && handle->use == use) return handle;
+    if (open_half(half, use, bytes, handle)) return true;
+    handle = HoldHandle();
   }
   forged_.fetch_add(1, std::memory_order_relaxed);
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace weir::engine

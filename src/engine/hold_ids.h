@@ -6,12 +6,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/estimates.h"
 #include "engine/hold_handle.h"
+#include "engine/recent_handles.h"
 #include "keys/key_encoder.h"
 #include "keys/sealer.h"
 #include "weir/request.h"
@@ -23,6 +23,8 @@ class HoldIds {
   explicit HoldIds(const HashKey& key);
 
   BucketKey random();
+  // The same each time for the same call (weir/request.h); random for others.
+  BucketKey of(HoldHandle::Use use, const Once& once);
   // The order of the attributes makes no difference.
   BucketKey named(HoldHandle::Use use, std::string_view caller, std::string_view id,
                   std::span<const Attribute> attributes) const;
@@ -30,21 +32,24 @@ class HoldIds {
   // What `rule` learns from a request with this value of the attribute that it learns by.
   Estimates::Subject learned_by(std::string_view rule, std::string_view value) const;
 
-  std::string seal(const HoldHandle& handle) const { return sealer_.seal(encode_handle(handle)); }
+  std::string seal(const HoldHandle& handle);
   // Between the handles of two hash keys (rotating_limiter.h).
   static constexpr char kSeparator = '.';
 
-  // What a handle says, or the half of it that was sealed under this key. `bytes` is where its texts are kept. None:
-  // not one of ours for this use, which is counted.
-  std::optional<HoldHandle> open(std::string_view text, HoldHandle::Use use, std::string& bytes);
+  // What a handle says, or the half of it that was sealed under this key, into a new `handle`. `bytes` is where its
+  // texts are kept. False: not one of ours for this use, which is counted.
+  [[nodiscard]] bool open(std::string_view text, HoldHandle::Use use, HandleBytes& bytes, HoldHandle& handle);
   std::uint64_t forged() const { return forged_.load(std::memory_order_relaxed); }
 
  private:
+  bool open_half(std::string_view half, HoldHandle::Use use, HandleBytes& bytes, HoldHandle& handle);
+
   const HashKey key_;
   const keys::Sealer sealer_;
-  const keys::SipHash random_seed_;
+  const std::uint64_t random_seed_;
   std::atomic<std::uint64_t> made_{0};
   std::atomic<std::uint64_t> forged_{0};
+  RecentHandles recent_;
 };
 
 }  // namespace weir::engine

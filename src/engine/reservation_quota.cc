@@ -18,7 +18,8 @@ class Engine::ReservationRun::QuotaStep final : public QuotaCall {
   ReservationRun& run_;
 };
 
-Engine::ReservationRun::ReservationRun(Engine& engine, ReservationCall& call) : engine_(engine), call_(&call) {}
+Engine::ReservationRun::ReservationRun(Engine& engine, ReservationCall& call, const ActiveRules& rules)
+    : HoldRun(engine, call, rules), verb_(call.question.verb) {}
 Engine::ReservationRun::~ReservationRun() = default;
 
 // False: refused. Quotas with a cost of their own hold that, the others the amount.
@@ -34,7 +35,7 @@ bool Engine::ReservationRun::reserve_quotas() {
   if (step_.amount == 0 && follows && !dry_run_) {
     return !refuse(HoldFault::invalid, "amount: is 0, expected at least 1 where a quota applies");
   }
-  quotas->reserving = QuotaPart::Reserving{hex_of(step_.id), step_.amount, step_.partial, step_.ttl};
+  quotas->reserving = QuotaPart::Reserving{hex_text(step_.id), step_.amount, step_.partial, step_.ttl};
   handle_.quota = true;
   return true;
 }
@@ -52,7 +53,7 @@ bool Engine::ReservationRun::settle_quotas() {
   if (verb_ == Verb::release) step.verb = LedgerVerb::release;
   if (verb_ == Verb::extend) step.verb = LedgerVerb::extend;
   step.at = reading();
-  step.id = hex_of(handle_.id);
+  step.id = hex_text(handle_.id);
   step.amount = step_.amount;
   step.actual = step_.actual;
   step.ttl = step_.ttl;
@@ -91,7 +92,7 @@ void Engine::ReservationRun::finish_with_quota() {
     tell_hold();
     describe_outcomes();
   }
-  answer.id = hex_of(step_.id);
+  answer.id = hex_text(step_.id);
   answer.state = step.known ? step.state : ReservationState::expired;
   answer.granted = step.granted;
   answer.actual = step.actual;

@@ -11,8 +11,6 @@ constexpr std::string_view kReportInstead =
     "the reservation has expired or is not known any more; it has cost nothing, or what it held under rules with "
     "on_expiry: commit; charge what the work has cost beyond that with a check";
 
-std::string ttl_text(Duration duration) { return std::to_string(duration.count() / 1'000) + " ms"; }
-
 bool is_unit_count(std::int64_t units) { return units >= 0 && units <= kMaxUnits; }
 
 // Of two denials: one that no wait can help, then the longest wait. Of two others: the least that is left.
@@ -30,87 +28,42 @@ Reason denial_reason(const RuleOutcome& denial) {
 
 }  // namespace
 
-std::string Engine::ReservationRun::hex_of(const BucketKey& key) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint64_t half : {key.high, key.low}) {
-    for (unsigned shift = 64; shift > 0; shift -= 4) text += kDigits[half >> (shift - 4) & 15U];
-  }
-  return text;
-}
-
+// A handle may be of a reservation that the ledger has a part in, whatever the rules are now.
 bool Engine::begin_reservation(ReservationCall& call) {
-  if (immediate_ && !rules_.current().set->has_quotas()) {
-    ReservationRun run(*this, call);
-    return run.start();
-  }
-  auto run = std::make_unique<ReservationRun>(*this, call);
-  if (!run->start()) {
-    static_cast<void>(run.release());  // owns itself until it is completed
-    return false;
-  }
-  if (!run->deferred()) return true;
-  run->call().complete();
-  return false;
+  const bool by_handle =
+      call.question.verb != ReservationQuestion::Verb::reserve && call.question.verb != ReservationQuestion::Verb::list;
+  return begin_hold<ReservationRun>(call, !immediate_ || (by_handle && quota_gate_ != nullptr));
 }
 
 bool Engine::ReservationRun::start() {
-  verb_ = call_->question.verb;
-  hold = &step_;
   step_.reservation = true;
-  set_reading(engine_.clock_->read());
-  step_.at = now;
   if (!check_question()) return true;
   if (verb_ == Verb::reserve) return reserve();
   return verb_ == Verb::list ? list() : use_handle();
-}
-
-bool Engine::ReservationRun::refuse(HoldFault fault, std::string message) {
-  call_->answer.fault = fault;
-  call_->answer.message = std::move(message);
-  return true;
 }
 
 // False: refused.
 bool Engine::ReservationRun::check_question() {
   const ReservationQuestion& question = call_->question;
   const auto invalid = [&](std::string message) { return !refuse(HoldFault::invalid, std::move(message)); };
-  if (question.ttl != Duration::zero() && (question.ttl < kMinHoldTtl || question.ttl > kMaxHoldTtl)) {
-    return invalid("ttl: is " + ttl_text(question.ttl) + ", expected " + ttl_text(kMinHoldTtl) + " to " +
-                   ttl_text(kMaxHoldTtl));
-  }
   if (question.amount && !is_unit_count(*question.amount)) {
     return invalid("amount: is " + std::to_string(*question.amount) + ", expected 0 to " + std::to_string(kMaxUnits));
   }
   if (verb_ == Verb::commit && !is_unit_count(question.actual)) {
     return invalid("actual: is " + std::to_string(question.actual) + ", expected 0 to " + std::to_string(kMaxUnits));
   }
-  if (question.id.size() > kMaxHoldId) {
-    return invalid("id: has " + std::to_string(question.id.size()) + " bytes, expected at most " +
-                   std::to_string(kMaxHoldId));
-  }
-  if (question.id.find('\0') != question.id.npos) return invalid("id: must not contain NUL");
-  if (question.once != nullptr) {
-    return invalid(
-        "Idempotency-Key: is not supported for reservations by this version of weir yet; an id makes reserving "
-        "idempotent, and settling twice does no harm");
-  }
-  return true;
+  return check_ttl(question.ttl) && check_id(question.id);
 }
 
 bool Engine::ReservationRun::reserve() {
   const ReservationQuestion& question = call_->question;
-  rules_ = engine_.rules_.current_shared();
-  rules::CompletedRequest room;
-  const Request& request = completed(question.request, *rules_, room);
-  const Action wanted = question.dry_run ? Action::peek : Action::take;
-  if (!engine_.plan(request, wanted, reading(), *rules_, check_, call_->answer.decision)) return true;
+  if (!plan(question.dry_run ? Action::peek : Action::take)) return true;
   check_.drop_candidates();
   if (check_.charges().size() > kMaxHeldCharges) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " rules apply; one reservation can have a part in no more");
   }
-  step_.id = question.id.empty() ? engine_.hold_ids_.random()
+  step_.id = question.id.empty() ? engine_.hold_ids_.of(HoldHandle::Use::reservation, once)
                                  : engine_.hold_ids_.named(HoldHandle::Use::reservation, question.caller, question.id,
                                                            question.request.attributes);
   step_.ttl = question.ttl == Duration::zero() ? kDefaultReservationTtl : question.ttl;
@@ -124,15 +77,9 @@ bool Engine::ReservationRun::reserve() {
   dry_run_ = question.dry_run;
   past_prefilter = question.partial || !question.id.empty();
   check_.reserve(step_.amount, step_.id);
-  note_trace(request);
   carry(check_, dry_run_ ? Action::peek : Action::take, reading());
   adopt_quotas();
-  if (!reserve_quotas()) return true;
-  ingress = question.request.ingress;
-  decisions = {&call_->answer.decision, 1};
-  if (!engine_.decide(*this)) return false;
-  finish();
-  return true;
+  return !reserve_quotas() || decide();
 }
 
 // The handle will say what to learn: the attributes are not there when it is settled.
@@ -179,13 +126,10 @@ void Engine::ReservationRun::learn() {
 
 bool Engine::ReservationRun::use_handle() {
   const ReservationQuestion& question = call_->question;
-  std::optional<HoldHandle> opened =
-      engine_.hold_ids_.open(question.handle, HoldHandle::Use::reservation, handle_bytes_);
-  if (!opened) {
+  if (!open_handle(HoldHandle::Use::reservation)) {
     return refuse(HoldFault::forged,
                   "reservation: not a handle of this service; use the one that reserving has returned");
   }
-  handle_ = std::move(*opened);
   step_.id = handle_.id;
   step_.token = handle_.token;
   step_.ttl = question.ttl;
@@ -195,61 +139,30 @@ bool Engine::ReservationRun::use_handle() {
   if (verb_ == Verb::release) step_.closing = ReservationState::released;
   for (const HeldCharge& each : handle_.charges) {
     Charge& charge = own_charges_.append();
-    charge.key = each.key;
-    charge.tag = each.tag;
-    charge.allowance = &each.allowance;
-    charge.rule = each.rule;
-    charge.cost = each.follows && verb_ == Verb::extend ? step_.amount : each.cost;
-    charge.binding = each.binding;
-    charge.kind = each.kind;
+    hold_to_charge(each, charge);
     charge.follows = each.follows;
+    if (each.follows && verb_ == Verb::extend) charge.cost = step_.amount;
   }
   Charge record = record_charge(handle_.id, {own_charges_.data(), own_charges_.size()});
   if (handle_.record_tag != 0) record.tag.high = handle_.record_tag;
   own_charges_.push_back(record);
   action = Action::settle;
-  if (verb_ == Verb::extend) action = Action::renew;
+  if (verb_ == Verb::extend) {
+    action = Action::renew;
+    once = question.request.once;
+  }
   if (verb_ == Verb::get) action = Action::list;
   return handle_.quota ? settle_quotas() : ask();
 }
 
 bool Engine::ReservationRun::list() {
-  rules_ = engine_.rules_.current_shared();
-  rules::CompletedRequest room;
-  const Request& request = completed(call_->question.request, *rules_, room);
-  if (!engine_.plan(request, Action::list, reading(), *rules_, check_, call_->answer.decision)) return true;
+  if (!plan(Action::list)) return true;
   for (const Charge& charge : check_.charges().first(check_.deciding())) {
     if (charge.kind == ChargeKind::bucket && charge.value == 0) own_charges_.push_back(charge);
   }
   step_.listed = &listed_;
   action = Action::list;
   return ask();
-}
-
-bool Engine::ReservationRun::ask() {
-  own_outcomes_.resize(own_charges_.size());
-  charges = {own_charges_.data(), own_charges_.size()};
-  outcomes = {own_outcomes_.data(), own_outcomes_.size()};
-  if (!charges.empty()) {
-    if (!engine_.immediate_) detach_once(false);
-    if (!engine_.store_->begin(*this)) return false;
-  }
-  finish();
-  return true;
-}
-
-void Engine::ReservationRun::detach(bool keep) {
-  outlive_requests(keep);
-  call_ = &call_->defer();
-  deferred_ = true;
-  decisions = {&call_->answer.decision, 1};
-}
-
-void Engine::ReservationRun::complete() {
-  if (verb_ == Verb::reserve && !engine_.conclude(*this)) return;
-  const std::unique_ptr<ReservationRun> self(this);
-  finish();
-  call_->complete();
 }
 
 void Engine::ReservationRun::finish() {
@@ -264,7 +177,7 @@ void Engine::ReservationRun::finish() {
   // What it had may be more than another node's prefilter knows.
   if (engine_.prefilter_ != nullptr && action == Action::settle) engine_.prefilter_->forget(charges);
   if (verb_ == Verb::list) return finish_list();
-  if (verb_ != Verb::get) engine_.note_open(step_, now + (step_.expires - step_.at));
+  if (verb_ != Verb::get) note_open();
   if (step_.state == HoldState::ended) engine_.note_completed(handle_, step_.at);
   tell_hold();
   describe_outcomes();
@@ -274,7 +187,7 @@ void Engine::ReservationRun::finish() {
 
 void Engine::ReservationRun::tell_hold() {
   ReservationAnswer& answer = call_->answer;
-  answer.id = hex_of(step_.id);
+  answer.id = hex_text(step_.id);
   answer.state = step_.reserved;
   answer.granted = step_.granted;
   answer.actual = step_.actual;
@@ -296,7 +209,7 @@ void Engine::ReservationRun::finish_reserve() {
     return;
   }
   if (!answer.decision.allowed) return;
-  const bool stored = step_.state == HoldState::taken || step_.state == HoldState::live;
+  const bool stored = is_stored();
   // Without the store, or without room in it, nothing is held: what is granted is a promise of the failure policy.
   if (!stored && !dry_run_) {
     step_.granted = step_.amount;
@@ -304,7 +217,7 @@ void Engine::ReservationRun::finish_reserve() {
     step_.token = 0;
   }
   if (dry_run_) step_.expires = step_.at + step_.ttl;
-  if (stored) engine_.note_open(step_, now + (step_.expires - step_.at));
+  if (stored) note_open();
   tell_hold();
   if (!stored) answer.fencing_token.reset();
   answer.created = step_.state != HoldState::live && !dry_run_;
@@ -326,13 +239,8 @@ void Engine::ReservationRun::make_handle() {
     if (from.kind == ChargeKind::record || (!fits_all && !outcomes[i].admitted)) continue;
     if ((!from.follows && from.cost == 0) || from.value != 0) continue;  // a value stays counted
     HeldCharge& held = handle_.charges.append();
-    held.key = from.key;
-    held.tag = from.tag;
-    held.rule = from.rule;
-    held.cost = from.follows ? 0 : from.cost;
-    held.allowance = *from.allowance;
-    held.kind = from.kind;
-    held.binding = from.binding;
+    charge_to_hold(from, held);
+    if (from.follows) held.cost = 0;
     held.follows = from.follows;
     if (i < learned_.size()) held.learned = learned_[i];
   }
@@ -381,26 +289,19 @@ void Engine::ReservationRun::finish_get() {
   }
 }
 
-// By the numbers that it was made under.
 void Engine::ReservationRun::describe_outcome(std::size_t charge, RuleOutcome& outcome) const {
   const Charge& from = charges[charge];
   const ChargeOutcome& told = outcomes[charge];
-  outcome.subject = from.key;
-  outcome.kind = from.kind;
-  outcome.mode = from.binding ? Mode::enforce : Mode::shadow;
-  outcome.limit = from.allowance->limit;
-  outcome.capacity = from.kind == ChargeKind::lease ? from.allowance->limit : from.allowance->largest_cost();
+  if (from.kind != ChargeKind::lease) outcome.capacity = from.allowance->largest_cost();
   if (from.kind == ChargeKind::bucket) {
     outcome.algorithm = from.allowance->algorithm;
     outcome.window = from.allowance->window;
   }
-  outcome.cost = from.follows && verb_ == Verb::commit ? step_.actual : from.cost;
+  if (from.follows && verb_ == Verb::commit) outcome.cost = step_.actual;
   outcome.allowed = told.admitted;
   outcome.too_large = told.too_large;
   outcome.crowded = told.crowded;
-  outcome.remaining = told.remaining;
   outcome.retry_after = told.retry_after;
-  outcome.reset_after = told.reset_after;
 }
 
 void Engine::ReservationRun::describe_outcomes() {
@@ -411,15 +312,12 @@ void Engine::ReservationRun::describe_outcomes() {
   decision.at = engine_.immediate_ ? reading().wall() : engine_.clock_->wall();
   for (std::size_t i = 0; i < charges.size(); ++i) {
     if (charges[i].kind == ChargeKind::record) continue;
-    const std::optional<rules::RuleName> name = engine_.rules_.book().names().find(charges[i].rule);
-    if (!name) continue;  // a rule that this node has never loaded
     const auto at = static_cast<std::int32_t>(decision.rules.size());
-    RuleOutcome& outcome = decision.rules.append();
-    outcome.rule = name->id;
-    outcome.ordinal = name->ordinal;
-    describe_outcome(i, outcome);
+    RuleOutcome* const outcome = describe_rule(i);
+    if (outcome == nullptr) continue;
+    describe_outcome(i, *outcome);
     if (!charges[i].binding) continue;
-    if (decision.deciding < 0 || decides_before(outcome, *decision.decisive())) decision.deciding = at;
+    if (decision.deciding < 0 || decides_before(*outcome, *decision.decisive())) decision.deciding = at;
   }
   const RuleOutcome* const decisive = decision.decisive();
   if (decisive == nullptr) return;
@@ -435,7 +333,7 @@ void Engine::ReservationRun::finish_list() {
   ReservationAnswer& answer = call_->answer;
   std::map<std::pair<std::uint32_t, std::string>, std::size_t> places;
   for (const ListedHold& each : listed_) {
-    const std::string id = hex_of(each.id);
+    const std::string id = hex_text(each.id);
     const auto [place, added] = places.try_emplace({each.charge, id}, answer.list.size());
     if (!added) {
       answer.list[place->second].units += each.units;

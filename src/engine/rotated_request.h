@@ -30,6 +30,7 @@ inline std::string_view previous_value(std::span<const Attribute> all, const Att
 class RotatedRequest {
  public:
   explicit RotatedRequest(const Request& request) : previous(request), current(request) {
+    if (request.once) previous.once.id.low ^= 1;  // two calls, each charged once
     const std::span<const Attribute> all = request.attributes;
     if (all.size() > kMaxAttributes || std::none_of(all.begin(), all.end(), is_of_previous)) return;
     const std::span<const Attribute> derived = all.subspan(request.sent().size());

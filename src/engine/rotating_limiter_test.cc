@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "engine/engine.h"
@@ -18,9 +19,15 @@ using namespace std::chrono_literals;
 class PlainStore final : public Store {
  public:
   explicit PlainStore(bool immediate) : immediate_(immediate) {}
-  bool begin(StoreCall& call) override { return memory_.begin(call); }
+  bool begin(StoreCall& call) override {
+    if (answers-- > 0) return memory_.begin(call);
+    call.status = Code::unavailable;
+    return true;
+  }
   bool immediate() const override { return immediate_; }
   std::string_view name() const override { return "store"; }
+
+  int answers = std::numeric_limits<int>::max();  // so many calls are answered; then it fails
 
  private:
   const bool immediate_;
@@ -284,6 +291,19 @@ TEST_P(LeaseRotationTest, AClientsIdHasOneLeaseAndForgedHandlesStayForged) {
   EXPECT_EQ(acquire(during_, "job").fault, HoldFault::gone);
   EXPECT_EQ(during_.leases()->release("forged.handle").fault, HoldFault::forged);
   EXPECT_EQ(before_->forged_handles(), 1u);
+}
+
+// What was done under one key only must be tried again: a caller that is told of success would not.
+TEST_P(LeaseRotationTest, ALeaseThatOnlyThePreviousKeyRenewedOrReleasedIsNotSaidToBe) {
+  const LeaseAnswer lease = acquire(during_);
+  store_->answers = 1;
+  EXPECT_EQ(during_.leases()->renew(lease.handle).fault, HoldFault::unavailable);
+  store_->answers = 1;
+  EXPECT_EQ(during_.leases()->release(lease.handle).fault, HoldFault::unavailable);
+  store_->answers = 100;
+  EXPECT_EQ(free(*after_), 1) << "still held under the current key";
+  EXPECT_EQ(during_.leases()->release(lease.handle).fault, HoldFault::none);
+  EXPECT_EQ(free(*after_), 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, LeaseRotationTest, testing::Bool());

@@ -64,6 +64,7 @@ LastingRun::~LastingRun() = default;
 void LastingRun::adopt_quotas() {
   if (std::none_of(checks.begin(), checks.end(), [](const Check& check) { return check.has_quotas(); })) return;
   own_quotas_ = std::make_unique<QuotaPart>(*this);
+  once = {};  // what the ledger refuses the store has to take back, and must charge when it is asked again
 }
 
 }  // namespace weir::engine

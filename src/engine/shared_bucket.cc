@@ -53,4 +53,13 @@ bool Engine::refuse_shared(Run& run) {
   return refuse_by_prefilter(run);
 }
 
+// What was told afterwards, and is more than a rule lets be charged.
+void Engine::note_uncharged(const Check& check, Decision& decision) {
+  for (std::size_t i = 0; i < check.deciding(); ++i) {
+    if (check.charges()[i].binding) decision.uncharged = std::max(decision.uncharged, check.outcomes()[i].uncharged);
+  }
+  if (decision.replayed) return;  // counted then
+  uncharged_units_.fetch_add(static_cast<std::uint64_t>(decision.uncharged), std::memory_order_relaxed);
+}
+
 }  // namespace weir::engine

@@ -6,21 +6,13 @@
 #include <memory>
 #include <random>
 
-#include "base/ascii.h"
-#include "engine/engine.h"
+#include "engine/hold_run.h"
 #include "weir/usage.h"
 
 namespace weir::engine {
 namespace {
 
 constexpr Duration kRemembered = kMaxHoldTtl;
-
-std::string hex_text(const BucketKey& key) {
-  std::string text(32, '0');
-  base::write_hex(text.data(), key.high);
-  base::write_hex(text.data() + 16, key.low);
-  return text;
-}
 
 }  // namespace
 
@@ -76,6 +68,7 @@ class Engine::UsageRun final : public StoreCall {
   bool named_ = false;
   std::deque<Group> groups_;  // the first is being charged
   InlineVector<ChargeOutcome, 8> outcomes_;
+  InlineVector<bool, 8> enforced_;  // for each charge but the record: its rule is not in shadow mode
   std::vector<QuotaCharge> quotas_;
   LedgerStep ledger_{*this};
   TimePoint effective_{};
@@ -105,9 +98,9 @@ void Engine::UsageRun::start(const UsageReport& report) {
   rules::CompletedRequest room;
   const Request& request = completed(asked, *rules_, room);
   check_.plan(request, reading().wall(), *rules_, engine_.rules_.encoder(), engine_.with_tags_);
-  named_ = !report.id.empty();
-  id_ = !named_ ? engine_.hold_ids_.random()
-                : engine_.hold_ids_.named(HoldHandle::Use::reservation, report.caller,
+  named_ = !report.id.empty() || report.request.once;
+  id_ = report.id.empty() ? engine_.hold_ids_.of(HoldHandle::Use::reservation, report.request.once)
+                          : engine_.hold_ids_.named(HoldHandle::Use::reservation, report.caller,
                                           "usage " + std::string(report.id), report.request.attributes);
   effective_ = report.at;
   add_charges(report, request);
@@ -131,7 +124,8 @@ void Engine::UsageRun::add_charges(const UsageReport& report, const Request& req
     } else if (charge.kind == ChargeKind::bucket && charge.value == 0) {
       charge.follows = true;
       charge.cost = 0;
-      charge.binding = false;
+      enforced_.push_back(charge.binding);
+      charge.binding = false;  // nothing holds back what has happened
       charge.max_subjects = 0;
       group_of(report, cost).charges.push_back(charge);
       ++answer_.rules;
@@ -205,6 +199,7 @@ void Engine::UsageRun::settle() {
   action = Action::settle;
   step_.closing = ReservationState::committed;
   step_.actual = actual;
+  for (std::size_t i = 0; i < enforced_.size(); ++i) charges_[i].binding = enforced_[i];
   if (engine_.store_->begin(*this)) settled();
 }
 
@@ -213,6 +208,9 @@ void Engine::UsageRun::settled() {
   answer_.replayed = answer_.replayed || step_.state == HoldState::gone;
   answer_.debt = std::max(answer_.debt, step_.debt);
   answer_.uncharged = std::max(answer_.uncharged, step_.uncharged);
+  if (step_.state == HoldState::ended) {
+    engine_.uncharged_units_.fetch_add(static_cast<std::uint64_t>(step_.uncharged), std::memory_order_relaxed);
+  }
   if (engine_.prefilter_ != nullptr) engine_.prefilter_->forget(charges);
   groups_.pop_front();
   charge_next_group();

@@ -1,6 +1,5 @@
 #include "keys/sealer.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/base64url.h"
@@ -41,42 +40,59 @@ void Sealer::apply_stream(const BucketKey& tag, char* bytes, std::size_t size) c
   SipHash seed = stream_seed_;
   seed.add_word(tag.high);
   seed.add_word(tag.low);
-  for (std::size_t at = 0; at < size; at += 16) {
+  for (std::size_t at = 0; at < size; at += kBlock) {
     SipHash block = seed;
     block.add_word(at);
     const BucketKey made = block.finish();
-    std::uint64_t words[2] = {};
-    const std::size_t count = std::min<std::size_t>(16, size - at);
-    std::memcpy(words, bytes + at, count);
+    std::uint64_t words[2];
+    std::memcpy(words, bytes + at, kBlock);
     words[0] ^= made.high;
     words[1] ^= made.low;
-    std::memcpy(bytes + at, words, count);
+    std::memcpy(bytes + at, words, kBlock);
   }
 }
 
 std::string Sealer::seal(std::string_view bytes) const {
+  constexpr std::size_t kUsual = 512;
+  char usual[kUsual];
+  std::string longer;
+  char* room = usual;
+  if (kPrefix + bytes.size() + kBlock > kUsual) [[unlikely]] {
+    longer.resize(kPrefix + bytes.size() + kBlock);
+    room = longer.data();
+  }
   const BucketKey tag = tag_of(bytes);
-  std::string sealed(kPrefix + bytes.size(), '\0');
-  sealed[0] = kVersion;
-  std::memcpy(sealed.data() + 1, &tag.high, 8);
-  std::memcpy(sealed.data() + 9, &tag.low, 8);
-  std::copy(bytes.begin(), bytes.end(), sealed.begin() + kPrefix);
-  apply_stream(tag, sealed.data() + kPrefix, bytes.size());
-  return base::encode_base64url(sealed);
+  room[0] = kVersion;
+  std::memcpy(room + 1, &tag.high, 8);
+  std::memcpy(room + 9, &tag.low, 8);
+  if (!bytes.empty()) std::memcpy(room + kPrefix, bytes.data(), bytes.size());
+  std::memset(room + kPrefix + bytes.size(), 0, kBlock);
+  apply_stream(tag, room + kPrefix, bytes.size());
+  std::string text(base::base64url_size(kPrefix + bytes.size()), '\0');
+  base::encode_base64url({room, kPrefix + bytes.size()}, text.data());
+  return text;
+}
+
+std::optional<std::string_view> Sealer::open(std::string_view text, char* room) const {
+  const std::optional<std::size_t> size = base::decode_base64url(text, room);
+  if (!size || *size < kPrefix || room[0] != kVersion) return std::nullopt;
+  BucketKey tag;
+  std::memcpy(&tag.high, room + 1, 8);
+  std::memcpy(&tag.low, room + 9, 8);
+  const std::string_view bytes(room + kPrefix, *size - kPrefix);
+  std::memset(room + *size, 0, kBlock);
+  apply_stream(tag, room + kPrefix, bytes.size());
+  const BucketKey expected = tag_of(bytes);
+  // Without a branch on how much of it agrees.
+  if (((expected.high ^ tag.high) | (expected.low ^ tag.low)) != 0) return std::nullopt;
+  return bytes;
 }
 
 std::optional<std::string> Sealer::open(std::string_view text) const {
-  std::optional<std::string> sealed = base::decode_base64url(text);
-  if (!sealed || sealed->size() < kPrefix || sealed->front() != kVersion) return std::nullopt;
-  BucketKey tag;
-  std::memcpy(&tag.high, sealed->data() + 1, 8);
-  std::memcpy(&tag.low, sealed->data() + 9, 8);
-  sealed->erase(0, kPrefix);
-  apply_stream(tag, sealed->data(), sealed->size());
-  const BucketKey expected = tag_of(*sealed);
-  // Without a branch on how much of it agrees.
-  if (((expected.high ^ tag.high) | (expected.low ^ tag.low)) != 0) return std::nullopt;
-  return sealed;
+  std::string room(room_for(text.size()), '\0');
+  const std::optional<std::string_view> bytes = open(text, room.data());
+  if (!bytes) return std::nullopt;
+  return std::string(*bytes);
 }
 
 }  // namespace weir::keys

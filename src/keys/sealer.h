@@ -26,9 +26,15 @@ class Sealer {
   std::string seal(std::string_view bytes) const;
   // None: not sealed under this key, or changed since.
   std::optional<std::string> open(std::string_view text) const;
+  // The same without allocating: what it says is in `room`, which has at least room_for(text.size()) bytes.
+  std::optional<std::string_view> open(std::string_view text, char* room) const;
+  static constexpr std::size_t room_for(std::size_t text) { return text * 3 / 4 + 32; }
 
  private:
+  static constexpr std::size_t kBlock = 16;
+
   BucketKey tag_of(std::string_view bytes) const;
+  // In whole blocks: what is beyond `size` in the last one is changed too.
   void apply_stream(const BucketKey& tag, char* bytes, std::size_t size) const;
 
   const StrongSipHash tag_seed_;

@@ -49,7 +49,7 @@ constexpr MetricRow kMetrics[] = {
     {"weir_forged_handles_total", Kind::counter, Group::decisions,
      "Handles of leases and reservations that this service has not sealed.", "", "", ""},
     {"weir_uncharged_units_total", Kind::counter, Group::decisions,
-     "Units of settled reservations beyond what a rule's overdraft lets it charge.", "", "", ""},
+     "Units of commits, reports of usage and late charges beyond what a rule's overdraft lets it charge.", "", "", ""},
     {"weir_hot_subjects", Kind::gauge, Group::decisions, "Subjects that ask for at least 2 % of all decisions.", "", "",
      ""},
     {"weir_journal_entries_total", Kind::counter, Group::decisions, "Entries that the journal of decisions has kept.",

@@ -83,7 +83,8 @@ void collect_store(const Facts& facts, FactWriter& write) {
   write.counter("weir_forged_handles_total", "Handles of leases and reservations that this service has not sealed.",
                 facts.forged_handles);
   write.counter("weir_uncharged_units_total",
-                "Units of settled reservations beyond what a rule's overdraft lets it charge.", facts.uncharged_units);
+                "Units of commits, reports of usage and late charges beyond what a rule's overdraft lets it charge.",
+                facts.uncharged_units);
   write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
                 {{"result", "success"}});
   write.also(facts.snapshots_failed, {{"result", "failure"}});

@@ -65,11 +65,16 @@ void RedisOnce::begin(const std::string& scope, const BucketKey& body, std::func
   keys::SipHash hash(key_);
   hash.add_framed("idempotency");
   hash.add_framed(scope);
+  keys::SipHash of_request = hash;
+  of_request.add_word(body.high);
+  of_request.add_word(body.low);
+  const BucketKey id = of_request.finish();
   const SharedAnswers::Ticket ticket{.scope = hash.finish(), .body = body, .nonce = random_nonce()};
   store->begin_once(ticket, most_,
-                    [this, ticket, done = std::move(done)](SharedAnswers::Found found, std::string_view bytes) {
+                    [this, ticket, id, done = std::move(done)](SharedAnswers::Found found, std::string_view bytes) {
                       Begun begun;
                       begun.found = found_of(found);
+                      begun.id = id;
                       if (begun.found == Found::fresh)
                         begun.running = std::make_shared<Running>(stores_, loop_, ticket);
                       if (begun.found == Found::replayed) {

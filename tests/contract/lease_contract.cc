@@ -221,6 +221,19 @@ TEST_P(LeaseContract, AnIdOfAClientIsGoneForOneTtlAfterItsEnd) {
 }
 
 // A holder that was stopped for long must not reach what another holder does under the same id.
+TEST_P(LeaseContract, AnIdWithALeaseOfAnotherCostIsRefused) {
+  const Result first = acquire(1, {slot(1, 5, 2), bucket(1)}, true);
+  const Result other = acquire(1, {slot(1, 5, 3), bucket(1)}, true);
+  EXPECT_EQ(other.hold.state, HoldState::other);
+  EXPECT_EQ(left(slot(1, 5)), 3) << "nothing has changed";
+  EXPECT_EQ(left(bucket(1)), 9);
+  const Result again = acquire(1, {slot(1, 5, 2), bucket(1)}, true);
+  EXPECT_EQ(again.hold.state, HoldState::live);
+  EXPECT_EQ(again.hold.token, first.hold.token);
+  release(first, {slot(1, 5, 2)});
+  EXPECT_EQ(acquire(1, {slot(1, 5, 3)}, true).hold.state, HoldState::gone) << "whatever it costs";
+}
+
 TEST_P(LeaseContract, AnOldLeaseDoesNotReachALaterOneOfTheSameId) {
   const std::vector<Charge> one = {slot(1, 1)};
   const Result old = acquire(1, one, true);

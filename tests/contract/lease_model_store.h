@@ -87,7 +87,8 @@ inline bool LeaseModelStore::is_known(StoreCall& call) {
     const auto live = leases(charge).live().find(id);
     if (live == leases(charge).live().end() && !leases(charge).has_ended(id)) continue;
     const bool lives = live != leases(charge).live().end();
-    call.hold->state = lives ? HoldState::live : HoldState::gone;
+    const bool same = lives && live->second.units == charge.cost;
+    call.hold->state = !lives ? HoldState::gone : same ? HoldState::live : HoldState::other;
     if (lives) call.hold->token = live->second.token;
     if (lives) call.hold->expires = from_micros(live->second.expires);
     describe(call);

@@ -22,7 +22,11 @@ def _demote():
 
 
 class Postgres:
-    def __init__(self):
+    """With an island (fault_tools.py), in that network namespace."""
+
+    def __init__(self, island=None):
+        self.island = island
+        self.host = island.there if island else "127.0.0.1"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-pg-"))
         if os.getuid() == 0:
             user = pwd.getpwnam("nobody")
@@ -35,21 +39,30 @@ class Postgres:
             [PROGRAMS / "initdb", "--auth=trust", "--username=weir", "--encoding=UTF8", "--locale=C", f"--pgdata={self.folder}/data"],
             check=True, capture_output=True, cwd=self.folder, preexec_fn=_demote, timeout=60,
         )
+        if island:
+            with open(self.folder / "data" / "pg_hba.conf", "a") as access:
+                access.write("host all all 198.19.0.0/16 trust\n")
         self.start()
 
     @property
     def url(self):
-        return f"postgres://weir@127.0.0.1:{self.port}/postgres"
+        return self.url_of(self.host, self.port)
+
+    @staticmethod
+    def url_of(host, port):
+        return f"postgres://weir@{host}:{port}/postgres"
 
     def start(self):
+        inside = [*self.island.inside, "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] if self.island else []
         self.process = subprocess.Popen(
-            [PROGRAMS / "postgres", "-D", self.folder / "data", "-k", self.folder, "-p", str(self.port), "-c", "listen_addresses=127.0.0.1",
+            [*inside, PROGRAMS / "postgres", "-D", self.folder / "data", "-k", self.folder, "-p", str(self.port), "-c", f"listen_addresses={self.host}",
              "-c", "max_connections=60", "-c", "shared_buffers=32MB", "-c", "log_min_messages=error"],
-            cwd=self.folder, preexec_fn=_demote, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+            cwd=self.folder, preexec_fn=None if self.island else _demote, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         deadline = time.monotonic() + DEADLINE_S
         while time.monotonic() < deadline:
-            ready = subprocess.run([PROGRAMS / "pg_isready", "-h", "127.0.0.1", "-p", str(self.port)], capture_output=True)
+            ready = subprocess.run([PROGRAMS / "pg_isready", "-h", self.host, "-p", str(self.port)], capture_output=True)
             if ready.returncode == 0:
                 return
             assert self.process.poll() is None, "postgres ended"

@@ -2,9 +2,17 @@
 
     quota_faults.py WEIR RUNS [SEED]
 
-A run draws a database (SQLite with one node, PostgreSQL with two), leased or strict, a limit, and faults: kill -9 of a
-node, kill -9 of PostgreSQL, SIGSTOP of a node for longer than its slices live, both at once. Clients ask for units all the
-time and count what was admitted. Afterwards everything must be true of the ledger:
+A seed chooses one of SCENARIOS (ten seeds in a row are all of them), a limit, the moments of the faults and their order:
+
+- kill -9 of a node, of PostgreSQL, of both; SIGSTOP of a node for longer than its slices live;
+- the network to PostgreSQL is cut: a network namespace whose cable is pulled, or without the right to make one a proxy that
+  forwards nothing;
+- answers of PostgreSQL get lost after it has committed: a proxy that forwards only what nodes send;
+- the disk of the usage log and of SQLite is full (a small tmpfs), and fails at the Nth write or fsync (LD_PRELOAD);
+- FLUSHALL of the Redis that has the buckets.
+
+Clients ask for units all the time and count what was admitted; those with a key send a request again, to any node, until it
+is answered. Afterwards everything must be true of the ledger:
 
 - never over: what clients were told is admitted, and what is billed, is at most the limit;
 - nothing twice: billed is at most what was admitted, plus requests that got no answer;
@@ -25,6 +33,7 @@ import tempfile
 import threading
 import time
 
+from fault_tools import ERRORS, FailingDisk, Island, Proxy, RedisServer, SmallDisk, may_make_networks
 from postgres_node import Postgres
 
 DEADLINE_S = 60
@@ -35,19 +44,22 @@ GROUP_S = 0.5
 class Node:
     """One `weir serve` on a data_dir and port that stay the same when it is started again."""
 
-    def __init__(self, weir, folder, database, rules, ttl_s):
+    def __init__(self, weir, folder, database, rules, ttl_s, flags=(), environment=None, state=None):
         self.folder = folder
-        folder.mkdir()
-        self.words = [weir, "serve", "--rules", str(rules), "--data-dir", str(folder / "state"), "--listen-http", f"unix:{folder}/http",
+        self.environment = {**os.environ, **(environment or {})}
+        folder.mkdir(exist_ok=True)
+        self.state = state or folder / "state"
+        self.words = [weir, "serve", "--rules", str(rules), "--data-dir", str(self.state), "--listen-http", f"unix:{folder}/http",
                       "--listen-admin", f"unix:{folder}/admin", "--quota-slice-ttl", f"{ttl_s}s", "--quota-timeout", "1s", "--log-format", "json",
-                      "--database", database, "--drain-timeout", "2s"]
+                      "--database", database, "--drain-timeout", "2s", *flags]
         self.process = None
         self.start()
 
     def start(self):
         for name in ("http", "admin"):
             (self.folder / name).unlink(missing_ok=True)
-        self.process = subprocess.Popen(self.words, stdout=subprocess.DEVNULL, stderr=open(self.folder / "log", "a"))
+        with open(self.folder / "log", "a") as log:
+            self.process = subprocess.Popen(self.words, stdout=subprocess.DEVNULL, stderr=log, env=self.environment)
         deadline = time.monotonic() + DEADLINE_S
         while time.monotonic() < deadline:
             try:
@@ -59,10 +71,10 @@ class Node:
             time.sleep(0.05)
         raise AssertionError("the node did not start")
 
-    def call(self, method, path, body, timeout):
+    def call(self, method, path, body, timeout, headers=None):
         connection = UnixConnection(str(self.folder / "http"), timeout)
         try:
-            connection.request(method, path, None if body is None else json.dumps(body))
+            connection.request(method, path, None if body is None else json.dumps(body), headers or {})
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
@@ -97,11 +109,11 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Client(threading.Thread):
-    """Asks one node for units until it is stopped. Counts answers; one that was not answered may or may not be billed."""
+    """Asks a node for units until it is stopped. Counts answers; one that was not answered may or may not be billed."""
 
-    def __init__(self, node, seed, pause_s):
+    def __init__(self, nodes, home, seed, pause_s, keyed):
         super().__init__(daemon=True)
-        self.node = node
+        self.nodes, self.node, self.keyed = nodes, nodes[home], keyed
         self.random = random.Random(seed)
         self.pause_s = pause_s
         self.stopped = False
@@ -114,107 +126,239 @@ class Client(threading.Thread):
     def run(self):
         while not self.stopped:
             cost = self.random.choice((1, 1, 1, 2, 5))
-            try:
-                status, body = self.node.call("POST", "/v1/check", {"attributes": {"tenant": "acme"}, "cost": cost}, 6)
-            except (OSError, http.client.HTTPException):
-                self.unknown += cost
-                time.sleep(0.02)
-                continue
+            key = f"{self.random.getrandbits(64):x}" if self.keyed else None
+            status = self.ask(self.node, cost, key)
+            # With a key it is safe to ask again, whichever node: until the answer is known.
+            deadline = time.monotonic() + DEADLINE_S / 2
+            while key and status not in (200, 429) and time.monotonic() < deadline:
+                time.sleep(0.05)
+                status = self.ask(self.random.choice(self.nodes), cost, key)
             if status == 200:
                 self.admitted += cost
                 self.times.append((time.monotonic(), cost))
             elif status == 429:
                 self.denied += 1
                 time.sleep(0.01)
+            elif status is None or key:
+                self.unknown += cost
+                time.sleep(0.02)
             else:
                 self.failed += 1
                 time.sleep(0.01)
             time.sleep(self.pause_s)
 
+    def ask(self, node, cost, key):
+        """The status; nothing if there was no answer."""
+        headers = {"Idempotency-Key": key} if key else {}
+        try:
+            return node.call("POST", "/v1/check", {"attributes": {"tenant": "acme"}, "cost": cost}, 6, headers)[0]
+        except (OSError, http.client.HTTPException):
+            return None
 
-def run_once(weir, seed, verbose=True):
-    random_ = random.Random(seed)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-quota-"))
-    strict = random_.random() < 0.4
-    postgres = Postgres() if random_.random() < 0.5 else None
-    limit = random_.choice((50, 300, 2000))
-    ttl_s = 2
-    rules = folder / "rules.yaml"
-    mode = "strict" if strict else "leased"
-    rules.write_text(f"version: 1\nrules: [{{id: q, per: [tenant], algorithm: quota, limit: {limit}, period: year, enforcement: {mode}}}]\n")
-    database = postgres.url if postgres else "sqlite:weir.db"
-    nodes = [Node(weir, folder / f"n{i}", database, rules, ttl_s) for i in range(2 if postgres else 1)]
-    clients = [Client(node, random_.random(), random_.choice((0, 0.002, 0.01))) for node in nodes for _ in range(3)]
-    lost = 0
-    faults = []
-    try:
-        for client in clients:
-            client.start()
-        for _ in range(random_.randint(1, 3)):
-            time.sleep(random_.uniform(0.1, 1.0))
-            kinds = ["kill", "stop", "both"] if postgres else ["kill", "stop"]
-            if postgres:
-                kinds.append("database")
-            kind = random_.choice(kinds)
-            faults.append(kind)
-            node = random_.choice(nodes)
-            if kind in ("database", "both"):
-                postgres.kill()
-            if kind in ("kill", "both"):
-                node.kill()
-                now = time.monotonic()
-                lost += sum(cost for client in clients if client.node is node for at, cost in client.times if at > now - GROUP_S)
-            if kind == "stop":
-                node.process.send_signal(signal.SIGSTOP)
-                time.sleep(ttl_s + random_.uniform(0.5, 1.5))
-                node.process.send_signal(signal.SIGCONT)
-            time.sleep(random_.uniform(0, 0.5))
-            if kind in ("database", "both"):
-                postgres.start()
-            if kind in ("kill", "both"):
-                node.start()
-        time.sleep(0.5)
-        for client in clients:
+
+# The database, how quotas are kept, what may happen, and how nodes reach the database.
+SCENARIOS = (
+    ("sqlite", "leased", ("kill", "stop"), None),
+    ("postgres", "strict", ("kill", "stop", "database", "both"), None),
+    ("sqlite", "leased", ("full", "disk", "kill"), None),
+    ("postgres", "leased", ("cut", "kill"), "island"),
+    ("postgres", "strict", ("lose", "kill", "cut"), "proxy"),
+    ("sqlite", "strict", ("kill", "stop"), None),
+    ("postgres", "leased", ("kill", "stop", "database", "both"), None),
+    ("sqlite", "strict", ("full", "disk", "kill"), None),
+    ("postgres", "strict", ("cut", "kill"), "island"),
+    ("postgres", "leased", ("flush", "lose", "disk", "kill"), "proxy"),
+)
+TTL_S = 2
+
+
+class Run:
+    """What one run uses, and takes away at its end."""
+
+    def __init__(self, weir, seed):
+        self.weir, self.seed = weir, seed
+        self.random = random.Random(seed)
+        kind, mode, self.kinds, way = SCENARIOS[seed % len(SCENARIOS)]
+        self.strict = mode == "strict"
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-quota-"))
+        self.limit = self.random.choice((50, 300, 2000))
+        self.faults, self.kills = [], []
+        self.nodes, self.clients, self.disks, self.closing = [], [], [], []
+        self.postgres = self.network = self.redis = None
+        try:
+            self.set_up(kind, mode, way)
+        except BaseException:
+            self.close()
+            raise
+
+    def keep(self, thing):
+        self.closing.append(thing)
+        return thing
+
+    def set_up(self, kind, mode, way):
+        rules = self.folder / "rules.yaml"
+        rules.write_text(f"""version: 1
+rules:
+  - {{id: q, per: [tenant], algorithm: quota, limit: {self.limit}, period: year, enforcement: {mode}}}
+  - {{id: rate, per: [tenant], limit: 1000000, window: 1s, burst: 1000000, on_store_failure: allow}}
+""")
+        self.database, flags = "sqlite:weir.db", []
+        if kind == "postgres":
+            if way == "island" and may_make_networks():
+                self.network = self.keep(Island())
+            elif way == "island":
+                print("no network namespace can be made here: a proxy stands for the cable", flush=True)
+                way = "proxy"
+            self.postgres = self.keep(Postgres(self.network))
+            self.database = self.postgres.url
+            if way == "proxy":
+                self.network = self.keep(Proxy(self.postgres.port))
+                self.database = Postgres.url_of("127.0.0.1", self.network.port)
+        if "flush" in self.kinds:
+            self.redis = self.keep(RedisServer())
+            end = time.monotonic() + DEADLINE_S
+            self.redis.wait(lambda: time.monotonic() > end)
+            flags = ["--store", f"redis://127.0.0.1:{self.redis.port}"]
+        for index in range(2 if self.postgres else 1):
+            self.add_node(index, rules, flags)
+        pauses = (0, 0.002, 0.01)
+        keyed = self.strict and "lose" in self.kinds
+        self.clients = [Client(self.nodes, home, self.random.random(), self.random.choice(pauses), keyed)
+                        for home in range(len(self.nodes)) for _ in range(3)]
+
+    def add_node(self, index, rules, flags):
+        folder = self.folder / f"n{index}"
+        folder.mkdir()
+        environment, state, small = {}, folder / "state", None
+        if "full" in self.kinds:
+            small = self.keep(SmallDisk(folder / "disk"))
+            state = small.folder / "state"
+        failing = None
+        if "disk" in self.kinds:
+            failing = self.keep(FailingDisk(folder, str(state)))
+            environment = failing.environment()
+        self.disks.append((small, failing))
+        self.nodes.append(Node(self.weir, folder, self.database, rules, TTL_S, flags, environment, state))
+
+    def close(self):
+        for client in self.clients:
             client.stopped = True
-        for client in clients:
+        for node in self.nodes:
+            node.kill()
+        for thing in reversed(self.closing):
+            thing.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def kill(self, node):
+        node.kill()
+        self.kills.append((node, time.monotonic()))
+
+    def lost(self):
+        """Units that may be lost: admitted in the moments before a kill. A client may read its answer after that."""
+        return sum(cost for client in self.clients for at, cost in client.times
+                   if any(client.node is node and killed - GROUP_S < at < killed + GROUP_S for node, killed in self.kills))
+
+    def make(self, kind):
+        """One fault, and its end."""
+        index = self.random.randrange(len(self.nodes))
+        node, (small, failing) = self.nodes[index], self.disks[index]
+        pause = self.random.uniform(0, 0.5)
+        if kind in ("database", "both"):
+            self.postgres.kill()
+        if kind in ("kill", "both"):
+            self.kill(node)
+        if kind == "stop":
+            node.process.send_signal(signal.SIGSTOP)
+            time.sleep(TTL_S + self.random.uniform(0.5, 1.5))
+            node.process.send_signal(signal.SIGCONT)
+        if kind == "cut":
+            self.network.cut()
+            time.sleep(self.random.choice((0.3, 1.5, TTL_S + 1)))
+            self.network.join()
+        if kind == "lose":
+            self.network.lose_answers()
+            time.sleep(self.random.uniform(0.02, 0.8))
+            self.network.join()
+        if kind == "flush":
+            self.redis.ask("FLUSHALL")
+        if kind == "disk":
+            failing.arm(self.random.randrange(20), self.random.choice((1, 3, 50)), self.random.choice(ERRORS))
+            time.sleep(self.random.uniform(0.2, 1))
+            failing.mend()
+        if kind == "full":
+            self.fill(small, failing)
+        time.sleep(pause)
+        if kind in ("database", "both"):
+            self.postgres.start()
+        if kind in ("kill", "both"):
+            node.start()
+
+    def fill(self, small, failing):
+        if small.mounted:
+            small.fill()
+        else:
+            failing.arm(0, 1 << 30, ERRORS[1])
+        time.sleep(self.random.uniform(0.3, 1.5))
+        small.clear()
+        failing.mend()
+
+    def go(self):
+        for client in self.clients:
+            client.start()
+        for _ in range(self.random.randint(2, 3)):
+            time.sleep(self.random.uniform(0.1, 0.7))
+            kind = self.random.choice(self.kinds)
+            self.faults.append(kind)
+            self.make(kind)
+        time.sleep(0.5)
+        for client in self.clients:
+            client.stopped = True
+        for client in self.clients:
             client.join(DEADLINE_S)
-        for node in nodes:
+        for node in self.nodes:
             node.stop()
         # A stopped node has sent what it could; starting it again sends the rest.
-        for node in nodes:
+        for node in self.nodes:
             node.start()
         time.sleep(1.0)
-        for node in nodes:
+        for node in self.nodes:
             node.stop()
-        return judge(weir, folder, database, nodes, clients, limit, strict, lost, faults, seed, verbose)
+
+    def judge(self):
+        at = ["--database", self.database, "--data-dir", str(self.nodes[0].state), "--json"]
+        shown = subprocess.run([self.weir, "quota", "show", *at], capture_output=True, text=True, timeout=60)
+        accounts = json.loads(shown.stdout)
+        used = sum(each["used"] for each in accounts)
+        taken = sum(each["used"] + each["held"] + each["expired"] for each in accounts)
+        overage = sum(each["overage"] for each in accounts)
+        admitted = sum(client.admitted for client in self.clients)
+        unknown = sum(client.unknown for client in self.clients)
+        kind, mode, _, _ = SCENARIOS[self.seed % len(SCENARIOS)]
+        told = (f"seed {self.seed}: {mode} {kind} limit {self.limit} faults {'+'.join(self.faults)}: admitted {admitted}, billed {used}, "
+                f"taken {taken}, without an answer {unknown}, may be lost {self.lost()}")
+        verified = subprocess.run([self.weir, "quota", "verify", *at], capture_output=True, text=True, timeout=120)
+        assert verified.returncode == 0, told + "\n" + verified.stdout + verified.stderr
+        assert admitted > 0, "nothing was admitted: " + told
+        assert admitted <= self.limit, "over the limit: " + told
+        assert used <= self.limit and overage == 0, "billed beyond the limit: " + told
+        assert taken <= self.limit, "taken beyond the limit: " + told
+        assert used <= admitted + unknown, "billed twice: " + told
+        assert used >= admitted - (0 if self.strict else self.lost()), "admitted and not billed: " + told
+        return told
+
+
+def run_once(weir, seed, verbose=True):
+    run = Run(weir, seed)
+    try:
+        run.go()
+        told = run.judge()
+    except BaseException:
+        for node in run.nodes:
+            log = node.folder / "log"
+            print(f"--- seed {seed} {node.folder.name}\n" + "\n".join(log.read_text().splitlines()[-15:]), flush=True)
+        raise
     finally:
-        for client in clients:
-            client.stopped = True
-        for node in nodes:
-            node.kill()
-        if postgres:
-            postgres.close()
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def judge(weir, folder, database, nodes, clients, limit, strict, lost, faults, seed, verbose):
-    at = ["--database", database, "--data-dir", str(nodes[0].folder / "state"), "--json"]
-    shown = subprocess.run([weir, "quota", "show", *at], capture_output=True, text=True, timeout=60)
-    accounts = json.loads(shown.stdout)
-    used = sum(each["used"] for each in accounts)
-    taken = sum(each["used"] + each["held"] + each["expired"] for each in accounts)
-    overage = sum(each["overage"] for each in accounts)
-    admitted = sum(client.admitted for client in clients)
-    unknown = sum(client.unknown for client in clients)
-    told = (f"seed {seed}: {'strict' if strict else 'leased'} {'postgres' if len(nodes) > 1 else 'sqlite'} limit {limit} faults {'+'.join(faults)}: "
-            f"admitted {admitted}, billed {used}, taken {taken}, without an answer {unknown}, may be lost {lost}")
-    verified = subprocess.run([weir, "quota", "verify", *at], capture_output=True, text=True, timeout=120)
-    assert verified.returncode == 0, told + "\n" + verified.stdout + verified.stderr
-    assert admitted <= limit, "over the limit: " + told
-    assert used <= limit and overage == 0, "billed beyond the limit: " + told
-    assert taken <= limit, "taken beyond the limit: " + told
-    assert used <= admitted + unknown, "billed twice: " + told
-    assert used >= admitted - (0 if strict else lost), "admitted and not billed: " + told
+        run.close()
     if verbose:
         print(told, flush=True)
     return told

@@ -32,6 +32,25 @@ TEST(Acl, AUserWithTheFewRightsThatAreNeededIsEnough) {
   EXPECT_EQ(reset.status, Code::ok);
 }
 
+// The password of the sentinels is another than that of the servers.
+TEST(Acl, SentinelsMayAskForAPassword) {
+  ServerSetup setup;
+  setup.arguments = {"--requirepass", "of-the-master"};
+  const RedisServer server(setup);
+  ServerSetup watching;
+  watching.sentinel = true;
+  watching.configuration = "requirepass of-the-sentinel\nsentinel monitor weir 127.0.0.1 " +
+                           std::to_string(server.port()) + " 1\nsentinel auth-pass weir of-the-master\n";
+  const RedisServer sentinel(watching);
+  const std::string url = "redis-sentinel://:of-the-master@127.0.0.1:" + std::to_string(sentinel.port()) + "/weir";
+  StoreHarness harness(url + "?sentinel_password=of-the-sentinel");
+  EXPECT_TRUE(harness.take(charge_of(allowance(), 1)));
+  StoreHarness without(url, std::chrono::milliseconds(20));
+  TestCall call(Action::take, {charge_of(allowance(), 1)});
+  without.run(call);
+  EXPECT_EQ(call.status, Code::unavailable) << "the sentinel tells no one else who the master is";
+}
+
 TEST(Acl, AWrongPasswordIsAFailureThatNamesNoSecret) {
   ServerSetup setup;
   setup.arguments = {"--requirepass", "right"};

@@ -86,7 +86,6 @@ class ToyText {
     if (set) text_.append(" ").append(name);
     return *this;
   }
-  ToyText& once(const IdempotencyKey* key) { return key == nullptr ? *this : text("once", key->key); }
   std::string take() { return std::move(text_); }
 
  private:
@@ -185,7 +184,7 @@ class ToyReservations final : public ReservationLimiter, public ToyHolds<Reserva
     if (asked.amount) text.number("amount", *asked.amount);
     if (asked.verb == Verb::commit) text.number("actual", asked.actual);
     text.ttl(asked.ttl).flag("partial", asked.partial).flag("dry_run", asked.dry_run);
-    text.text("id", asked.id).text("caller", asked.caller).once(asked.once);
+    text.text("id", asked.id).text("caller", asked.caller);
     return begin(call, text.take());
   }
 };

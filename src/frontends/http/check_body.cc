@@ -211,7 +211,7 @@ void CheckBody::set_once(std::string_view once) {
   if (once.empty()) return;
   std::uint32_t part = 0;
   for (Request& request : requests_) {
-    request.once = once;
+    request.once_name = once;
     request.once_part = part++;
   }
 }

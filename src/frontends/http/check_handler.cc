@@ -18,7 +18,7 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
     return writer.send_problem(400, status.failure().message);
   }
   note_fields(request, writer);
-  body_.set_once(request.once);
+  body_.set_once(request.once_name);
   // A peek has nothing to wait for.
   decide(Action::take, {.deny_status = deny_status.value(), .wait_ms = body_.request().peek ? 0 : body_.wait_ms()},
          writer);
@@ -74,7 +74,7 @@ void CheckHandler::check_batch(const HttpRequest& request, ResponseWriter& write
     return writer.send_problem(400, status.failure().message);
   }
   note_fields(request, writer);
-  body_.set_once(request.once);
+  body_.set_once(request.once_name);
   if (identity_ != nullptr) {
     if (const auto fault = transport::identify(*identity_, body_.requests(), refused_)) {
       const std::string where = "requests[" + std::to_string(fault->index) + "]";
@@ -103,12 +103,16 @@ void CheckHandler::refuse(const transport::RequestRefusal& refusal, const Respon
 void CheckHandler::note_fields(const HttpRequest& request, const ResponseWriter& writer) {
   if (times_ != nullptr) body_.set_ingress(ingress_of(request, writer.peer(), times_.get()));
   if (tracing_ != nullptr) body_.set_trace(trace_of(request, tracing_.get()));
+  if (!request.once) return;
+  for (std::size_t i = 0; i < body_.requests().size(); ++i) body_.requests()[i].once = request.once.at(i);
 }
 
 Response CheckHandler::render(const Decision& decision, const ResponseOptions& options) {
   json_.clear();
   fields_.clear();
   render::append_decision_fields(fields_, decision, headers_);
+  if (decision.replayed) [[unlikely]]
+    fields_ += kReplayedField;
   if (decision.allowed || options.reports) {
     render::append_decision(json_, decision);
     return {.status = 200, .content_type = kJson, .fields = fields_, .body = json_};

@@ -112,6 +112,7 @@ void HoldHandler::acquire(const HttpRequest& request, ResponseWriter& writer) {
   note_fields(request, writer);
   LeaseQuestion question;
   question.request = body_.request;
+  question.request.once = request.once;
   question.ttl = body_.ttl;
   question.id = body_.id;
   question.caller = caller;
@@ -151,6 +152,7 @@ void HoldHandler::reserve(const HttpRequest& request, ResponseWriter& writer) {
   note_fields(request, writer);
   ReservationQuestion question;
   question.request = body_.request;
+  question.request.once = request.once;
   question.amount = body_.amount;
   question.ttl = body_.ttl;
   question.partial = body_.partial;
@@ -172,6 +174,7 @@ void HoldHandler::settle(ReservationQuestion::Verb verb, const Status& body, con
   question.partial = body_.partial;
   question.actual = body_.actual;
   question.caller = caller;
+  question.request.once = request.once;
   ask_and_answer(*reservations_, question, writer);
 }
 
@@ -201,7 +204,7 @@ void HoldHandler::begin_answer(const Decision* decision, bool replayed) {
   json_.clear();
   fields_.clear();
   if (decision != nullptr && options_.append_fields) options_.append_fields(fields_, *decision);
-  if (replayed) fields_ += "Idempotent-Replayed: true\r\n";
+  if (replayed || (decision != nullptr && decision->replayed)) fields_ += kReplayedField;
 }
 
 Response HoldHandler::render_fault(HoldFault fault, std::string_view message) {

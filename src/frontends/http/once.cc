@@ -95,7 +95,7 @@ class KeptHttpRequest {
         path_(request.path),
         query_(request.query),
         body_(request.body),
-        once_(request.once),
+        once_name_(request.once_name),
         request_(request) {
     texts_.reserve(2 * request.fields.size());
     for (const HttpField& field : request.fields) {
@@ -108,7 +108,7 @@ class KeptHttpRequest {
     request_.path = path_;
     request_.query = query_;
     request_.body = body_;
-    request_.once = once_;
+    request_.once_name = once_name_;
     request_.fields = fields_;
     request_.parameters = parameters_;  // their names are the route's
   }
@@ -116,13 +116,14 @@ class KeptHttpRequest {
   KeptHttpRequest& operator=(const KeptHttpRequest&) = delete;
 
   const HttpRequest& request() const { return request_; }
+  void be_once(const Once& once) { request_.once = once; }
 
  private:
   const std::string method_;
   const std::string path_;
   const std::string query_;
   const std::string body_;
-  const std::string once_;
+  const std::string once_name_;
   std::vector<std::string> texts_;
   std::vector<HttpField> fields_;
   std::vector<PathParameter> parameters_;
@@ -132,13 +133,13 @@ class KeptHttpRequest {
 // The scope as the same 32 digits on every node. Not keyed, so nothing that is secret may depend on it; no one can find
 // another scope with the same digits.
 std::string digits_of(const std::string& scope) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
   unsigned char hash[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(scope.data()), scope.size(), hash);
   std::string digits;
   for (std::size_t i = 0; i < 16; ++i) {
-    digits += kDigits[hash[i] >> 4U];
-    digits += kDigits[hash[i] & 15U];
+    digits += kHexDigits[hash[i] >> 4U];
+    digits += kHexDigits[hash[i] & 15U];
   }
   return digits;
 }
@@ -149,7 +150,7 @@ void refuse(IdempotencyTable::Found found, RecordedAnswer& answer, ResponseWrite
     case IdempotencyTable::Found::fresh:
       break;
     case IdempotencyTable::Found::replayed:
-      answer.fields += "Idempotent-Replayed: true\r\n";
+      if (answer.fields.find(kReplayedField) == answer.fields.npos) answer.fields += kReplayedField;
       writer.send(
           {.status = answer.status, .content_type = answer.content_type, .fields = answer.fields, .body = answer.body});
       break;
@@ -182,6 +183,7 @@ void begin_shared(const OnceOptions& options, const Handler& handler, const Http
                            return refuse(begun.found, begun.answer, answering);
                          }
                          answering.record(std::make_shared<SharedRecording>(std::move(begun.running), keep));
+                         kept->be_once({begun.id, keep});
                          handler(kept->request(), answering);
                        });
 }
@@ -219,7 +221,7 @@ Handler once(OnceOptions options, Handler handler) {
         const std::string scope = IdempotencyTable::scope_of(caller, tenant_of(request.body), *key.value());
         const std::string digits = digits_of(scope);
         HttpRequest named = request;
-        named.once = digits;
+        named.once_name = digits;
         if (options.store != nullptr) return begin_shared(options, handler, named, scope, writer);
         if (begin_once(options, named, scope, writer)) handler(named, writer);
       };

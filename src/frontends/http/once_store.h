@@ -28,6 +28,7 @@ class OnceStore {
     IdempotencyTable::Found found = IdempotencyTable::Found::unavailable;
     RecordedAnswer answer{};                   // replayed
     std::shared_ptr<RunningAnswer> running{};  // fresh
+    BucketKey id{};                            // fresh: of this request, for weir::Once
   };
   virtual ~OnceStore() = default;
   // Calls `done` exactly once, on the same loop, now or later. `scope`: IdempotencyTable::scope_of().

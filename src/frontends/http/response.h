@@ -11,6 +11,9 @@
 
 namespace weir::http {
 
+// Of an answer that was given before, to the same Idempotency-Key.
+inline constexpr std::string_view kReplayedField = "Idempotent-Replayed: true\r\n";
+
 inline constexpr std::string_view kJson = "application/json";
 inline constexpr std::string_view kProblemJson = "application/problem+json";
 

@@ -75,6 +75,7 @@ class UsageHandler {
     for (std::size_t i = 0; i < body_.reports().size(); ++i) {
       UsageReport report = body_.reports()[i];
       report.caller = caller;
+      if (request.once) report.request.once = request.once.at(i);
       recorder_.record(report, [answers, i](const UsageAnswer& answer) { answers->put(i, answer); });
     }
   }

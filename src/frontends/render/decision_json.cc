@@ -152,9 +152,9 @@ void write_decisive(RoomWriter& out, const RuleOutcome* rule) {
 // An estimate that is enough for write_members() in practice: the literals and names, then the numbers, then what users
 // named.
 std::size_t members_room(const Decision& decision) {
-  constexpr std::size_t kWords = 576;
+  constexpr std::size_t kWords = 608;
   constexpr std::size_t kRuleWords = 400;
-  std::size_t room = kWords + 10 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
+  std::size_t room = kWords + 11 * RoomWriter::kNumber + RoomWriter::json_string_room(decision.source.size());
   if (const RuleOutcome* rule = decision.decisive()) room += RoomWriter::json_string_room(rule->rule.size());
   for (const RuleOutcome& rule : decision.rules) {
     // Once as a rule, once among those that denied in shadow.
@@ -193,6 +193,10 @@ void write_members(RoomWriter& out, const Decision& decision) {
   out.literal(R"(,"source":)");
   out.json_string(decision.source);
   if (!decision.atomic) out.literal(R"(,"atomic":false)");
+  if (decision.uncharged > 0) [[unlikely]] {
+    out.literal(R"(,"uncharged":)");
+    out.number(decision.uncharged);
+  }
   if (!decision.message.empty()) [[unlikely]]
     write_message(out, decision);
   out.literal(R"(,"shadow_denied":)");

@@ -140,6 +140,7 @@ class LedgerGate final : public QuotaGate {
   void note_sent(const UsageSegment& segment);
   void bound_log();
   void send_segments();
+  void send_unlogged();
   void finish_segment(const UsageSegment& segment, bool taken);
   void renew();
   void tidy(TimePoint now);

@@ -33,7 +33,10 @@ void LedgerGate::work() {
       try_at_ = now + kRetryPeriod;
       if (open_epoch()) note("");
     }
-    if (!has_epoch_) continue;
+    if (!has_epoch_) {
+      if (log_->broken()) send_segments();  // what the disk may have twice is to be settled before a new epoch
+      continue;
+    }
     if (now >= send_at_) {
       send_at_ = now + options_.send_period;
       send_segments();
@@ -60,17 +63,33 @@ void LedgerGate::work() {
       for (const auto& [terms, epoch, amount] : returns) give_back(terms, epoch, amount, nullptr);
     }
     while (std::chrono::steady_clock::now() < deadline) {
+      log_group();
       send_segments();
-      {
-        const std::lock_guard lock(mutex_);
-        if (segments_.empty() && !sending_.load()) break;
-      }
+      const bool sent = segments_.empty() && !sending_.load() && !log_->has_records();
+      if (sent && (unlogged_.empty() || !log_->broken())) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
+    send_unlogged();
   }
   // Answers that come after this would find nothing.
   while (sending_.load() || renewing_.load() || underway_.load() > 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// The process ends: what the disk does not take goes to the ledger directly.
+void LedgerGate::send_unlogged() {
+  if (unlogged_.empty() || log_->broken() || sending_.load()) return;
+  auto batch = std::make_unique<UsageBatch>();
+  batch->node = options_.node;
+  batch->epoch = epoch_.load();
+  batch->seq = log_->take_seq();
+  batch->records = std::move(unlogged_);
+  batch->name_itself();
+  batch->deadline = std::chrono::steady_clock::now() + options_.patience;
+  const Result<Answer> sent = ledger_.run(std::move(batch));
+  if (!sent.ok() || sent.value().verdict != Verdict::done) {
+    say("quota_usage_lost", "usage could neither be logged nor sent before the end, and is not billed");
+  }
 }
 
 // A new epoch, after what earlier ones left was sent. False: the ledger does not answer, or something of the last epoch
@@ -268,6 +287,7 @@ void LedgerGate::send_segments() {
   const Sent sent = sent_.exchange(Sent::no);
   if (sent != Sent::no && !segments_.empty()) {
     note_sent(segments_.front());
+    if (segments_.front().uncertain && sent == Sent::done) log_->mend();
     finish_segment(segments_.front(), sent == Sent::done);
     segments_.pop_front();
     bound_log();

@@ -266,7 +266,9 @@ Status UsageLog::open_segment() {
 }
 
 Status UsageLog::append(const UsageRecords& group) {
-  if (broken_) return Failure{Code::unavailable, folder_.string() + ": the usage log is broken"};
+  if (broken_)
+    return Failure{Code::unavailable,
+                   folder_.string() + ": a group may be half written; the ledger must have its segment first"};
   if (file_ < 0) {
     if (Status opened = open_segment(); !opened.ok()) return opened;
   }
@@ -285,9 +287,9 @@ Status UsageLog::append(const UsageRecords& group) {
 }
 
 std::optional<UsageSegment> UsageLog::close_segment() {
-  if (file_ < 0 || sums_.empty()) return std::nullopt;
+  if (file_ < 0 || (sums_.empty() && !broken_)) return std::nullopt;
   close_file();
-  UsageSegment segment{path_, node_, epoch_, next_seq_ - 1, values_of(sums_), good_bytes_};
+  UsageSegment segment{path_, node_, epoch_, next_seq_ - 1, values_of(sums_), good_bytes_, broken_};
   sums_.clear();
   good_bytes_ = 0;
   return segment;

@@ -34,8 +34,9 @@ struct UsageSegment {
   std::string node;
   std::int64_t epoch = 0;
   std::int64_t seq = 0;
-  UsageRecords records;   // one for each account
-  std::size_t bytes = 0;  // on disk; not of leftovers
+  UsageRecords records;    // one for each account
+  std::size_t bytes = 0;   // on disk; not of leftovers
+  bool uncertain = false;  // the file may have a group more than the records
 };
 
 class UsageLog {
@@ -55,7 +56,8 @@ class UsageLog {
   // Segments are numbered from 1 in each epoch.
   void begin_epoch(std::int64_t epoch);
   // Adds a group to the open segment and waits for the disk. Failure: nothing of the group is in the log; if that is
-  // not certain, the log is broken, and takes nothing more.
+  // not certain, the log is broken, and takes nothing more until the ledger has the segment: then it does not matter
+  // what the file says, because a batch counts once.
   Status append(const UsageRecords& group);
   // Closes the open segment, for it to be sent. None: it has nothing.
   std::optional<UsageSegment> close_segment();
@@ -65,6 +67,11 @@ class UsageLog {
   static Status remove(const UsageSegment& segment);
 
   bool broken() const { return broken_; }
+  // The ledger has the uncertain segment.
+  void mend() { broken_ = false; }
+  bool has_records() const { return !sums_.empty(); }
+  // The number of a batch that is sent without a segment.
+  std::int64_t take_seq() { return next_seq_++; }
   std::size_t open_bytes() const { return good_bytes_; }
 
  private:

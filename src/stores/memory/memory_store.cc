@@ -71,7 +71,7 @@ bool MemoryStore::begin(StoreCall& call) {
   call.atomic = true;
   if (call.ahead != Duration::zero()) [[unlikely]]
     return begin_ahead(call);
-  if (take_at_home(call)) return true;
+  if (call.hold == nullptr ? take_at_home(call) : use_one_lease(call)) return true;
   if (!attempt(call) && relieve(call.now)) attempt(call);
   lanes_.turn_into_huge_pages();
   if (call.action == Action::take) count_refused(call);
@@ -113,9 +113,9 @@ bool MemoryStore::begin_ahead(const StoreCall& call) {
 }
 
 // Nearly every call: a take from buckets that are there and keep no tail, with no denial that counts. False: nothing
-// has changed, and the caller falls back to the general path.
+// has changed, and the caller falls back to the general path. Precondition: there is no hold.
 bool MemoryStore::take_at_home(StoreCall& call) {
-  if (call.action != Action::take || call.hold != nullptr) return false;
+  if (call.action != Action::take) return false;
   for (const Charge& charge : call.charges) {
     if (charge.kind == ChargeKind::penalty) continue;
     if (charge.kind != ChargeKind::bucket || algorithms::keeps_tail(charge.allowance->algorithm)) return false;

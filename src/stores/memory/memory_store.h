@@ -98,6 +98,8 @@ class MemoryStore final : public Store {
   bool take_at_home(StoreCall& call);
   bool take_one(StoreCall& call);
   bool take_together(StoreCall& call);
+  // Leases (memory_store_leases.cc).
+  bool use_one_lease(StoreCall& call);
   static Slot* find_at_home(Shard& shard, const Charge& charge, TimePoint now);
   static void take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome);
   static void take_from_idle(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome);

@@ -335,14 +335,17 @@ void Transaction::count_denied() {
     const algorithms::BucketWords words = changing_words(i);
     if (entry.slot->has_holds()) entry.slot->holds().note(*charge.allowance, words, entry.now_us);
     // The overdraft is for work that has been done already, and is told afterwards.
+    std::int64_t uncharged = 0;
     if (charge.follows && !reserves()) {
-      changes |= algorithms::charge_beyond(*charge.allowance, words, from_micros(entry.now_us), cost(i)) > 0;
+      uncharged = cost(i) - algorithms::charge_beyond(*charge.allowance, words, from_micros(entry.now_us), cost(i));
+      changes |= uncharged < cost(i);
     } else {
       algorithms::charge_denied(*charge.allowance, words, from_micros(entry.now_us), cost(i));
       changes = true;
     }
     if (changes) refresh_idle(i);
     outcome = evaluate(i, cost(i));
+    outcome.uncharged = uncharged;
   }
 }
 

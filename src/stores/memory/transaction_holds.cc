@@ -51,7 +51,9 @@ bool Transaction::answer_known() {
     if (at == bucket.size()) continue;
     const LeaseEntry known = bucket.entry(at);
     if (known.ended() && known.expires_us <= entries_[i].now_us) continue;
-    hold.state = known.ended() ? HoldState::gone : HoldState::live;
+    hold.state = known.ended()                          ? HoldState::gone
+                 : known.units == call_.charges[i].cost ? HoldState::live
+                                                        : HoldState::other;
     hold.token = known.token;
     hold.expires = from_micros(known.expires_us);
     describe_all();

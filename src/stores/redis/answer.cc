@@ -66,7 +66,7 @@ bool read_standing(Reply numbers, const Allowance& allowance, Standing& standing
 }
 
 bool read_hold(Reply numbers, HoldAnswer& answer) {
-  if (!is_number(numbers[0], static_cast<std::int64_t>(HoldState::ended))) return false;
+  if (!is_number(numbers[0], static_cast<std::int64_t>(HoldState::other))) return false;
   for (const ReplyItem& each : numbers.subspan(1, kHoldAnswer - 1)) {
     if (!is_number(each, kMostMicros)) return false;
   }

@@ -18,21 +18,27 @@ constexpr std::size_t kReservationWords = 10;
 constexpr std::size_t kDrawWords = 5;
 // Not an id that a rule can have.
 constexpr std::string_view kRecordRule = "(reservation)";
+constexpr std::string_view kOnceRule = "(once)";
 
 bool is_lease(const Charge& charge) { return charge.kind == ChargeKind::lease; }
 
-void put_bucket_name(std::string& out, const Charge& charge, std::string_view key_prefix) {
+void put_name(std::string& out, std::string_view key_prefix, const BucketKey& tag, std::string_view rule,
+              const BucketKey& key) {
   char digits[2 * kTagDigits];
-  base::write_hex(digits, charge.tag.high);
+  base::write_hex(digits, tag.high);
   out += key_prefix;
   out += '{';
   out.append(digits, kTagDigits);
   out += "}:";
-  out += charge.kind == ChargeKind::record ? kRecordRule : charge.rule;
+  out += rule;
   out += ':';
-  base::write_hex(digits, charge.key.high);
-  base::write_hex(digits + 16, charge.key.low);
+  base::write_hex(digits, key.high);
+  base::write_hex(digits + 16, key.low);
   out.append(digits, 32);
+}
+
+void put_bucket_name(std::string& out, const Charge& charge, std::string_view key_prefix) {
+  put_name(out, key_prefix, charge.tag, charge.kind == ChargeKind::record ? kRecordRule : charge.rule, charge.key);
 }
 
 struct Numbers {
@@ -179,11 +185,13 @@ std::uint16_t slot_of(const Charge& charge) {
 }
 
 std::size_t script_of(const ScriptCall& call) {
-  if (is_reservation(call)) return kAlgorithmCount + 2;
-  if (has_leases(call)) return kAlgorithmCount + 1;
-  const bool one = call.which.size() == 1 && call.charges[call.which[0]].value == 0 &&
-                   call.action != ScriptAction::share && call.action != ScriptAction::undo;
-  if (!one) return kAlgorithmCount;
+  const std::size_t several = call.once ? kAlgorithmCount + 3 : kAlgorithmCount;
+  if (is_reservation(call)) return several + 2;
+  if (has_leases(call)) return several + 1;
+  const bool one =
+      !call.once && call.which.size() == 1 && call.charges[call.which[0]].value == 0 &&
+      call.action != ScriptAction::share && call.action != ScriptAction::undo;
+  if (!one) return several;
   return static_cast<std::size_t>(call.charges[call.which[0]].allowance->algorithm);
 }
 
@@ -201,17 +209,23 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   if (call.draw != nullptr) words += kDrawWords;
   if (reserves) words += count + kReservationWords;
   if (holds && !reserves) words += kLeaseWords;
+  if (call.once) words += 2;  // its record and how long that is kept
   CommandWriter command(out, 3 + count + words);
   if (call.by_body) {
     command.word("EVAL").word(script.body);
   } else {
     command.word("EVALSHA").word(script.sha);
   }
-  command.number(static_cast<std::int64_t>(count));
+  command.number(static_cast<std::int64_t>(call.once ? count + 1 : count));
   std::string name;
   for (const std::uint8_t i : call.which) {
     name.clear();
     put_bucket_name(name, call.charges[i], scripts.key_prefix());
+    command.word(name);
+  }
+  if (call.once) {
+    name.clear();
+    put_name(name, scripts.key_prefix(), first.tag, kOnceRule, call.once.id);
     command.word(name);
   }
   const char action = one ? action_of_one(call, first) : static_cast<char>(call.action);
@@ -242,6 +256,7 @@ void write_script_call(std::string& out, const ScriptSet& scripts, const ScriptC
   }
   if (reserves) write_reservation(command, call);
   if (holds) write_hold(command, call.hold);
+  if (call.once) command.number(call.once.keep.count() / 1'000);
 }
 
 }  // namespace weir::redis

@@ -2,7 +2,8 @@
 //
 // A bucket's key is `w1:{tag}:rule:hash`, or `w1:namespace:{tag}:rule:hash`: version, namespace, 16 hex digits of the
 // tag (the cluster's hash tag), the rule's id, 32 hex digits of the keyed hash. Nothing in it was chosen by a client,
-// so nothing can be injected. Pure functions.
+// so nothing can be injected. What a call that is charged once was answered is in `w1:{tag}:(once):hash`, with the tag
+// of its first charge. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,7 @@ struct ScriptCall {
   bool is_first = false;                             // follow: for the first time
   std::uint64_t full = 0;                            // by charge: only if its bucket exists
   const DrawStep* draw = nullptr;                    // of a draw, which is about one bucket
+  Once once = {};                                    // the answer is kept, or was before
 };
 
 // The number of the script that the call runs (scripts.h).

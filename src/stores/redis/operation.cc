@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace weir::redis {
 namespace {
@@ -80,7 +81,15 @@ ScriptCall Part::script_call() const {
   if (operation_.call_->hold != nullptr && holds_) call.hold = &operation_.step_;
   call.is_first = operation_.is_first_;
   call.draw = operation_.call_->action == Action::draw ? operation_.call_->draw : nullptr;
+  if (is_once()) call.once = operation_.call_->once;
   return call;
+}
+
+bool Part::is_once() const {
+  if (operation_.used_ != 1 || !operation_.call_->once) return false;
+  const ScriptAction asked = action();
+  return asked == ScriptAction::take || asked == ScriptAction::refund || asked == ScriptAction::failure ||
+         asked == ScriptAction::success || (asked == ScriptAction::renew && operation_.reserves());
 }
 
 // Before what follows, which may send another attempt.
@@ -163,6 +172,12 @@ const Charge* Part::take_answer(Reply reply) {
   const bool share = asked == ScriptAction::share || asked == ScriptAction::share_renewal;
   const std::size_t width = share ? kSharedAnswer : asked == ScriptAction::draw ? kAnswer + kDrawAnswer : kAnswer;
   const std::size_t numbers_end = which.size() * width + 1;
+  if (is_once()) {
+    const bool told = reply.size() > 1 && reply.back().kind == ReplyKind::integer;
+    if (reply[0].kind != ReplyKind::array || !told) return &call.charges[which[0]];
+    call.replayed = reply.back().number == 1;
+    reply = reply.first(reply.size() - 1);
+  }
   const bool fits = holds_ ? reply.size() >= numbers_end + kHoldAnswer : reply.size() == numbers_end;
   if (reply[0].kind != ReplyKind::array || !fits) return &call.charges[which[0]];
   if (holds_ && !take_hold(reply.subspan(numbers_end))) return &call.charges[which[0]];
@@ -179,6 +194,8 @@ const Charge* Part::take_answer(Reply reply) {
     if (asked == ScriptAction::draw && !read_draw(numbers.subspan(kAnswer), *charge.allowance, *call.draw)) {
       return &charge;
     }
+    // A denial has no delay; of one that is charged as a debt it is what that leaves out.
+    if (!outcome.admitted) outcome.uncharged = std::exchange(outcome.delay, Duration::zero()).count();
     if (!share) continue;
     if (!read_standing(numbers.subspan(kAnswer), *charge.allowance, standing_.append())) return &charge;
     // One binding denial or newcomer, and this slot has charged nothing.
@@ -284,6 +301,7 @@ void Part::end(SteadyTime now) { operation_.part_ended(now); }
 bool Operation::begin(StoreCall& call, Origin caller, SteadyTime now) {
   call_ = &call;
   call.status = Code::ok;
+  call.replayed = false;
   origin = caller;
   since = now;
   deadline_ = now + host_.options().deadline;

@@ -57,6 +57,8 @@ class Part final : public ReplyHandler {
   void follow(const ReplyItem& error, bool asking, SteadyTime now);
   ScriptAction action() const;
   ScriptCall script_call() const;
+  // What it answers is kept, because all of it is one step.
+  bool is_once() const;
   // Null: done. Otherwise a charge whose answer cannot be right.
   const Charge* take_answer(Reply reply);
   bool denies() const;

@@ -61,7 +61,8 @@ bool Operation::finds(HoldState state) const {
 // True: some slot is being told of a larger token, and the operation is concluded when it has answered.
 bool Operation::agree_on_token(SteadyTime now) {
   const bool gives_token = call_->action == Action::take || call_->action == Action::renew;
-  if (used_ == 1 || raising_ || !gives_token || denied() || finds(HoldState::gone)) return false;
+  if (used_ == 1 || raising_ || !gives_token || denied()) return false;
+  if (finds(HoldState::gone) || finds(HoldState::other)) return false;
   std::uint64_t largest = 0;
   for (std::size_t i = 0; i < used_; ++i) largest = std::max(largest, parts_[i].hold_.token);
   const auto is_behind = [&](const Part& part) { return part.leases_ && part.hold_.token < largest; };
@@ -84,7 +85,7 @@ bool Operation::agree_on_token(SteadyTime now) {
 bool Operation::must_undo(const Part& part, bool failed) const {
   if (failed) return true;
   if (call_->hold == nullptr) return false;
-  if (finds(HoldState::gone)) return true;
+  if (finds(HoldState::gone) || finds(HoldState::other)) return true;
   // The id has its lease. A slot with leases that did not know of it lost it, or failed when it was acquired.
   return finds(HoldState::live) && !part.leases_;
 }
@@ -104,7 +105,7 @@ void Operation::report_hold() {
                : denied()                       ? HoldState::none
                                                 : HoldState::taken;
   if (hold.state == HoldState::none) return;
-  for (const HoldState state : {HoldState::gone, HoldState::live, HoldState::ended}) {
+  for (const HoldState state : {HoldState::gone, HoldState::other, HoldState::live, HoldState::ended}) {
     // Gone, if it is anywhere; when it is ended, that any slot had it is enough.
     const bool decides = state != HoldState::gone || call_->action != Action::settle || !finds(HoldState::ended);
     if (!decides || !finds(state)) continue;

@@ -27,8 +27,9 @@ std::string sha1_hex(std::string_view text) {
 
 std::string_view script_name(std::size_t script) {
   if (script < kAlgorithmCount) return algorithm_name(static_cast<Algorithm>(script));
-  if (script == kAlgorithmCount) return "several";
-  return script == kAlgorithmCount + 1 ? "leases" : "reservations";
+  constexpr std::array<std::string_view, kScriptCount - kAlgorithmCount> kOthers = {
+      "several", "leases", "reservations", "several-once", "leases-once", "reservations-once"};
+  return kOthers[script - kAlgorithmCount];
 }
 
 ScriptSet::ScriptSet(std::string key_prefix) : key_prefix_(std::move(key_prefix)) {

@@ -13,11 +13,12 @@
 
 namespace weir::redis {
 
-inline constexpr std::size_t kScriptCount = kAlgorithmCount + 3;
-// One for each algorithm, then those for decisions of several charges, for calls with leases, and for reservations.
+inline constexpr std::size_t kScriptCount = kAlgorithmCount + 6;
+// One for each algorithm, then those for decisions of several charges, for calls with leases, and for reservations, and
+// the same three for calls that are charged once.
 extern const std::array<std::string_view, kScriptCount> kScriptBodies;
 
-// "token-bucket", …, "several", "leases", "reservations".
+// "token-bucket", …, "several", "leases", "reservations", "several-once", …
 std::string_view script_name(std::size_t script);
 
 struct Script {

@@ -199,7 +199,7 @@ local function with_held(algorithm, letter)
     if charges then
       note_held(held, ask, now)
     end
-    local after = ask(mode, cost, extra)
+    local after, _, charged = ask(mode, cost, extra)
     if not after then
       return
     end
@@ -207,6 +207,7 @@ local function with_held(algorithm, letter)
     if not charges then
       note_held(held, ask, now)
     end
-    return packed_held(held, ask)
+    local whole, idle = packed_held(held, ask)
+    return whole, idle, charged
   end
 end

@@ -10,7 +10,7 @@
 -- Answer   as in many.lua; then four numbers: what was found or made of the lease (weir::HoldState), its token, its
 --          expiry, and the moment of this call; for l also five for each lease: index of the bucket from 0, id, units,
 --          token, expiry
-local kTaken, kLive, kGone, kEnded = 1, 2, 3, 4
+local kTaken, kLive, kGone, kEnded, kOther = 1, 2, 3, 4, 5
 local kMostListed = 1001
 local hold_args = #ARGV - 5
 local id, ttl, named = ARGV[hold_args + 1], ARGV[hold_args + 2] + 0, ARGV[hold_args + 3] == '1'

@@ -5,7 +5,8 @@ if holds and named then
     if at then
       local expires, known, units = lease_at(states[i], at)
       if units > 0 or expires > now then
-        return with_hold(described(), units > 0 and kLive or kGone, known, expires)
+        local found = units == ARGV[6 * i - 1] + 0 and kLive or kOther
+        return with_hold(described(), units > 0 and found or kGone, known, expires)
       end
     end
   end

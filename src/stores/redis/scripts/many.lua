@@ -110,12 +110,13 @@ for i = 1, #KEYS do
     keep(KEYS[i], after[i], idle[i], now)
   elseif takes and (answer[place + 1] == 0 or answer[place + 1] == 2) and ARGV[6 * i - 2] % 4 >= 2 then
     local as_debt = hold_numbers < 10 and ARGV[6 * i - 2] % 16 >= 8
-    local state, until_idle = run(i, as_debt and 'b' or 'd')
+    local state, until_idle, charged = run(i, as_debt and 'b' or 'd')
     if state then
       keep(KEYS[i], state, until_idle, now)
       states[i] = state
     end
     answer_with(i, run(i, 't'))
+    answer[place + 5] = as_debt and ARGV[6 * i - 1] - (state and charged or 0) or 0
   end
 end
 

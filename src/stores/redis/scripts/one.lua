@@ -6,7 +6,8 @@
 --          denied attempt counts, 4 only if the bucket exists; cost; three numbers of the allowance (see the algorithm);
 --          where a denied attempt counts as a debt, the overdraft; of a draw, what draw.lua says
 -- Answer   verdict (0 denied, 1 admitted, 2 the cost can never fit, 3 there is no bucket and nothing was charged),
---          remaining, retry_after, reset_after, delay; times in microseconds; of a draw also what draw.lua says
+--          remaining, retry_after, reset_after, delay; times in microseconds. Of a denied attempt that counts as a debt,
+--          the last is the units beyond the overdraft; of a draw also what draw.lua says
 local key, action = KEYS[1], ARGV[1]
 local now = moment(ARGV[2])
 local cost, a, b, c = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
@@ -40,10 +41,12 @@ elseif after then
   local _
   _, remaining, _, reset = algorithm(state, 't', now, 0, a, b, c)
 elseif verdict ~= 1 and action == 't' and ARGV[3] % 4 == 2 then
-  after, idle = algorithm(state, ARGV[8] and 'b' or 'd', now, cost, a, b, c, ARGV[8] and ARGV[8] + 0)
+  local charged
+  after, idle, charged = algorithm(state, ARGV[8] and 'b' or 'd', now, cost, a, b, c, ARGV[8] and ARGV[8] + 0)
   if after then
     keep(key, after, idle, now)
   end
-  verdict, remaining, retry, reset, delay = algorithm(after or state, 't', now, cost, a, b, c)
+  verdict, remaining, retry, reset = algorithm(after or state, 't', now, cost, a, b, c)
+  delay = ARGV[8] and cost - (after and charged or 0) or 0
 end
 return { verdict, remaining, retry, reset, delay }
