@@ -117,6 +117,24 @@ Rules denying_rules() {
   return {.rules = {rule}};
 }
 
+// One rule with each of what protects, or all of it. The capacity for shedding is never reached.
+enum class Protection : std::uint8_t { penalty, shedding, candidate, all };
+Rules protected_rules(Protection with) {
+  const auto has = [with](Protection one) { return with == one || with == Protection::all; };
+  Rules rules{.rules = {bucket_rule("search-0")}};
+  Rule& rule = rules.rules[0];
+  if (has(Protection::penalty)) {
+    rule.penalty = Penalty{.after = 3, .within = std::chrono::hours(1), .block = std::chrono::seconds(30)};
+  }
+  if (has(Protection::candidate)) rule.candidate = AllowanceChange{.limit = rule.allowance.limit - 1};
+  if (has(Protection::shedding)) {
+    rules.shedding = Shedding{.rate = 1'000'000'000,
+                              .classes = {{.name = "critical", .match = {{"action", {"pay"}}}},
+                                          {.name = "other", .match = {}, .shed_at = 80}}};
+  }
+  return rules;
+}
+
 std::unique_ptr<Limiter> make_lease_limiter() {
   Rules rules;
   Rule rule = bucket_rule("active");
@@ -350,6 +368,10 @@ int run(int rounds, const std::string& only) {
   auto with_hot_keys = make_limiter(one_rule, watch.options(true, false));
   auto with_journal = make_limiter(one_rule, watch.options(false, true));
   auto watched = make_limiter(one_rule, watch.options(true, true));
+  auto with_penalty = make_limiter(protected_rules(Protection::penalty));
+  auto with_shedding = make_limiter(protected_rules(Protection::shedding));
+  auto with_candidate = make_limiter(protected_rules(Protection::candidate));
+  auto with_all = make_limiter(protected_rules(Protection::all), watch.options(false, true));
   auto denying = make_limiter(denying_rules());
   auto denying_watched = make_limiter(denying_rules(), watch.options(true, true));
   auto overridden = make_limiter_with_overrides(1'000);
@@ -398,6 +420,14 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_some(*with_journal, kChecksPerRound, 1000, s); });
   add("engine.check.watched", "engine.check.unwatched",
       [&](std::uint64_t s) { return check_some(*watched, kChecksPerRound, 1000, s); });
+  add("engine.check.penalty", "engine.check.unwatched",
+      [&](std::uint64_t s) { return check_some(*with_penalty, kChecksPerRound, 1000, s); });
+  add("engine.check.shedding", "engine.check.unwatched",
+      [&](std::uint64_t s) { return check_some(*with_shedding, kChecksPerRound, 1000, s); });
+  add("engine.check.candidate", "engine.check.unwatched",
+      [&](std::uint64_t s) { return check_some(*with_candidate, kChecksPerRound, 1000, s); });
+  add("engine.check.protected", "engine.check.unwatched",
+      [&](std::uint64_t s) { return check_some(*with_all, kChecksPerRound, 1000, s); });
   add("engine.check.denied", "engine.check.unwatched",
       [&](std::uint64_t s) { return check_some(*denying, kChecksPerRound, 1000, s); });
   add("engine.check.denied_watched", "engine.check.denied",

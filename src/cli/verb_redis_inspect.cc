@@ -60,7 +60,8 @@ class KeyCollector final : public Store {
 
   bool begin(StoreCall& call) override {
     for (const Charge& charge : call.charges) {
-      into_.push_back({redis::bucket_name(charge, key_prefix_), *charge.allowance, charge.kind, note_, {}});
+      const std::string note = charge.candidate ? "candidate" + (note_.empty() ? "" : ", " + note_) : note_;
+      into_.push_back({redis::bucket_name(charge, key_prefix_), *charge.allowance, charge.kind, note, {}});
     }
     for (ChargeOutcome& outcome : call.outcomes) outcome = {};
     return true;
@@ -167,6 +168,8 @@ std::string unknown_value(const std::string& value) {
 
 std::string_view kind_name(const redis::StoredBucket& bucket) {
   if (bucket.kind == ChargeKind::record) return "reservation";
+  if (bucket.kind == ChargeKind::penalty) return "penalty";
+  if (bucket.distinct) return "different values";
   return bucket.kind == ChargeKind::lease ? charge_kind_name(bucket.kind) : algorithm_name(bucket.algorithm);
 }
 
@@ -209,6 +212,15 @@ std::string record_json(const redis::StoredBucket& bucket) {
   return json;
 }
 
+std::string penalty_json(const redis::StoredBucket& bucket) {
+  std::string json;
+  append_number(json, "until_ms", micros(bucket.penalty.until) / 1'000);
+  append_number(json, "strikes", bucket.penalty.strikes);
+  append_number(json, "step", bucket.penalty.step);
+  append_number(json, "idle_from_ms", micros(bucket.idle_from) / 1'000);
+  return json;
+}
+
 std::string inspected_json(const Inspected& each) {
   std::string json = "{\"key\":";
   base::append_json_string(json, each.key);
@@ -234,6 +246,7 @@ std::string inspected_json(const Inspected& each) {
   append_text(json, "algorithm", kind_name(*bucket));
   append_number(json, "used", bucket->used);
   if (bucket->kind == ChargeKind::record) return json + record_json(*bucket) + "}";
+  if (bucket->kind == ChargeKind::penalty) return json + penalty_json(*bucket) + "}";
   if (!bucket->holds.empty()) json += holds_json(*bucket);
   if (bucket->kind == ChargeKind::lease) {
     append_number(json, "idle_from_ms", micros(bucket->idle_from) / 1'000);
@@ -277,6 +290,12 @@ void show_holds(const Terminal& terminal, const redis::StoredBucket& bucket) {
   }
 }
 
+void show_penalty(const Terminal& terminal, const redis::StoredBucket& bucket) {
+  terminal.out << "  penalty: step " << bucket.penalty.step << ", " << bucket.penalty.strikes << " strikes since";
+  if (micros(bucket.penalty.until) > 0) terminal.out << ", until " << inspect_time(bucket.penalty.until);
+  terminal.out << '\n';
+}
+
 void show_leases(const Terminal& terminal, const redis::StoredBucket& bucket) {
   terminal.out << '\n';
   for (const redis::StoredLease& lease : bucket.leases) {
@@ -288,6 +307,7 @@ void show_leases(const Terminal& terminal, const redis::StoredBucket& bucket) {
 void show_bucket(const Terminal& terminal, const redis::StoredBucket& bucket, const Inspected& each) {
   std::ostream& out = terminal.out;
   if (bucket.kind == ChargeKind::record) return show_record(terminal, bucket);
+  if (bucket.kind == ChargeKind::penalty) return show_penalty(terminal, bucket);
   out << "  " << kind_name(bucket) << ": " << bucket.used << (bucket.kind == ChargeKind::lease ? " held" : " used");
   if (each.allowance) out << " of " << each.allowance->largest_cost();
   if (bucket.kind == ChargeKind::lease) return show_leases(terminal, bucket);

@@ -4,7 +4,10 @@
 
 #include <optional>
 #include <random>
+#include <string>
+#include <vector>
 
+#include "engine/hold_ids.h"
 #include "keys/sealer.h"
 #include "weir/hold.h"
 
@@ -131,6 +134,36 @@ TEST(HoldHandle, KeepsEveryIdTtlAndExpiry) {
     }
   }
   EXPECT_NE(short_id(1), short_id(2));
+}
+
+// Those that a node has sealed lately it knows; others, and all of another node, it opens.
+TEST(HoldIds, EveryNodeOpensWhatAnyHasSealed) {
+  HoldIds one(kKey);
+  HoldIds other(kKey);
+  HoldHandle handle = example();
+  std::vector<std::string> texts;
+  for (std::uint64_t i = 0; i < 4 * RecentHandles::kPlaces; ++i) {
+    handle.id = one.random();
+    handle.token = i;
+    handle.charges.resize(i % 4);
+    texts.push_back(one.seal(handle));
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    for (HoldIds* const node : {&one, &other}) {
+      HandleBytes bytes;
+      HoldHandle opened;
+      ASSERT_TRUE(node->open(texts[i], HoldHandle::Use::lease, bytes, opened));
+      EXPECT_EQ(opened.token, i);
+      EXPECT_EQ(opened.charges.size(), i % 4);
+      HoldHandle none;
+      EXPECT_FALSE(node->open(texts[i], HoldHandle::Use::reservation, bytes, none)) << "for another use";
+      std::string forged = texts[i];
+      forged[i % forged.size()] = forged[i % forged.size()] == 'A' ? 'B' : 'A';
+      none = HoldHandle();
+      EXPECT_FALSE(node->open(forged, HoldHandle::Use::lease, bytes, none));
+    }
+  }
+  EXPECT_EQ(one.forged(), 2 * texts.size());
 }
 
 TEST(HoldHandle, BytesThatAreNoHandleAreRefused) {

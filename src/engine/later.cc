@@ -136,6 +136,7 @@ void Engine::start(PendingCall& pending, std::size_t index, const Request& reque
   if (plan(request, effective_action(action, request), at, *rules, run->check, run->decisions.front())) {
     run->carry(run->check, effective_action(action, request), at);
     run->once = request.once;
+    run->past_prefilter = bool(request.once);
     run->adopt_quotas();
     run->ingress = request.ingress;
     if (!decide(*run)) return;

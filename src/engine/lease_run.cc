@@ -49,7 +49,8 @@ bool Engine::LeaseRun::acquire() {
   carry(check_, Action::take, reading());
   adopt_quotas();
   step_.ttl = question.ttl == Duration::zero() ? shortest_lease() : question.ttl;
-  step_.named = past_prefilter = !question.id.empty();
+  step_.named = !question.id.empty();
+  past_prefilter = step_.named || once;
   step_.id = step_.named ? engine_.hold_ids_.named(HoldHandle::Use::lease, question.caller, question.id,
                                                    question.request.attributes)
                          : engine_.hold_ids_.of(HoldHandle::Use::lease, once);

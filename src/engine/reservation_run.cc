@@ -75,7 +75,7 @@ bool Engine::ReservationRun::reserve() {
   step_.amount = *amount;
   step_.partial = question.partial;
   dry_run_ = question.dry_run;
-  past_prefilter = question.partial || !question.id.empty();
+  past_prefilter = question.partial || !question.id.empty() || once;
   check_.reserve(step_.amount, step_.id);
   carry(check_, dry_run_ ? Action::peek : Action::take, reading());
   adopt_quotas();

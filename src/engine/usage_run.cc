@@ -43,6 +43,7 @@ class Engine::UsageRun final : public StoreCall {
     std::int64_t units = 0;
     BucketKey id;
     InlineVector<Charge, 8> charges;
+    InlineVector<bool, 8> enforced;  // for each charge but the record: its rule is not in shadow mode
   };
   void add_charges(const UsageReport& report, const Request& request);
   void add_quota(const rules::Match& match, const Charge& charge, std::int64_t cost, const Request& request);
@@ -68,7 +69,6 @@ class Engine::UsageRun final : public StoreCall {
   bool named_ = false;
   std::deque<Group> groups_;  // the first is being charged
   InlineVector<ChargeOutcome, 8> outcomes_;
-  InlineVector<bool, 8> enforced_;  // for each charge but the record: its rule is not in shadow mode
   std::vector<QuotaCharge> quotas_;
   LedgerStep ledger_{*this};
   TimePoint effective_{};
@@ -124,10 +124,11 @@ void Engine::UsageRun::add_charges(const UsageReport& report, const Request& req
     } else if (charge.kind == ChargeKind::bucket && charge.value == 0) {
       charge.follows = true;
       charge.cost = 0;
-      enforced_.push_back(charge.binding);
-      charge.binding = false;  // nothing holds back what has happened
       charge.max_subjects = 0;
-      group_of(report, cost).charges.push_back(charge);
+      Group& group = group_of(report, cost);
+      group.enforced.push_back(charge.binding);
+      charge.binding = false;  // nothing holds back what has happened
+      group.charges.push_back(charge);
       ++answer_.rules;
     }
   }
@@ -160,10 +161,16 @@ Engine::UsageRun::Group& Engine::UsageRun::group_of(const UsageReport& report, s
   made.units = units;
   made.id = id_;
   if (units == report.amount) return made;
-  made.id = !named_ ? engine_.hold_ids_.random()
-                    : engine_.hold_ids_.named(HoldHandle::Use::reservation, report.caller,
-                                              "usage of " + std::to_string(units) + " " + std::string(report.id),
-                                              report.request.attributes);
+  if (!report.id.empty()) {
+    made.id = engine_.hold_ids_.named(HoldHandle::Use::reservation, report.caller,
+                                      "usage of " + std::to_string(units) + " " + std::string(report.id),
+                                      report.request.attributes);
+    return made;
+  }
+  constexpr std::size_t kBeyondAnyBatch = std::size_t{1} << 20U;  // whose parts have the ids before
+  Once once_here = report.request.once;
+  if (once_here) once_here = once_here.at(kBeyondAnyBatch + groups_.size());
+  made.id = engine_.hold_ids_.of(HoldHandle::Use::reservation, once_here);
   return made;
 }
 
@@ -199,7 +206,8 @@ void Engine::UsageRun::settle() {
   action = Action::settle;
   step_.closing = ReservationState::committed;
   step_.actual = actual;
-  for (std::size_t i = 0; i < enforced_.size(); ++i) charges_[i].binding = enforced_[i];
+  Group& group = groups_.front();
+  for (std::size_t i = 0; i < group.enforced.size(); ++i) group.charges[i].binding = group.enforced[i];
   if (engine_.store_->begin(*this)) settled();
 }
 

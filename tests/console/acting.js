@@ -59,7 +59,7 @@ module.exports = {
     await page.getByRole("button", { name: "Change…" }).click();
     await fill(page, "Limit", "7000");
     await submit(page, "Save");
-    await page.getByText("7,000").waitFor();
+    await page.locator("td .tag", { hasText: "7,000" }).waitFor();
     await page.getByRole("button", { name: "End…" }).click();
     await page.getByRole("dialog").getByText("applies again at once").waitFor();
     await fill(page, "Reason", "launch is over");
@@ -78,6 +78,59 @@ module.exports = {
     await page.getByText(/limits? reset/).waitFor();
     const audit = await answer(page, "/audit?action=subject.reset");
     check(audit.items.length > 0 && audit.items[0].reason === "our mistake", JSON.stringify(audit));
+  },
+
+  async an_operator_gives_a_cost_back(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show("/subject?a=account%3Danna&a=action%3Dlogin");
+    await page.getByRole("button", { name: "Refund…" }).click();
+    await page.getByRole("dialog").getByText("1 subject").waitFor();
+    await fill(page, "Cost to give back", "3");
+    await fill(page, "Reason", "charged twice");
+    await submit(page, "Refund");
+    await page.getByText(/3 given back to \d limits?/).waitFor();
+    const audit = await answer(page, "/audit?action=subject.refund");
+    check(audit.items[0].reason === "charged twice" && audit.items[0].after.cost === 3, JSON.stringify(audit));
+  },
+
+  async what_ends_soon_is_on_the_first_screen(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show("/overrides");
+    await page.getByRole("button", { name: "New override…" }).click();
+    const whom = page.getByRole("dialog").getByRole("textbox", { name: "For whom" });
+    await whom.fill("tenant=soon");
+    await whom.press("Enter");
+    await page.getByRole("dialog").getByLabel("Rule").selectOption("search-per-key");
+    await fill(page, "Limit", "8000");
+    await page.getByRole("dialog").getByLabel("Until").selectOption("30m");
+    await fill(page, "Reason", "for half an hour");
+    await submit(page, "Make override");
+    await page.getByText("tenant=soon").waitFor();
+    await page.show("");
+    const card = page.locator(".card", { has: page.getByRole("heading", { name: "Ends soon" }) });
+    await card.getByText("tenant=soon, search-per-key, 8,000/min, burst 100").waitFor();
+    await card.getByText(/in (29|30) min/).waitFor();
+    await page.show("/subject?a=tenant%3Dsoon&a=api_key%3Dk&a=path%3D%2Fv1%2Fsearch");
+    await page.locator(".card", { has: page.getByRole("heading", { name: "Overrides" }) }).getByText("for half an hour").waitFor();
+    await page.getByRole("button", { name: "End…" }).click();
+    await fill(page, "Reason", "done");
+    await submit(page, "End now");
+    await page.getByText("Override ended").waitFor();
+  },
+
+  async an_operator_releases_a_lease(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    const taken = await page.context().request.post(`http://${process.env.WEIR_HTTP}/v1/leases`, {
+      data: { attributes: { tenant: "holder", action: "export" } },
+    });
+    check(taken.status() === 201, await taken.text());
+    await page.show("/quotas?tab=leases&a=tenant%3Dholder&a=action%3Dexport");
+    await page.getByText("exports-active").waitFor();
+    await page.getByRole("button", { name: "Release…" }).click();
+    await page.getByRole("dialog").getByText("This cannot be undone").waitFor();
+    await fill(page, "Reason", "the job has crashed");
+    await submit(page, "Release");
+    await page.getByText("No lease is held.").waitFor();
   },
 
   async a_reason_is_required(browser, { operator }) {
@@ -99,13 +152,13 @@ module.exports = {
     await fill(page, "Reason", "signed up");
     await submit(page, "Save");
     const row = page.getByRole("row", { name: /globex/ });
-    await row.getByText("pro").waitFor();
+    await row.locator(".tag", { hasText: "pro" }).waitFor();
     await row.getByRole("button", { name: "Change…" }).click();
     await fill(page, "Plan", "free");
     await page.getByRole("dialog").getByText("changes the limits of every subject").waitFor();
     await fill(page, "Reason", "downgrade");
     await submit(page, "Save");
-    await row.getByText("free").waitFor();
+    await row.locator(".tag", { hasText: "free" }).waitFor();
 
     await page.getByRole("link", { name: "Keys" }).click();
     await page.getByRole("button", { name: "New key…" }).click();

@@ -3,43 +3,89 @@
 const { axe, check, until, origin } = require("./browser");
 
 const screens = ["", "/rules", "/rules/search-per-key", "/subject?a=tenant%3Dacme&a=api_key%3Dhot&a=path%3D%2Fv1%2Fsearch", "/subject",
-  "/decisions", "/quotas", "/quotas?tab=leases", "/overrides", "/blocks", "/tenants", "/tenants/keys", "/change", "/audit", "/tokens"];
+  "/decisions", "/quotas", "/quotas?tab=leases&a=tenant%3Dacme&a=action%3Dexport", "/quotas?tab=reservations", "/overrides", "/blocks", "/tenants", "/tenants/keys", "/change", "/audit", "/tokens"];
 
-async function audit(browser, token, theme) {
-  const page = await browser.page({ token, theme });
+const phone = { width: 390, height: 844 };
+
+async function audit(browser, token, settings) {
+  const page = await browser.page({ token, ...settings });
   for (const path of screens) {
     await page.show(path);
-    await page.waitForLoadState("networkidle", { timeout: 2000 }).catch(() => undefined); // some never rest
+    await page.waitForLoadState("networkidle", { timeout: 1000 }).catch(() => undefined); // some never rest
     await axe(page);
+    const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    check(wider <= 0, `${path} fits, ${wider} px too wide`);
   }
+  await page.show("/decisions?outcome=denied");
+  await page.locator(".expand").first().click();
+  await axe(page);
   await page.show("/blocks");
   await page.getByRole("button", { name: "Block…", exact: true }).click();
   await axe(page);
 }
 
+/** Opens every dialog that the screen at `path` offers, and answers what each is about. */
+async function dialogs(page, path) {
+  await page.show(path);
+  await page.locator("main .live").first().waitFor();
+  await page.waitForTimeout(400);
+  const buttons = page.locator("main button:not([disabled])", { hasText: "…" });
+  const seen = [];
+  for (let i = 0; i < (await buttons.count()); i++) {
+    await buttons.nth(i).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    await dialog.getByText("Counting the subjects it affects").waitFor({ state: "detached" });
+    seen.push({
+      title: await dialog.getByRole("heading").innerText(),
+      asksWhy: (await dialog.getByLabel("Reason", { exact: true }).count()) === 1,
+      effect: (await dialog.locator(".effect").allInnerTexts()).join(" "),
+      danger: (await dialog.locator("button.x[type=submit]").count()) === 1,
+    });
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+  }
+  return seen;
+}
+
 module.exports = {
   async axe_finds_nothing_in_light(browser, { admin }) {
-    await audit(browser, admin, "light");
+    await audit(browser, admin, { theme: "light" });
   },
 
   async axe_finds_nothing_in_dark(browser, { admin }) {
-    await audit(browser, admin, "dark");
+    await audit(browser, admin, { theme: "dark" });
   },
 
-  async axe_finds_nothing_on_a_phone(browser, { admin }) {
-    const page = await browser.page({ token: admin, width: 390, height: 844 });
-    for (const path of screens) {
-      await page.show(path);
-      await axe(page);
-      const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      check(wider <= 0, `${path} fits a phone, ${wider} px too wide`);
-    }
+  async axe_finds_nothing_on_a_phone_in_light(browser, { admin }) {
+    await audit(browser, admin, { theme: "light", ...phone });
+  },
+
+  async axe_finds_nothing_on_a_phone_in_dark(browser, { admin }) {
+    await audit(browser, admin, { theme: "dark", ...phone });
+  },
+
+  async navigation_folds_on_a_phone(browser, { reader }) {
+    const page = await browser.page({ token: reader, ...phone });
     await page.show("");
     check(!(await page.getByRole("link", { name: "Rules" }).isVisible()), "navigation is folded");
     await page.getByRole("button", { name: "Menu" }).click();
     await page.getByRole("link", { name: "Rules" }).click();
     await page.getByRole("heading", { level: 1, name: "Rules" }).waitFor();
     check(!(await page.getByRole("link", { name: "Audit" }).isVisible()), "navigation folds again");
+  },
+
+  async what_restricts_says_whom_it_affects_and_asks_why(browser, { admin }) {
+    const page = await browser.page({ token: admin });
+    const screen = { subject: screens[3], overrides: "/overrides", blocks: "/blocks", tenants: "/tenants", keys: "/tenants/keys", tokens: "/tokens" };
+    const seen = {};
+    for (const [name, path] of Object.entries(screen)) seen[name] = await dialogs(page, path);
+    const all = Object.values(seen).flat();
+    check(seen.subject.length >= 4 && seen.tokens.length >= 4, JSON.stringify(all.map((each) => each.title)));
+    for (const each of all.filter((one) => one.danger)) {
+      check(each.asksWhy, `${each.title} asks for a reason`);
+      check(/affects|subject|Say whom/i.test(each.effect), `${each.title} says whom it affects: ${each.effect}`);
+    }
   },
 
   async log_in_becomes_a_session_that_scripts_cannot_read(browser, { operator }) {

@@ -52,6 +52,18 @@ module.exports = {
       await page.waitForTimeout(300);
       check((await page.locator("main img, main script, main b > svg[onload]").count()) === 0, `no markup from data on ${path}`);
     }
+    // The server refuses such ids, so it is given to the page as one that would not.
+    const hostile = "<img src=x onerror=alert(2)>";
+    await page.route(/admin\/v1\/(rules\/list|overview)/, async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, body: (await answer.text()).replaceAll("search-per-key", hostile) });
+    });
+    for (const path of ["/rules", ""]) {
+      await page.show(path);
+      await page.getByRole("link", { name: hostile }).first().waitFor();
+      check((await page.locator("main img").count()) === 0, "the id of a rule is text");
+    }
+    await page.unroute(/admin\/v1\/(rules\/list|overview)/);
     const evil = `"><img src=x onerror=alert(1)>`;
     await page.show(`/subject?a=${encodeURIComponent(`tenant=${evil}`)}`);
     await page.getByText(`tenant=${evil}`).first().waitFor();

@@ -188,12 +188,16 @@ TEST_P(StoreContract, ADeniedAttemptCanBeADebtUpToTheOverdraft) {
   late.count_denied = late.follows = true;
   EXPECT_TRUE(take(late).admitted);
   late.cost = 7;
-  EXPECT_FALSE(take(late).admitted);
+  const ChargeOutcome debt = take(late);
+  EXPECT_FALSE(debt.admitted);
+  EXPECT_EQ(debt.uncharged, 4);
   late.cost = 3;
   EXPECT_EQ(refund(late).remaining, 0) << "3 of the 7 were charged beyond the capacity";
   Charge other = charge(2, 10);
   late.cost = 2;
-  EXPECT_FALSE(run(Action::take, {other, late})[1].admitted) << "together with others";
+  const ChargeOutcome fits = run(Action::take, {other, late})[1];
+  EXPECT_FALSE(fits.admitted) << "together with others";
+  EXPECT_EQ(fits.uncharged, 0);
   EXPECT_EQ(left(other), 10) << "which are not charged";
   EXPECT_EQ(refund(late).remaining, 0);
   late.cost = 1;

@@ -36,8 +36,8 @@ class Postgres:
             self.port = probe.getsockname()[1]
         self.process = None
         subprocess.run(
-            [PROGRAMS / "initdb", "--auth=trust", "--username=weir", "--encoding=UTF8", "--locale=C", f"--pgdata={self.folder}/data"],
-            check=True, capture_output=True, cwd=self.folder, preexec_fn=_demote, timeout=60,
+            [PROGRAMS / "initdb", "--no-sync", "--auth=trust", "--username=weir", "--encoding=UTF8", "--locale=C", f"--pgdata={self.folder}/data"],
+            check=True, capture_output=True, cwd=self.folder, preexec_fn=_demote, timeout=180,
         )
         if island:
             with open(self.folder / "data" / "pg_hba.conf", "a") as access:

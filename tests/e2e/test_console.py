@@ -128,7 +128,8 @@ def run(server, modules, name):
     tokens = {"TOKEN_" + role.upper(): token for role, token in server.tokens.items()}
     done = subprocess.run(
         ["node", str(SCRIPT), name], capture_output=True, text=True, timeout=300,
-        env={**os.environ, **tokens, "NODE_PATH": str(modules), "CHROMIUM": CHROMIUM, "WEIR_ADMIN": server.admin},
+        env={**os.environ, **tokens, "NODE_PATH": str(modules), "CHROMIUM": CHROMIUM, "WEIR_ADMIN": server.admin,
+             "WEIR_HTTP": server.http},
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,5 +1,6 @@
 """`weir redis inspect`: what Redis holds for a request, and under a key."""
 
+import http.client
 import json
 import shutil
 import subprocess
@@ -77,3 +78,27 @@ def test_bad_input_is_told(redis, rules):
     assert "has no hash key" in error["error"]["message"]
     gone = json.loads(inspect("--json", "--store", "redis://127.0.0.1:1", "w1:x", expect=3))["error"]
     assert gone["code"] == "unavailable" and "127.0.0.1:1" in gone["message"]
+
+
+def test_penalties_and_different_values_are_decoded(redis, rules, start):
+    rules.write_text("""version: 1
+rules:
+  - id: accounts
+    per: [tenant]
+    distinct: account
+    algorithm: fixed-window
+    limit: 2
+    window: 3650d
+    penalty: {after: 1, within: 1h, block: 1h}
+""")
+    node = start(redis.url)
+    link = http.client.HTTPConnection(node.http, timeout=10)
+    for account in ("ann", "bob", "carl"):
+        link.request("POST", "/v1/check", json.dumps({"attributes": {"tenant": "acme", "account": account}}))
+        link.getresponse().read()
+    where = ("--store", redis.url, "--rules", str(rules), "tenant=acme", "account=ann")
+    values, penalty = json.loads(inspect("--json", *where))["buckets"]
+    assert (values["algorithm"], values["used"]) == ("different values", 2), values
+    assert (penalty["step"], penalty["strikes"]) == (1, 0) and penalty["until_ms"] > 0, penalty
+    text = inspect(*where)
+    assert "different values: 2 used" in text and "penalty: step 1, 0 strikes since" in text, text

@@ -1248,6 +1248,18 @@ export interface components {
              * @description When `reset_after_ms` is over, in Unix time; null for an unlimited rule.
              */
             reset_at_ms: number | null;
+            /**
+             * @description How the rule's buckets are kept where several nodes share them; only present if that is not exact.
+             * @enum {string}
+             */
+            consistency?: "exact" | "leased" | "synced";
+            /**
+             * Format: int64
+             * @description Units beyond the capacity that may be admitted: 0 for a leased rule. Present with consistency.
+             */
+            tolerance?: number;
+            /** @description The node answered without asking the store: remaining and the waits are estimates. Present with consistency. */
+            estimated?: boolean;
         };
         Decision: {
             allowed: boolean;

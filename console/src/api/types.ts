@@ -69,7 +69,7 @@ export interface Overview {
   top_subjects: { subject: string; text: string | null; rule: string; denied_per_second: number; since: string | null }[];
   near_limit: { subject: string; text: string | null; rule: string; used: number; limit: number; share: number }[];
   hot_subjects: { subject: string; text?: string | null; rule: string; per_second: number }[];
-  ends_soon: { /** override, block or candidate. */ kind: string; id: string; text: string; until: string | null }[];
+  ends_soon: { /** override, block or candidate. */ kind: string; id: string; text: string; reason?: string; until: string | null }[];
 }
 
 export interface TextError {
@@ -128,17 +128,21 @@ export interface RulesVersion {
   text?: string;
 }
 
+/** What other numbers, or a rule in shadow mode, would have changed. */
 export interface CandidateReport {
+  /** candidate or shadow. */
+  kind?: string;
   summary?: string;
-  text?: string;
   limit?: number | null;
   since?: string | null;
+  /** Until then its counts are not complete. */
+  warming_until?: string | null;
   requests?: number;
   would_change?: number;
   would_deny?: number;
   would_allow?: number;
   share?: number;
-  [more: string]: unknown;
+  subjects?: { subject: string; text: string | null; would_deny: number; would_allow: number }[];
 }
 
 export interface RuleCard {
@@ -326,7 +330,7 @@ export interface SubjectState {
   rules: SubjectRule[];
   not_matched: { rule: string; why: string }[];
   overrides: Override[];
-  penalties: { rule?: string; text?: string; reason?: string; until?: string | null }[];
+  penalties: { rule: string; challenge: boolean; until: string | null }[];
   leases: Lease[];
   reservations: Reservation[];
   quotas: SubjectQuota[];
@@ -361,9 +365,20 @@ export interface AccountEntry {
   reason?: string | null;
 }
 
+export interface Grant {
+  id: string;
+  amount: number;
+  left: number;
+  expires_at: string | null;
+  created_at: string;
+  actor: string;
+  reason: string;
+}
+
 export interface AccountDetail extends Account {
   series: { start_at: string; step_ms: number; used: Points };
   entries: AccountEntry[];
+  grants?: Grant[];
 }
 
 export interface AuditRecord {

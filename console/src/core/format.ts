@@ -43,11 +43,12 @@ const units: [string, number][] = [
   ["s", 1000],
 ];
 
-/** 0.3 s; 40 s; 1 min 40 s; 12 min; 2 h; 3 d. The second unit is shown only where it matters. */
+/** 7 ms; 0.3 s; 40 s; 1 min 40 s; 12 min; 2 h; 3 d. The second unit is shown only where it matters. */
 export function duration(ms: number): string {
   if (ms < 0) ms = 0;
   if (ms === 0) return "0 s";
-  if (ms < 950) return ms < 1 ? `${Number(ms.toPrecision(2))} ms` : `${Number((ms / 1000).toPrecision(1))} s`;
+  if (ms < 95) return `${Number(ms.toPrecision(ms < 1 ? 2 : 1))} ms`;
+  if (ms < 950) return `${Number((ms / 1000).toPrecision(1))} s`;
   let rest = Math.round(ms / 1000) * 1000;
   for (let i = 0; i < units.length; i++) {
     const [name, size] = units[i]!;
@@ -102,6 +103,20 @@ export function limitText(limit: number | null | undefined, windowMs: number | n
   if (!windowMs) return number(limit);
   const names: Record<number, string> = { 1000: "s", 60_000: "min", 3_600_000: "h", 86_400_000: "day" };
   return `${number(limit)}/${names[windowMs] ?? duration(windowMs)}`;
+}
+
+const perWords: [RegExp, string][] = [
+  [/ per 1 s\b/, "/s"],
+  [/ per (60 s|1 min)\b/, "/min"],
+  [/ per (60 min|1 h)\b/, "/h"],
+  [/ per (24 h|1 d)\b/, "/day"],
+];
+
+/** The server's "60000 per 60 s, per tenant" as "60,000/min, per tenant". */
+export function limitWords(text: string): string {
+  let shown = text.replace(/\d{4,}/g, (digits) => grouped.format(Number(digits)));
+  for (const [long, short] of perWords) shown = shown.replace(long, short);
+  return shown;
 }
 
 /** Milliseconds of "60s", "1500ms", "2h"; null for anything else. */

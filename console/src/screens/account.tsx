@@ -51,6 +51,7 @@ export function AccountPage(props: { id: string }): JSX.Element {
           </div>
           <div class="grid">
             <Balance of={account} />
+            <Grants of={account} />
           </div>
         </div>
       )}
@@ -92,6 +93,30 @@ function Balance(props: { of: AccountDetail }): JSX.Element {
           <Forecast of={of} />
         </dd>
       </dl>
+    </Card>
+  );
+}
+
+function Grants(props: { of: AccountDetail }): JSX.Element | null {
+  const grants = props.of.grants ?? [];
+  if (grants.length === 0) return null;
+  return (
+    <Card title="Grants">
+      <table>
+        <tbody>
+          {grants.map((each) => (
+            <tr key={each.id}>
+              <td>
+                <b>{number(each.left)}</b> <span class="unit">left of {number(each.amount)}</span>
+                <div class="small">
+                  “{each.reason}”, by {each.actor}, <Ago at={each.created_at} />
+                </div>
+              </td>
+              <td class="r small">{each.expires_at ? <Ago at={each.expires_at} /> : "with the period"}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </Card>
   );
 }

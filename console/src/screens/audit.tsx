@@ -62,6 +62,9 @@ export function Audit(): JSX.Element {
                   >
                     <Ago at={each.at} />
                   </button>
+                  <div class="on-phone">
+                    {each.actor}: {each.object}
+                  </div>
                 </td>
                 <td>
                   {each.actor}

@@ -203,10 +203,11 @@ function Table(props: { rows: Decision[] }): JSX.Element {
                 >
                   <Clock at={row.at} />
                 </button>
+                <div class="on-phone">
+                  {whoText(row)} {row.rule}
+                </div>
               </td>
-              <td class="sub">
-                {row.attributes ? toPairs(row.attributes).slice(0, 3).join(" ") : (row.tenant ?? row.rules[0]?.subject?.slice(0, 12) ?? "")}
-              </td>
+              <td class="sub">{whoText(row)}</td>
               <td class="sub">{requestText(row)}</td>
               <td>
                 {row.rule && (
@@ -234,6 +235,13 @@ function Table(props: { rows: Decision[] }): JSX.Element {
       </tbody>
     </table>
   );
+}
+
+/** Who asked; the request is in a column of its own. */
+function whoText(of: Decision): string {
+  if (!of.attributes) return of.tenant ?? of.rules[0]?.subject?.slice(0, 12) ?? "";
+  const { method: _, path: __, action: ___, ...who } = of.attributes;
+  return toPairs(who).slice(0, 3).join(" ");
 }
 
 function requestText(of: Decision): string {

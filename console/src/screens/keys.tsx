@@ -1,25 +1,21 @@
 // Keys: the API keys of tenants. A key is shown once, when it is made; the server keeps only its hash.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { post, remove, segment } from "../api/client";
-import { may } from "../api/session";
+import { post, segment } from "../api/client";
 import type { ApiKey, Attributes } from "../api/types";
 import { toPairs } from "../core/attributes";
-import { href, place, setQuery } from "../core/router";
-import { Ago, Card, Command, Empty, Tag } from "../ui/basics";
+import { href } from "../core/router";
+import { Ago, Empty, Tag } from "../ui/basics";
 import { AttributeInput } from "../ui/attribute_input";
-import { ActionForm, closeDialog, Effect, Field, Input, openDialog, Reason } from "../ui/dialog";
-import { Rows, usePages } from "../ui/list";
-import { Failed, Note, toast } from "../ui/notes";
+import { ActionForm, closeDialog, Field, Input, openDialog } from "../ui/dialog";
+import { Note } from "../ui/notes";
+import { RecordScreen, removeRecord, RowAction, showSecret } from "../ui/records";
 import { Until } from "../ui/until";
 import { TenantTabs } from "./tenants";
 
 const example = `curl http://127.0.0.1:9090/admin/v1/keys -d '{"name":"production","tenant":"acme"}'`;
 
 export function Keys(props: { id: string }): JSX.Element {
-  const pages = usePages<ApiKey>("/keys", {}, 10_000);
-  const text = place.value.query.get("q") ?? "";
-  const items = pages.items.filter((each) => `${each.name} ${each.tenant ?? ""} ${each.prefix}`.toLowerCase().includes(text.toLowerCase()));
   if (props.id !== "keys") {
     return (
       <Note kind="info">
@@ -28,89 +24,40 @@ export function Keys(props: { id: string }): JSX.Element {
     );
   }
   return (
-    <>
-      <div class="head">
-        <div class="row">
-          <h1>Keys</h1>
-          <TenantTabs on="keys" />
-        </div>
-        <div class="row">
-          <input
-            type="search"
-            aria-label="Find a key"
-            placeholder="Find a key"
-            value={text}
-            onInput={(event) => setQuery({ q: event.currentTarget.value })}
-          />
-          {may("operator") && (
-            <button type="button" class="btn p" onClick={() => newKey(pages.refresh)}>
-              New key…
-            </button>
-          )}
-        </div>
-      </div>
-      <Failed what="The keys" error={pages.error} retry={pages.refresh} />
-      <Card class="live">
-        <Rows
-          pages={pages}
-          columns={[
-            ["Key"],
-            ["Tenant"],
-            ["Plan"],
-            ["Attributes"],
-            ["Last used"],
-            ["Ends", "r"],
-            ...(may("operator") ? ([["", "r"]] as [string, string][]) : []),
-          ]}
-          empty={<Empty command={example}>No key has been made. A key says which tenant a request is from:</Empty>}
-        >
-          {items.map((each) => (
-            <tr key={each.id}>
-              <td>
-                <span class="rule">{each.name}</span> <div class="sub small">{each.prefix}…</div>
-              </td>
-              <td class="sub">{each.tenant ?? ""}</td>
-              <td>{each.plan && <Tag tone="grey">{each.plan}</Tag>}</td>
-              <td class="sub">{toPairs(each.attributes ?? {}).join(" ")}</td>
-              <td class="small">
-                <Ago at={each.last_used_at} />
-              </td>
-              <td class="r small">
-                <Ago at={each.expires_at} />
-              </td>
-              {may("operator") && (
-                <td class="r">
-                  {each.revoked_at ? (
-                    <Tag tone="grey">revoked</Tag>
-                  ) : (
-                    <button type="button" class="btn s x" onClick={() => revokeKey(each, pages.refresh)}>
-                      Revoke…
-                    </button>
-                  )}
-                </td>
-              )}
-            </tr>
-          ))}
-        </Rows>
-      </Card>
-    </>
+    <RecordScreen<ApiKey>
+      title="Keys"
+      what="The keys"
+      path="/keys"
+      tabs={<TenantTabs on="keys" />}
+      find={{ label: "Find a key", text: (each) => `${each.name} ${each.tenant ?? ""} ${each.prefix}` }}
+      make={{ label: "New key…", role: "operator", run: newKey }}
+      keyOf={(each) => each.id}
+      columns={[
+        {
+          title: "Key",
+          show: (each) => (
+            <>
+              <span class="rule">{each.name}</span> <div class="sub small">{each.prefix}…</div>
+            </>
+          ),
+        },
+        { title: "Tenant", class: "sub", show: (each) => each.tenant },
+        { title: "Plan", show: (each) => each.plan && <Tag tone="grey">{each.plan}</Tag> },
+        { title: "Attributes", class: "sub", show: (each) => toPairs(each.attributes ?? {}).join(" ") },
+        { title: "Last used", class: "small", show: (each) => <Ago at={each.last_used_at} /> },
+        { title: "Ends", class: "r small", show: (each) => <Ago at={each.expires_at} /> },
+      ]}
+      onPhone={(each) => (
+        <>
+          {each.tenant}, used <Ago at={each.last_used_at} />
+        </>
+      )}
+      actions={(each, refresh) =>
+        each.revoked_at ? <Tag tone="grey">revoked</Tag> : <RowAction label="Revoke…" restricts run={() => revokeKey(each, refresh)} />
+      }
+      empty={<Empty command={example}>No key has been made. A key says which tenant a request is from:</Empty>}
+    />
   );
-}
-
-/** Shows a secret, once. */
-export function showSecret(title: string, secret: string): void {
-  openDialog(() => (
-    <>
-      <h2 id="dialog-title">{title}</h2>
-      <p>Copy it now. It is not shown again, and the server keeps only a hash of it.</p>
-      <Command text={secret} />
-      <div class="end">
-        <button type="button" class="btn p" onClick={closeDialog}>
-          Done
-        </button>
-      </div>
-    </>
-  ));
 }
 
 function newKey(then: () => void): void {
@@ -146,25 +93,21 @@ function newKey(then: () => void): void {
 }
 
 function revokeKey(key: ApiKey, then: () => void): void {
-  openDialog(() => {
-    const [reason, setReason] = useState("");
-    const run = async (): Promise<void> => {
-      await remove(`/keys/${segment(key.id)}`, reason, key.etag);
-      closeDialog();
-      toast("Key revoked");
-      then();
-    };
-    return (
-      <ActionForm title={`Revoke ${key.name}`} action="Revoke" danger run={run}>
-        <Effect>
-          <p>
-            Affects <b>1 key</b>
-            {key.tenant && ` of ${key.tenant}`}, last used <Ago at={key.last_used_at} />: requests with it are unknown callers at once.
-          </p>
-          <p>This cannot be undone; the holder needs a new key.</p>
-        </Effect>
-        <Reason value={reason} set={setReason} />
-      </ActionForm>
-    );
+  removeRecord({
+    title: `Revoke ${key.name}`,
+    action: "Revoke",
+    done: "Key revoked",
+    path: `/keys/${segment(key.id)}`,
+    etag: key.etag,
+    effect: (
+      <>
+        <p>
+          Affects <b>1 key</b>
+          {key.tenant && ` of ${key.tenant}`}, last used <Ago at={key.last_used_at} />: requests with it are unknown callers at once.
+        </p>
+        <p>This cannot be undone; the holder needs a new key.</p>
+      </>
+    ),
+    then,
   });
 }

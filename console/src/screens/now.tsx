@@ -4,10 +4,10 @@ import { useEffect } from "preact/hooks";
 import { get } from "../api/client";
 import type { Overview, Range } from "../api/types";
 import { now } from "../core/clock";
-import { count, duration, number, percent, relative } from "../core/format";
+import { count, duration, limitWords, number, percent, relative } from "../core/format";
 import { isSpike, overview } from "../core/overview";
 import { usePoll } from "../core/poll";
-import { href, hrefWith, place, setQuery } from "../core/router";
+import { href, place, setQuery } from "../core/router";
 import { Ago, Card, Empty, Gauge, PassBar, Pill, Segments, Span, Tag, type Tone } from "../ui/basics";
 import { DecisionChart, Spark } from "../ui/chart";
 import { Failed, Note } from "../ui/notes";
@@ -291,6 +291,7 @@ function NearLimit(props: { of: Overview | null }): JSX.Element {
               <tr key={row.subject + row.rule}>
                 <td>
                   <SubjectName subject={row.subject} text={row.text} />
+                  <div class="small">{row.rule}</div>
                 </td>
                 <td class="w-gauge">
                   <Gauge share={row.share} label={`${percent(row.share)} of ${number(row.limit)}, rule ${row.rule}`} />
@@ -308,7 +309,7 @@ function NearLimit(props: { of: Overview | null }): JSX.Element {
 }
 
 function EndsSoon(props: { of: Overview | null }): JSX.Element {
-  const rows = props.of?.ends_soon ?? [];
+  const rows = (props.of?.ends_soon ?? []).slice(0, mostRows);
   const tones: Record<string, Tone> = { override: "allow", block: "deny", candidate: "shadow" };
   const screens: Record<string, string> = { override: "overrides", block: "blocks", candidate: "rules" };
   return (
@@ -324,8 +325,8 @@ function EndsSoon(props: { of: Overview | null }): JSX.Element {
                   <Tag tone={tones[row.kind] ?? "grey"}>{row.kind}</Tag>
                 </td>
                 <td>
-                  <a class={row.kind === "block" ? "sub" : ""} href={hrefWith([screens[row.kind] ?? "rules"], { id: row.id })}>
-                    {row.text}
+                  <a class={row.kind === "block" ? "sub" : ""} href={href(screens[row.kind] ?? "rules")} title={row.reason}>
+                    {limitWords(row.text)}
                   </a>
                 </td>
                 <td class="r small">

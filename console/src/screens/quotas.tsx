@@ -74,6 +74,12 @@ function Accounts(): JSX.Element {
                     {each.rule}
                   </a>
                   <div class="sub">{each.tenant ? `tenant=${each.tenant}` : each.subject}</div>
+                  <div class="on-phone">
+                    <Gauge share={each.used / limit} held={each.held / limit} />
+                    <span class="small">
+                      {number(each.used)} of {number(limit)}
+                    </span>
+                  </div>
                 </td>
                 <td>
                   <Gauge

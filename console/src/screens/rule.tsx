@@ -1,17 +1,16 @@
 // One rule: its decisions over time, what it says in words, who meets it, its candidate, and the versions of the rules.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { ApiError, get, post, segment } from "../api/client";
+import { ApiError, get, segment } from "../api/client";
 import { has, may } from "../api/session";
-import type { CandidateReport, List, RuleDetail, RulesVersion } from "../api/types";
-import { number, percent, words } from "../core/format";
+import type { List, RuleDetail, RulesVersion } from "../api/types";
+import { limitWords, number, percent, words } from "../core/format";
 import { usePoll } from "../core/poll";
 import { href, hrefWith } from "../core/router";
-import { Ago, Card, Empty, Gauge, Tag } from "../ui/basics";
+import { Ago, Card, Empty, Gauge } from "../ui/basics";
 import { DecisionChart } from "../ui/chart";
-import { ActionForm, closeDialog, Effect, openDialog, Reason } from "../ui/dialog";
-import { Failed, Note, toast } from "../ui/notes";
+import { Failed, Note } from "../ui/notes";
 import { SubjectName } from "../ui/subject_name";
+import { RolloutReport } from "./rule_rollout";
 import { chosenRange, paceOf, RangeChoice } from "./now";
 import { RuleTags } from "./rules";
 
@@ -67,7 +66,7 @@ export function RulePage(props: { id: string }): JSX.Element {
             <Subjects rule={rule} />
           </div>
           <div class="grid">
-            {rule?.candidate && <Candidate id={id} report={rule.candidate} done={polled.refresh} />}
+            {rule && (rule.candidate || rule.mode === "shadow") && <RolloutReport rule={rule} done={polled.refresh} />}
             <Fullest rule={rule} />
             {keepsVersions && <Versions list={versions.data?.items ?? null} error={versions.error} />}
           </div>
@@ -82,9 +81,9 @@ function Explanation(props: { rule: RuleDetail | null }): JSX.Element {
   return (
     <Card title="What it does" aside={rule && <span class="small">{words(rule.algorithm)}</span>}>
       {(rule?.explanation ?? []).map((line) => (
-        <p key={line}>{line}</p>
+        <p key={line}>{limitWords(line)}</p>
       ))}
-      {rule && rule.explanation.length === 0 && <p>{rule.summary}</p>}
+      {rule && rule.explanation.length === 0 && <p>{limitWords(rule.summary)}</p>}
     </Card>
   );
 }
@@ -139,80 +138,6 @@ function Fullest(props: { rule: RuleDetail | null }): JSX.Element {
       </p>
     </Card>
   );
-}
-
-function Candidate(props: { id: string; report: CandidateReport; done: () => void }): JSX.Element {
-  const { report } = props;
-  const title = report.summary ?? report.text ?? (report.limit ? `limit ${number(report.limit)}` : "other numbers");
-  const facts: [string, number | undefined][] = [
-    ["Requests compared", report.requests],
-    ["Would be denied, but pass now", report.would_deny],
-    ["Would pass, but are denied now", report.would_allow],
-    ["Would change", report.would_change],
-  ];
-  return (
-    <Card title="Candidate" aside={<Tag tone="shadow">{title}</Tag>}>
-      <dl class="facts gapped">
-        {facts.map(([name, value]) =>
-          value === undefined ? null : (
-            <>
-              <dt>{name}</dt>
-              <dd>{number(value)}</dd>
-            </>
-          ),
-        )}
-        {report.share !== undefined && (
-          <>
-            <dt>Share that would change</dt>
-            <dd>{percent(report.share)}</dd>
-          </>
-        )}
-      </dl>
-      {may("operator") && has("POST /rules/{id}/candidate/promote") && (
-        <div class="row">
-          <button type="button" class="btn" onClick={() => settle(props, "discard")}>
-            Discard…
-          </button>
-          <button type="button" class="btn p" onClick={() => settle(props, "promote")}>
-            Promote…
-          </button>
-        </div>
-      )}
-    </Card>
-  );
-}
-
-function settle(of: { id: string; report: CandidateReport; done: () => void }, verb: "promote" | "discard"): void {
-  openDialog(() => {
-    const [reason, setReason] = useState("");
-    const run = async (): Promise<void> => {
-      await post(`/rules/${segment(of.id)}/candidate/${verb}`, { reason });
-      closeDialog();
-      toast(verb === "promote" ? "The candidate enforces now" : "The candidate was discarded");
-      of.done();
-    };
-    return (
-      <ActionForm
-        title={verb === "promote" ? `Promote the candidate of ${of.id}` : `Discard the candidate of ${of.id}`}
-        action={verb === "promote" ? "Promote" : "Discard"}
-        run={run}
-      >
-        <Effect>
-          {verb === "promote" ? (
-            <p>
-              Its numbers replace those of <b>{of.id}</b> for every subject at once.
-              {of.report.would_deny !== undefined &&
-                ` Of the requests compared, ${number(of.report.would_deny)} that passed would have been denied.`}{" "}
-              To undo it, restore the version before on the screen Change.
-            </p>
-          ) : (
-            <p>Nothing changes for anyone; the comparison ends and its report is lost.</p>
-          )}
-        </Effect>
-        <Reason value={reason} set={setReason} />
-      </ActionForm>
-    );
-  });
 }
 
 function Versions(props: { list: RulesVersion[] | null; error: ApiError | null }): JSX.Element {

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { get } from "../api/client";
 import type { List, RuleCard } from "../api/types";
-import { number, percent, words } from "../core/format";
+import { limitWords, number, percent, words } from "../core/format";
 import { usePoll } from "../core/poll";
 import { href, place, setQuery } from "../core/router";
 import { Ago, Card, Empty, Gauge, PassBar, Segments, Tag } from "../ui/basics";
@@ -104,8 +104,8 @@ function OneRule(props: { rule: RuleCard }): JSX.Element {
           <RuleTags rule={rule} />
         </div>
       </div>
-      <p class="small" style={{ minHeight: "36px" }}>
-        {rule.summary || words(rule.algorithm)}
+      <p class="small two-lines">
+        {limitWords(rule.summary) || words(rule.algorithm)}
       </p>
       <PassBar allowed={passed} denied={denied} shadow={inShadow} />
       <div class="between small" style={{ marginTop: "4px" }}>

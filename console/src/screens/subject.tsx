@@ -1,11 +1,11 @@
 // Subject: everything about one caller. Which limits apply and how full they are, why requests were denied, and what can
 // be done about it.
 import type { JSX } from "preact";
-import { ask, get, segment } from "../api/client";
+import { ask } from "../api/client";
 import { has, may } from "../api/session";
-import type { Attributes, Override, SubjectState } from "../api/types";
+import type { Attributes, SubjectState } from "../api/types";
 import { fromPairs, toPairs } from "../core/attributes";
-import { duration, number, percent, words } from "../core/format";
+import { duration, limitWords, number, percent, words } from "../core/format";
 import { usePoll, type Polled } from "../core/poll";
 import { href, hrefWith, place, setQuery } from "../core/router";
 import { now } from "../core/clock";
@@ -14,6 +14,9 @@ import { AttributeInput } from "../ui/attribute_input";
 import { Failed, Note } from "../ui/notes";
 import { blockSubject, raiseLimit, refundSubject, resetSubject, unblock } from "./subject_actions";
 import { HoldCards, OverrideCard, PenaltyCard, QuotaCards } from "./subject_cards";
+
+/** The rest is on the screen Decisions. */
+const mostDenials = 8;
 
 /** A server without a capability leaves its members out. */
 async function lookUp(attributes: Attributes, signal: AbortSignal): Promise<SubjectState> {
@@ -29,11 +32,7 @@ async function lookUp(attributes: Attributes, signal: AbortSignal): Promise<Subj
     quotas: [],
     decisions: [],
   };
-  const found: SubjectState = { ...none, ...(await ask<SubjectState>("/subjects/lookup", { attributes }, signal)) };
-  const used = new Set(found.rules.map((each) => each.override).filter((id): id is string => id !== null && !id.startsWith("file")));
-  for (const each of found.overrides) used.delete(each.id);
-  const further = await Promise.all([...used].slice(0, 5).map((id) => get<Override>(`/overrides/${segment(id)}`, {}, signal)));
-  return { ...found, overrides: [...found.overrides, ...further] };
+  return { ...none, ...(await ask<SubjectState>("/subjects/lookup", { attributes }, signal)) };
 }
 
 export function SubjectPage(): JSX.Element {
@@ -185,7 +184,10 @@ function Limits(props: { of: SubjectState | null }): JSX.Element {
                     {rule.mode === "shadow" && <Tag tone="shadow">shadow</Tag>}{" "}
                     {rule.allowance !== "default" && <Tag tone={rule.allowance === "plan" ? "grey" : "allow"}>{rule.allowance}</Tag>}
                     <div class="small" title={rule.explanation ?? undefined}>
-                      {rule.summary || words(rule.algorithm)}
+                      {limitWords(rule.summary) || words(rule.algorithm)}
+                    </div>
+                    <div class="on-phone">
+                      <Gauge share={share} />
                     </div>
                   </td>
                   <td>
@@ -219,7 +221,7 @@ function FullAgain(props: { at: string | null }): JSX.Element {
 }
 
 function Denials(props: { of: SubjectState | null }): JSX.Element {
-  const rows = props.of?.decisions ?? [];
+  const rows = (props.of?.decisions ?? []).slice(0, mostDenials);
   const link = props.of && (
     <a class="small" href={hrefWith(["decisions"], { a: toPairs(props.of.attributes) })}>
       All decisions
@@ -246,6 +248,9 @@ function Denials(props: { of: SubjectState | null }): JSX.Element {
                 <tr key={row.id}>
                   <td class="small">
                     <Clock at={row.at} />
+                    <div class="on-phone">
+                      <Tag tone={row.reason === "limit_exceeded" ? "deny" : "warn"}>{words(row.reason) || "denied"}</Tag> {row.rule}
+                    </div>
                   </td>
                   <td class="sub">
                     {[row.method, row.path].filter(Boolean).join(" ") || "check"}

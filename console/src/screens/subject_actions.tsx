@@ -1,7 +1,7 @@
 // What can be done for or against a subject. Each is a dialog that says what it affects and how it ends.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, put, remove, segment } from "../api/client";
+import { get, post, put, segment } from "../api/client";
 import type { Attributes, Block, Override, SubjectState, When } from "../api/types";
 import { whenText } from "../core/attributes";
 import { absolute, count, relative } from "../core/format";
@@ -10,6 +10,7 @@ import { Affected } from "../ui/affected";
 import { AttributeInput } from "../ui/attribute_input";
 import { ActionForm, closeDialog, Effect, Field, Input, openDialog, Reason } from "../ui/dialog";
 import { toast } from "../ui/notes";
+import { removeRecord } from "../ui/records";
 import { endOf, Until } from "../ui/until";
 
 function done(text: string, then: () => void): void {
@@ -78,8 +79,9 @@ export function refundSubject(of: SubjectState, then: () => void): void {
     const [rule, setRule] = useState("*");
     const [cost, setCost] = useState("1");
     const run = async (): Promise<void> => {
-      await post("/refund", { attributes: of.attributes, cost: Number(cost), ...(rule === "*" ? {} : { rules: [rule] }), reason });
-      done(`${cost} refunded`, then);
+      const body = { attributes: of.attributes, cost: Number(cost), ...(rule === "*" ? {} : { rules: [rule] }), reason };
+      const answer = await post<{ refunded: number }>("/refund", body);
+      done(`${cost} given back to ${count(answer.refunded, "limit")}`, then);
     };
     return (
       <ActionForm title="Refund" action="Refund" run={run} ready={Number(cost) > 0}>
@@ -129,21 +131,16 @@ export function blockSubject(start: Attributes, then: () => void): void {
 }
 
 export function unblock(id: string, then: () => void): void {
-  openDialog(() => {
-    const [reason, setReason] = useState("");
-    const run = async (): Promise<void> => {
-      const block = await get<Block>(`/blocks/${segment(id)}`);
-      await remove(`/blocks/${segment(id)}`, reason, block.etag);
-      done("Unblocked", then);
-    };
-    return (
-      <ActionForm title="End the block" action="Unblock" run={run}>
-        <Effect>
-          <p>Subjects that it matches are limited by their rules again, at once. To block them again, make a new block.</p>
-        </Effect>
-        <Reason value={reason} set={setReason} />
-      </ActionForm>
-    );
+  const path = `/blocks/${segment(id)}`;
+  removeRecord({
+    title: "End the block",
+    action: "Unblock",
+    done: "Unblocked",
+    path,
+    etag: async () => (await get<Block>(path)).etag,
+    harmless: true,
+    effect: <p>Subjects that it matches are limited by their rules again, at once. To block them again, make a new block.</p>,
+    then,
   });
 }
 
@@ -254,22 +251,20 @@ function OverrideDialog(props: { start: Attributes; rules: string[]; then: () =>
 }
 
 export function endOverride(override: Override, then: () => void): void {
-  openDialog(() => {
-    const [reason, setReason] = useState("");
-    const run = async (): Promise<void> => {
-      await remove(`/overrides/${segment(override.id)}`, reason, override.etag);
-      done("Override ended", then);
-    };
-    return (
-      <ActionForm title="End the override" action="End now" danger run={run}>
-        <Effect>
-          <Affected when={override.when} all />
-          <p>
-            The limit of the plan or the rule applies again at once to <span class="sub">{whenText(override.when)}</span>.
-          </p>
-        </Effect>
-        <Reason value={reason} set={setReason} />
-      </ActionForm>
-    );
+  removeRecord({
+    title: "End the override",
+    action: "End now",
+    done: "Override ended",
+    path: `/overrides/${segment(override.id)}`,
+    etag: override.etag,
+    effect: (
+      <>
+        <Affected when={override.when} all />
+        <p>
+          The limit of the plan or the rule applies again at once to <span class="sub">{whenText(override.when)}</span>.
+        </p>
+      </>
+    ),
+    then,
   });
 }

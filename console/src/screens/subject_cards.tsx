@@ -1,7 +1,6 @@
 // The right column of Subject: quotas, overrides, penalties, leases and reservations.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { get, remove, segment } from "../api/client";
+import { get, segment } from "../api/client";
 import { may } from "../api/session";
 import type { AccountDetail, Lease, Override, Reservation, SubjectQuota, SubjectState } from "../api/types";
 import { count, durationMs, limitText, number, percent } from "../core/format";
@@ -9,8 +8,7 @@ import { usePoll } from "../core/poll";
 import { href } from "../core/router";
 import { Ago, Card, Gauge, Tag } from "../ui/basics";
 import { BurnDown } from "../ui/burn_down";
-import { ActionForm, closeDialog, Effect, openDialog, Reason } from "../ui/dialog";
-import { toast } from "../ui/notes";
+import { removeRecord } from "../ui/records";
 import { endOverride } from "./subject_actions";
 
 export function QuotaCards(props: { of: SubjectState }): JSX.Element {
@@ -86,7 +84,8 @@ export function OverrideCard(props: { of: SubjectState; done: () => void }): JSX
           </div>
           <div class="between small" style={{ marginTop: "4px" }}>
             <span>
-              “{each.reason}”, by {each.actor}, <Ago at={each.created_at} />
+              “{each.reason}”, {each.source === "file" ? "in the rules" : `by ${each.actor}, `}
+              {each.created_at && <Ago at={each.created_at} />}
             </span>
             {may("operator") && each.source === "api" && (
               <button type="button" class="btn s x" onClick={() => endOverride(each, props.done)}>
@@ -110,10 +109,17 @@ export function PenaltyCard(props: { of: SubjectState }): JSX.Element | null {
           {penalties.map((each, i) => (
             <tr key={i}>
               <td>
-                <Tag tone="warn">{each.rule ?? "penalty"}</Tag> {each.text ?? each.reason ?? ""}
+                <Tag tone="warn">{each.challenge ? "challenge" : "refused"}</Tag>{" "}
+                <a class="rule" href={href("rules", each.rule)}>
+                  {each.rule}
+                </a>
               </td>
               <td class="r small">
-                <Ago at={each.until} none="" />
+                {each.until && (
+                  <>
+                    ends <Ago at={each.until} />
+                  </>
+                )}
               </td>
             </tr>
           ))}
@@ -180,25 +186,21 @@ export const holdName = (hold: Lease | Reservation): string => hold.handle ?? ("
 
 /** Takes a lease or a reservation away from its holder. */
 export function releaseHold(hold: Lease | Reservation, kind: "leases" | "reservations", then: () => void): void {
-  openDialog(() => {
-    const [reason, setReason] = useState("");
-    const run = async (): Promise<void> => {
-      await remove(`/${kind}/${segment(holdName(hold))}`, reason);
-      closeDialog();
-      toast("Released");
-      then();
-    };
-    return (
-      <ActionForm title={kind === "leases" ? "Release the lease" : "Release the reservation"} action="Release" danger run={run}>
-        <Effect>
-          <p>
-            Affects <b>1 subject</b>: {count(hold.units, "unit")} can be taken by others at once, while the holder may still be working. It
-            would have expired <Ago at={hold.expires_at} />.
-          </p>
-          <p>This cannot be undone; the holder has to ask again.</p>
-        </Effect>
-        <Reason value={reason} set={setReason} />
-      </ActionForm>
-    );
+  removeRecord({
+    title: kind === "leases" ? "Release the lease" : "Release the reservation",
+    action: "Release",
+    done: "Released",
+    path: `/${kind}/${segment(holdName(hold))}`,
+    etag: null,
+    effect: (
+      <>
+        <p>
+          Affects <b>1 subject</b>: {count(hold.units, "unit")} can be taken by others at once, while the holder may still be working. It
+          would have expired <Ago at={hold.expires_at} />.
+        </p>
+        <p>This cannot be undone; the holder has to ask again.</p>
+      </>
+    ),
+    then,
   });
 }

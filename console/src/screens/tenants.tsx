@@ -1,15 +1,14 @@
 // Tenants: the plan and the settings of each. Their keys are on the same screen's second page.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { put, remove, segment } from "../api/client";
-import { may } from "../api/session";
+import { put, segment } from "../api/client";
 import type { Tenant } from "../api/types";
 import { readAttributes, toPairs } from "../core/attributes";
-import { href, place, setQuery } from "../core/router";
-import { Ago, Card, Empty, Tag } from "../ui/basics";
+import { href } from "../core/router";
+import { Ago, Empty, Tag } from "../ui/basics";
 import { ActionForm, closeDialog, Effect, Field, Input, openDialog, Reason } from "../ui/dialog";
-import { Rows, usePages } from "../ui/list";
-import { Failed, toast } from "../ui/notes";
+import { toast } from "../ui/notes";
+import { RecordScreen, removeRecord, RowAction } from "../ui/records";
 import { subjectHref } from "../ui/subject_name";
 
 const example = `curl -X PUT http://127.0.0.1:9090/admin/v1/tenants/acme -d '{"plan":"pro"}'`;
@@ -28,75 +27,39 @@ export function TenantTabs(props: { on: "tenants" | "keys" }): JSX.Element {
 }
 
 export function Tenants(): JSX.Element {
-  const pages = usePages<Tenant>("/tenants", {}, 10_000);
-  const text = place.value.query.get("q") ?? "";
-  const items = pages.items.filter((each) => `${each.tenant} ${each.plan ?? ""}`.toLowerCase().includes(text.toLowerCase()));
   return (
-    <>
-      <div class="head">
-        <div class="row">
-          <h1>Tenants</h1>
-          <TenantTabs on="tenants" />
-        </div>
-        <div class="row">
-          <input
-            type="search"
-            aria-label="Find a tenant"
-            placeholder="Find a tenant"
-            value={text}
-            onInput={(event) => setQuery({ q: event.currentTarget.value })}
-          />
-          {may("operator") && (
-            <button type="button" class="btn p" onClick={() => editTenant(null, pages.refresh)}>
-              New tenant…
-            </button>
-          )}
-        </div>
-      </div>
-      <Failed what="The tenants" error={pages.error} retry={pages.refresh} />
-      <Card class="live">
-        <Rows
-          pages={pages}
-          columns={[
-            ["Tenant"],
-            ["Plan"],
-            ["Time zone"],
-            ["Settings"],
-            ["Note"],
-            ["Changed", "r"],
-            ...(may("operator") ? ([["", "r"]] as [string, string][]) : []),
-          ]}
-          empty={<Empty command={example}>No tenant is registered. A tenant's plan decides which limits its requests have:</Empty>}
-        >
-          {items.map((each) => (
-            <tr key={each.tenant}>
-              <td>
-                <a class="sub" href={subjectHref({ tenant: each.tenant })}>
-                  {each.tenant}
-                </a>
-              </td>
-              <td>{each.plan ? <Tag tone="grey">{each.plan}</Tag> : <span class="small">none</span>}</td>
-              <td class="small">{each.zone ?? ""}</td>
-              <td class="sub">{toPairs(each.settings).join(" ")}</td>
-              <td class="small">{each.note ?? ""}</td>
-              <td class="r small">
-                <Ago at={each.updated_at} />
-              </td>
-              {may("operator") && (
-                <td class="r nowrap">
-                  <button type="button" class="btn s" onClick={() => editTenant(each, pages.refresh)}>
-                    Change…
-                  </button>{" "}
-                  <button type="button" class="btn s x" onClick={() => removeTenant(each, pages.refresh)}>
-                    Remove…
-                  </button>
-                </td>
-              )}
-            </tr>
-          ))}
-        </Rows>
-      </Card>
-    </>
+    <RecordScreen<Tenant>
+      title="Tenants"
+      what="The tenants"
+      path="/tenants"
+      tabs={<TenantTabs on="tenants" />}
+      find={{ label: "Find a tenant", text: (each) => `${each.tenant} ${each.plan ?? ""}` }}
+      make={{ label: "New tenant…", role: "operator", run: (refresh) => editTenant(null, refresh) }}
+      keyOf={(each) => each.tenant}
+      columns={[
+        {
+          title: "Tenant",
+          show: (each) => (
+            <a class="sub" href={subjectHref({ tenant: each.tenant })}>
+              {each.tenant}
+            </a>
+          ),
+        },
+        { title: "Plan", show: (each) => (each.plan ? <Tag tone="grey">{each.plan}</Tag> : <span class="small">none</span>) },
+        { title: "Time zone", class: "small", show: (each) => each.zone },
+        { title: "Settings", class: "sub", show: (each) => toPairs(each.settings).join(" ") },
+        { title: "Note", class: "small", show: (each) => each.note },
+        { title: "Changed", class: "r small", show: (each) => <Ago at={each.updated_at} /> },
+      ]}
+      onPhone={(each) => (each.plan ? `plan ${each.plan}` : "no plan")}
+      actions={(each, refresh) => (
+        <>
+          <RowAction label="Change…" run={() => editTenant(each, refresh)} />{" "}
+          <RowAction label="Remove…" restricts run={() => removeTenant(each, refresh)} />
+        </>
+      )}
+      empty={<Empty command={example}>No tenant is registered. A tenant's plan decides which limits its requests have:</Empty>}
+    />
   );
 }
 
@@ -142,25 +105,21 @@ function editTenant(old: Tenant | null, then: () => void): void {
 }
 
 function removeTenant(tenant: Tenant, then: () => void): void {
-  openDialog(() => {
-    const [reason, setReason] = useState("");
-    const run = async (): Promise<void> => {
-      await remove(`/tenants/${segment(tenant.tenant)}`, reason, tenant.etag);
-      closeDialog();
-      toast("Tenant removed");
-      then();
-    };
-    return (
-      <ActionForm title={`Remove ${tenant.tenant}`} action="Remove" danger run={run}>
-        <Effect>
-          <p>
-            Affects <b>every subject of 1 tenant</b>: without plan{tenant.plan && ` ${tenant.plan}`} and settings, the limits without a plan
-            apply from the next request on.
-          </p>
-          <p>To undo it, register the tenant again; the audit log keeps what it was.</p>
-        </Effect>
-        <Reason value={reason} set={setReason} />
-      </ActionForm>
-    );
+  removeRecord({
+    title: `Remove ${tenant.tenant}`,
+    action: "Remove",
+    done: "Tenant removed",
+    path: `/tenants/${segment(tenant.tenant)}`,
+    etag: tenant.etag,
+    effect: (
+      <>
+        <p>
+          Affects <b>every subject of 1 tenant</b>: without plan{tenant.plan && ` ${tenant.plan}`} and settings, the limits without a plan
+          apply from the next request on.
+        </p>
+        <p>To undo it, register the tenant again; the audit log keeps what it was.</p>
+      </>
+    ),
+    then,
   });
 }

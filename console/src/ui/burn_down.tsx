@@ -4,8 +4,11 @@ import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
 import type { Account, AccountDetail } from "../api/types";
 import { now } from "../core/clock";
-import { date, number } from "../core/format";
+import { date, hourMinute, number } from "../core/format";
 import { colour, usePlot, xAxis, yAxis } from "./chart";
+
+/** Closer times are shown with the hour. */
+const longDayMs = 20 * 3_600_000;
 
 /** When an account is used up at this pace, if that is before its period ends. */
 export function Forecast(props: { of: Account }): JSX.Element {
@@ -15,7 +18,7 @@ export function Forecast(props: { of: Account }): JSX.Element {
   if (at >= Date.parse(ends_at)) return <>not in this period</>;
   return (
     <span class="warned" title={new Date(at).toString()}>
-      {at <= now.value ? "used up" : date(at, now.value)}
+      {at <= now.value ? "used up" : at - now.value < longDayMs ? hourMinute(at) : date(at, now.value)}
     </span>
   );
 }
@@ -25,6 +28,8 @@ export function BurnDown(props: { of: AccountDetail; height?: number; title?: JS
   const height = props.height ?? 240;
   const { of } = props;
   const data = useMemo(() => burnDown(of), [of]);
+  const isShort = Date.parse(of.ends_at) - Date.parse(of.begins_at) < 3 * longDayMs;
+  const label = (at: number): string => (isShort ? hourMinute(at) : date(at, now.value));
   const make = (width: number): uPlot.Options => {
     return {
       width,
@@ -33,7 +38,7 @@ export function BurnDown(props: { of: AccountDetail; height?: number; title?: JS
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false } },
       scales: { x: { time: true }, y: { range: (_, __, max) => [0, max * 1.05] } },
-      axes: [{ ...xAxis(), space: 80, values: (_, splits) => splits.map((at) => date(at * 1000, now.value)) }, yAxis()],
+      axes: [{ ...xAxis(), space: 80, values: (_, splits) => splits.map((at) => label(at * 1000)) }, yAxis()],
       series: [
         {},
         { stroke: colour("accent"), width: 2.5, points: { show: false }, spanGaps: true },

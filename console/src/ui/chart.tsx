@@ -110,13 +110,13 @@ export function DecisionChart(props: { series: Series | null; height?: number; t
       {},
       { fill: colour("allow-area"), width: 0, points: { show: false } },
       { width: 0, points: { show: false } },
-      { width: 0, points: { show: false } },
+      { width: 0, points: { show: false }, show: hasShed },
       { stroke: colour("shadow"), width: 1.5, dash: [6, 4], points: { show: false }, show: hasShadow },
       { stroke: colour("warn-text"), width: 1.5, dash: [2, 3], points: { show: false }, show: hasDegraded },
     ],
     bands: [
       { series: [2, 1], fill: colour("deny") },
-      { series: [3, 2], fill: colour("shed") },
+      ...(hasShed ? [{ series: [3, 2] as uPlot.Band["series"], fill: colour("shed") }] : []),
     ],
     hooks: {
       setCursor: [
@@ -128,7 +128,7 @@ export function DecisionChart(props: { series: Series | null; height?: number; t
       ],
     },
   });
-  const place = usePlot(make, data.current.data, `${hasShadow} ${hasDegraded} ${props.height}`);
+  const place = usePlot(make, data.current.data, `${hasShed} ${hasShadow} ${hasDegraded} ${props.height}`);
   const value = (points?: Points): JSX.Element | null => (reading ? <b> {number(points?.[reading.index] ?? null)}</b> : null);
   return (
     <>

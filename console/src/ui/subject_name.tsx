@@ -18,7 +18,7 @@ export function SubjectName(props: { subject: string; text: string | null | unde
   if (Object.keys(attributes).length === 0) return <span class="sub">{props.text}</span>;
   return (
     <a class="sub" href={subjectHref(attributes)}>
-      {props.text}
+      {toPairs(attributes).join(" ")}
     </a>
   );
 }

@@ -151,9 +151,9 @@ void QuotaPart::describe() {
 
 // The checks of a run are charged together, so the first one names them all.
 void QuotaPart::name_strict() {
-  const Request* const asked = run_.checks.front().request();
-  if (!has_strict() || asked == nullptr || asked->once_name.empty()) return;
-  once = "take " + std::string(asked->once_name) + "." + std::to_string(asked->once_part);
+  const Request* const first = run_.checks.front().request();
+  if (!has_strict() || first == nullptr || first->once_name.empty()) return;
+  once = "take " + std::string(first->once_name) + "." + std::to_string(first->once_part);
   std::uint64_t sum = 0xcbf29ce484222325U;  // FNV-1a: it tells apart what one caller asks under one key
   const auto add = [&sum](std::string_view text) {
     for (const char c : text) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

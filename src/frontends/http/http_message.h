@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "weir/request.h"
+
 namespace weir::http {
 
 struct HttpLimits {

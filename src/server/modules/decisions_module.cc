@@ -158,16 +158,19 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
 void DecisionsModule::add_leased(observe::Facts& facts) const {
   if (leased_.empty()) return;
   using Kind = observe::FactMetric::Kind;
-  const auto add = [&](std::string_view name, leased::Stats::Counter leased::Stats::*counter,
+  const auto add = [&](std::string_view name, std::string_view help, leased::Stats::Counter leased::Stats::*counter,
                        std::vector<std::pair<std::string_view, std::string>> labels = {}) {
     std::uint64_t sum = 0;
     for (const auto& store : leased_) sum += (store->stats().*counter).load(std::memory_order_relaxed);
-    facts.more.push_back({name, "", Kind::counter, static_cast<double>(sum), std::move(labels)});
+    facts.more.push_back({name, help, Kind::counter, static_cast<double>(sum), std::move(labels)});
   };
-  add("weir_lease_answers_total", &leased::Stats::answered);
-  add("weir_lease_draws_total", &leased::Stats::asks);
-  add("weir_lease_units_total", &leased::Stats::granted, {{"result", "drawn"}});
-  add("weir_lease_units_total", &leased::Stats::lapsed, {{"result", "lapsed"}});
+  add("weir_lease_answers_total",
+      "Store calls answered from units that this node took in advance, without asking Redis.",
+      &leased::Stats::answered);
+  add("weir_lease_draws_total", "Calls that took units in advance.", &leased::Stats::asks);
+  add("weir_lease_units_total", "Units taken in advance; `lapsed`: of these, the ones that were not spent in time.",
+      &leased::Stats::granted, {{"result", "drawn"}});
+  add("weir_lease_units_total", "", &leased::Stats::lapsed, {{"result", "lapsed"}});
 }
 
 void DecisionsModule::add_rollout(observe::Facts& facts) const {

@@ -195,7 +195,8 @@ const Charge* Part::take_answer(Reply reply) {
       return &charge;
     }
     // A denial has no delay; of one that is charged as a debt it is what that leaves out.
-    if (!outcome.admitted) outcome.uncharged = std::exchange(outcome.delay, Duration::zero()).count();
+    if (!outcome.admitted && charge.count_denied && charge.follows && !operation_.reserves())
+      outcome.uncharged = std::exchange(outcome.delay, Duration::zero()).count();
     if (!share) continue;
     if (!read_standing(numbers.subspan(kAnswer), *charge.allowance, standing_.append())) return &charge;
     // One binding denial or newcomer, and this slot has charged nothing.

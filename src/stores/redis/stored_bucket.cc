@@ -244,6 +244,35 @@ std::optional<StoredBucket> read_record(std::string_view value) {
   return bucket;
 }
 
+std::optional<StoredBucket> read_penalty(std::string_view value) {
+  if (value.size() != 25) return std::nullopt;
+  StoredNumbers numbers(value);
+  StoredBucket bucket;
+  bucket.kind = ChargeKind::penalty;
+  bucket.penalty.until = numbers.time();
+  bucket.penalty.first = numbers.time();
+  bucket.penalty.strikes = numbers.take(2);
+  bucket.penalty.step = numbers.take(1);
+  bucket.idle_from = numbers.time();
+  return bucket;
+}
+
+std::optional<StoredBucket> read_distinct(std::string_view value) {
+  constexpr std::size_t kValueBytes = 14;
+  if (value.size() < 15 || value.size() % kValueBytes != 1) return std::nullopt;
+  StoredNumbers numbers(value);
+  StoredBucket bucket;
+  bucket.distinct = true;
+  bucket.last_change = numbers.time();
+  while (numbers.left() > kIdleBytes) {
+    numbers.take(7);  // a hash says nothing
+    bucket.entries.push_back({numbers.time(), 1});
+    ++bucket.used;
+  }
+  bucket.idle_from = numbers.time();
+  return bucket;
+}
+
 }  // namespace
 
 std::optional<StoredName> parse_bucket_name(std::string_view key) {
@@ -271,6 +300,8 @@ std::optional<StoredBucket> parse_stored_bucket(std::string_view value) {
   if (value.empty()) return std::nullopt;
   if (value[0] == 'S') return read_leases(value);
   if (value[0] == 'H') return read_held(value);
+  if (value[0] == 'P') return read_penalty(value);
+  if (value[0] == 'D') return read_distinct(value);
   return value[0] == 'R' ? read_record(value) : parse_plain_bucket(value);
 }
 

@@ -55,6 +55,14 @@ struct StoredReservation {
   std::int64_t uncharged = 0;
 };
 
+// The penalty of a subject (scripts/penalties.lua).
+struct StoredPenalty {
+  TimePoint until;           // when the last one ends, or has
+  TimePoint first;           // when the first strike that counts came
+  std::int64_t strikes = 0;  // towards the next one
+  std::int64_t step = 0;     // how many there were that still count
+};
+
 struct StoredBucket {
   ChargeKind kind = ChargeKind::bucket;
   Algorithm algorithm = Algorithm::token_bucket;  // of a bucket
@@ -69,6 +77,8 @@ struct StoredBucket {
   std::vector<StoredLease> leases;
   std::vector<StoredHold> holds;  // open reservations of a bucket
   StoredReservation record;       // of a record
+  StoredPenalty penalty;          // of a penalty
+  bool distinct = false;          // it counts different values: `used` of them
 };
 inline bool keeps_entries(Algorithm algorithm) {
   return algorithm == Algorithm::sliding_log || algorithm == Algorithm::bucketed_window;

@@ -36,6 +36,31 @@ TEST(StoredBucket, NamesHaveANamespaceOrNone) {
   }
 }
 
+TEST(StoredBucket, PenaltiesTellTheirStepAndEnd) {
+  const std::string value =
+      "P" + number(kAt, 7) + number(kAt - 5, 7) + number(2, 2) + number(3, 1) + number(kAt + 9, 7);
+  const auto bucket = parse_stored_bucket(value);
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->kind, ChargeKind::penalty);
+  EXPECT_EQ(micros(bucket->penalty.until), kAt);
+  EXPECT_EQ(bucket->penalty.strikes, 2);
+  EXPECT_EQ(bucket->penalty.step, 3);
+  EXPECT_EQ(micros(bucket->idle_from), kAt + 9);
+  EXPECT_FALSE(parse_stored_bucket(value.substr(1)));
+  EXPECT_FALSE(parse_stored_bucket(value + "x"));
+}
+
+TEST(StoredBucket, DifferentValuesAreCounted) {
+  const std::string value = "D" + number(kAt, 7) + number(77, 7) + number(kAt + 5, 7) + number(78, 7) +
+                            number(kAt + 6, 7) + number(kAt + 6, 7);
+  const auto bucket = parse_stored_bucket(value);
+  ASSERT_TRUE(bucket);
+  EXPECT_TRUE(bucket->distinct);
+  EXPECT_EQ(bucket->used, 2);
+  EXPECT_EQ(micros(bucket->entries[1].at), kAt + 6);
+  EXPECT_FALSE(parse_stored_bucket(value.substr(0, value.size() - 1)));
+}
+
 TEST(StoredBucket, ABucketCanHaveReservations) {
   const std::string plain = "F" + number(6, 5) + number(kAt, 7);
   const std::string head = std::string("H\1F", 3) + number(2, 2) + number(kAt + 5, 7) + number(kAt + 9, 7);

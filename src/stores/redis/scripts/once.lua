@@ -10,26 +10,44 @@
 -- denial is kept until its wait is over; one that no wait can help, and one of a newcomer, which is to be charged
 -- elsewhere, are not.
 local record, most_ms = KEYS[#KEYS], ARGV[#ARGV] + 0
-local value = redis.call('GET', record)
-if value then
-  if #value % 8 ~= 2 or value:byte() ~= 79 or value:byte(2) ~= 1 then
-    return redis.error_reply('BADSTATE a key of Weir holds a value that Weir did not write')
-  end
-  local answer = { struct.unpack('<' .. string.rep('i8', (#value - 2) / 8), value, 3) }
-  answer[#answer] = 1  -- in the place of where unpacking ended
-  if HOLD_NUMBERS > 0 then
-    local time = redis.call('TIME')
-    answer[#answer - HOLD_NUMBERS + 3] = ARGV[2] ~= '' and ARGV[2] + 0 or time[1] * 1000000 + time[2]
-  end
-  return answer
-end
-
 local keys, args = {}, {}
 for i = 1, #KEYS - 1 do
   keys[i] = KEYS[i]
 end
 for i = 1, #ARGV - 1 do
   args[i] = ARGV[i]
+end
+
+-- What was answered. If other rules apply since then, their buckets are only looked at.
+local function replayed(value)
+  if #value % 8 ~= 2 or value:byte() ~= 79 or value:byte(2) ~= 1 then
+    return redis.error_reply('BADSTATE a key of Weir holds a value that Weir did not write')
+  end
+  local count = (#value - 2) / 8
+  local answer = { struct.unpack('<' .. string.rep('i8', count), value, 3) }
+  answer[count + 1] = nil  -- where unpacking ended
+  if count ~= 5 * #keys + HOLD_NUMBERS then
+    local known = answer
+    args[1] = 'p'
+    answer = decide(keys, args)
+    for i = 1, #keys do
+      answer[5 * i - 4], answer[5 * i - 2], answer[5 * i] = 1, 0, 0
+    end
+    for i = 1, HOLD_NUMBERS do
+      answer[5 * #keys + i] = known[count - HOLD_NUMBERS + i]
+    end
+  end
+  if HOLD_NUMBERS > 0 then
+    local time = redis.call('TIME')
+    answer[#answer - HOLD_NUMBERS + 4] = ARGV[2] ~= '' and ARGV[2] + 0 or time[1] * 1000000 + time[2]
+  end
+  answer[#answer + 1] = 1
+  return answer
+end
+
+local value = redis.call('GET', record)
+if value then
+  return replayed(value)
 end
 local answer = decide(keys, args)
 if answer.err then
