@@ -44,4 +44,21 @@ void charge_to_hold(const Charge& charge, HeldCharge& held) {
   held.binding = charge.binding;
 }
 
+void Engine::note_open(const HoldStep& step, TimePoint expires, const ActiveRules& rules) {
+  const rules::SheddingClasses* const shedding = rules.set->shedding();
+  if (shedding == nullptr || shedding->source().in_flight == 0 || !sheds_) return;
+  if (step.state == HoldState::taken || step.state == HoldState::live) {
+    shedder_->open_work().opened(step.id, expires);
+  } else {
+    shedder_->open_work().closed(step.id);
+  }
+}
+
+void Engine::note_completed(const HoldHandle& handle, TimePoint at) {
+  if (!adaptive_->used() || handle.taken == TimePoint{}) return;
+  for (const HeldCharge& charge : handle.charges) {
+    if (charge.kind == ChargeKind::lease) adaptive_->completed(charge.key, at - handle.taken, at);
+  }
+}
+
 }  // namespace weir::engine

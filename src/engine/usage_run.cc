@@ -101,7 +101,7 @@ void Engine::UsageRun::start(const UsageReport& report) {
   named_ = !report.id.empty() || report.request.once;
   id_ = report.id.empty() ? engine_.hold_ids_.of(HoldHandle::Use::reservation, report.request.once)
                           : engine_.hold_ids_.named(HoldHandle::Use::reservation, report.caller,
-                                          "usage " + std::string(report.id), report.request.attributes);
+                                                    "usage " + std::string(report.id), report.request.attributes);
   effective_ = report.at;
   add_charges(report, request);
   check_.outlive_request(nullptr);

@@ -50,7 +50,7 @@ struct HttpRequest {
   bool keep_alive = true;
   std::span<const PathParameter> parameters{};
   std::string_view once_name{};  // of a request with an Idempotency-Key: a hash of the caller and the key
-  Once once{};  // of an Idempotency-Key that several nodes share (once.h)
+  Once once{};                   // of an Idempotency-Key that several nodes share (once.h)
 
   // Empty if the route has no parameter of this name.
   std::string_view parameter(std::string_view name) const {

@@ -45,11 +45,11 @@ struct CompiledRule {
   std::optional<Allowance> local_limit;           // of an enforced rule: a shadow rule denies nothing
   // Of a rule with a candidate.
   std::optional<Allowance> candidate;
-  const Allowance* own = nullptr;  // that applies without a plan or an override; null: unlimited
-  TimePoint candidate_since{};     // when rules with this candidate were first loaded, by the wall clock
-  std::vector<Allowance> adapted;  // of a rule with an auto_limit: one for each limit from its min to its max
-  std::optional<NameId> distinct;  // the attribute whose values are counted
-  WindowLengths windows;           // several() only if plans or overrides have other windows than the rule
+  const Allowance* own = nullptr;    // that applies without a plan or an override; null: unlimited
+  TimePoint candidate_since{};       // when rules with this candidate were first loaded, by the wall clock
+  std::vector<Allowance> adapted;    // of a rule with an auto_limit: one for each limit from its min to its max
+  std::optional<NameId> distinct;    // the attribute whose values are counted
+  WindowLengths windows;             // several() only if plans or overrides have other windows than the rule
   std::optional<SliceTerms> slices;  // none: every decision asks the store
 };
 

@@ -76,8 +76,8 @@ class OperatorsModule final : public Module {
   const admin::OperatorState state_;
 
   std::atomic<TimePoint> next_plan_{TimePoint::max()};  // when the next plan of a tenant begins
-  std::unique_ptr<ExpiryAudit> expiries_;  // null: no database
-  std::atomic<bool> expiring_{false};      // a transaction that removes expired records is queued or runs
+  std::unique_ptr<ExpiryAudit> expiries_;               // null: no database
+  std::atomic<bool> expiring_{false};                   // a transaction that removes expired records is queued or runs
   // Only on the background thread.
   std::map<std::string, Told> told_overrides_;
   std::map<std::string, Told> told_blocks_;

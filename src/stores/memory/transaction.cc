@@ -110,8 +110,8 @@ bool Transaction::run() {
 
 // True: nothing is to be charged, because some charge belongs to the shared bucket of its rule.
 bool Transaction::find_newcomers() {
-  const bool counts = call_.action == Action::take || call_.action == Action::peek ||
-                      call_.action == Action::refund || call_.action == Action::draw;
+  const bool counts = call_.action == Action::take || call_.action == Action::peek || call_.action == Action::refund ||
+                      call_.action == Action::draw;
   bool any = false;
   for (std::size_t i = 0; i < size_ && counts; ++i) {
     const Charge& charge = call_.charges[i];

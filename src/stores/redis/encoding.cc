@@ -188,9 +188,8 @@ std::size_t script_of(const ScriptCall& call) {
   const std::size_t several = call.once ? kAlgorithmCount + 3 : kAlgorithmCount;
   if (is_reservation(call)) return several + 2;
   if (has_leases(call)) return several + 1;
-  const bool one =
-      !call.once && call.which.size() == 1 && call.charges[call.which[0]].value == 0 &&
-      call.action != ScriptAction::share && call.action != ScriptAction::undo;
+  const bool one = !call.once && call.which.size() == 1 && call.charges[call.which[0]].value == 0 &&
+                   call.action != ScriptAction::share && call.action != ScriptAction::undo;
   if (!one) return several;
   return static_cast<std::size_t>(call.charges[call.which[0]].allowance->algorithm);
 }
