@@ -711,114 +711,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/admin/v1/accounts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Accounts of quotas
-         * @description In the order in which they were opened. Not there without a database.
-         */
-        get: operations["listAccounts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/v1/accounts/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** One account, with its entries */
-        get: operations["getAccount"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/v1/accounts/{id}/grant": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * A top-up (operator)
-         * @description Used after the allowance, by priority, expiry, age. An `Idempotency-Key` is remembered in the ledger: the same key grants once, also after a restart and on another node.
-         */
-        post: operations["grantUnits"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/v1/accounts/{id}/adjust": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** A correction of what was used (admin) */
-        post: operations["adjustAccount"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/v1/accounts/{id}/reverse": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Gives back what one operation used, in all its accounts, once (admin) */
-        post: operations["reverseOperation"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/admin/v1/quota-gate": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** What this node holds of accounts, beside what the ledger says */
-        get: operations["getQuotaGate"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/admin/v1/keys": {
         parameters: {
             query?: never;
@@ -1126,6 +1018,165 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Accounts of quotas
+         * @description In the order in which they were opened. Not there without a database.
+         */
+        get: operations["listAccounts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/accounts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One account, with its entries */
+        get: operations["getAccount"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/accounts/{id}/grant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A top-up (operator)
+         * @description Used after the allowance, by priority, expiry, age. An `Idempotency-Key` is remembered in the ledger: the same key grants once, also after a restart and on another node.
+         */
+        post: operations["grantUnits"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/accounts/{id}/adjust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A correction of what was used (admin) */
+        post: operations["adjustAccount"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/accounts/{id}/reverse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Gives back what one operation used, in all its accounts, once (admin) */
+        post: operations["reverseOperation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/quota-gate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What this node holds of accounts, beside what the ledger says */
+        get: operations["getQuotaGate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/{id}/candidate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a rule's candidate numbers, or a rule in shadow mode, would have changed on this node */
+        get: operations["getCandidate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/{id}/candidate/promote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a candidate's numbers the rule's own */
+        post: operations["promoteCandidate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/v1/rules/{id}/candidate/discard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Remove a rule's candidate */
+        post: operations["discardCandidate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1260,6 +1311,11 @@ export interface components {
             tolerance?: number;
             /** @description The node answered without asking the store: remaining and the waits are estimates. Present with consistency. */
             estimated?: boolean;
+            /**
+             * @description What the rule's candidate numbers say of the request; only where it has some.
+             * @enum {string}
+             */
+            candidate?: "warming" | "allows" | "denies";
         };
         Decision: {
             allowed: boolean;
@@ -1317,6 +1373,8 @@ export interface components {
              * @enum {boolean}
              */
             atomic?: false;
+            /** @description Of work that was told after it was done: units beyond the overdraft, which no rule was charged. */
+            uncharged?: number;
             /** @description Present only on a denial by a rule with a `message`: that text, with `{limit}`, `{window}` and `{wait}` filled in. In a problem it is the `detail` as well. */
             message?: string;
             /** @description Shadow rules that would have denied. */
@@ -1378,6 +1436,8 @@ export interface components {
              * @enum {boolean}
              */
             atomic?: false;
+            /** @description Of work that was told after it was done: units beyond the overdraft, which no rule was charged. */
+            uncharged?: number;
             /** @description Present only on a denial by a rule with a `message`: that text, with `{limit}`, `{window}` and `{wait}` filled in. In a problem it is the `detail` as well. */
             message?: string;
             /** @description Shadow rules that would have denied. */
@@ -1804,7 +1864,45 @@ export interface components {
             /** Format: date-time */
             last_seen_at: string | null;
             fallback: boolean;
-            candidate: Record<string, never> | null;
+            candidate: {
+                /** @description The candidate's numbers in words. */
+                summary: string;
+                /** Format: int64 */
+                limit: number | null;
+                /**
+                 * Format: date-time
+                 * @description Until then its bucket has not seen a whole window, and nothing is compared.
+                 */
+                warming_until: string | null;
+                /**
+                 * Format: date-time
+                 * @description The first request that was compared.
+                 */
+                since: string | null;
+                /**
+                 * Format: int64
+                 * @description Requests that were compared.
+                 */
+                requests: number;
+                /**
+                 * Format: int64
+                 * @description Requests while it warmed up.
+                 */
+                warming: number;
+                /**
+                 * Format: int64
+                 * @description Requests that pass now and would be denied.
+                 */
+                would_deny: number;
+                /**
+                 * Format: int64
+                 * @description Requests that are denied now and would pass.
+                 */
+                would_allow: number;
+                /** Format: int64 */
+                would_change: number;
+                share: number;
+            } | null;
         };
         RuleCardList: {
             items: components["schemas"]["RuleCard"][];
@@ -1839,7 +1937,45 @@ export interface components {
             /** Format: date-time */
             last_seen_at: string | null;
             fallback: boolean;
-            candidate: Record<string, never> | null;
+            candidate: {
+                /** @description The candidate's numbers in words. */
+                summary: string;
+                /** Format: int64 */
+                limit: number | null;
+                /**
+                 * Format: date-time
+                 * @description Until then its bucket has not seen a whole window, and nothing is compared.
+                 */
+                warming_until: string | null;
+                /**
+                 * Format: date-time
+                 * @description The first request that was compared.
+                 */
+                since: string | null;
+                /**
+                 * Format: int64
+                 * @description Requests that were compared.
+                 */
+                requests: number;
+                /**
+                 * Format: int64
+                 * @description Requests while it warmed up.
+                 */
+                warming: number;
+                /**
+                 * Format: int64
+                 * @description Requests that pass now and would be denied.
+                 */
+                would_deny: number;
+                /**
+                 * Format: int64
+                 * @description Requests that are denied now and would pass.
+                 */
+                would_allow: number;
+                /** Format: int64 */
+                would_change: number;
+                share: number;
+            } | null;
             explanation: string[];
             /** @description Averages per second, oldest first; null where nothing is known. */
             series: {
@@ -2850,6 +2986,57 @@ export interface components {
                 agrees: boolean;
             }[];
         };
+        CandidateReport: {
+            rule: string;
+            /** @enum {string} */
+            kind: "candidate" | "shadow";
+            /** @description The candidate's numbers in words. */
+            summary: string;
+            /** Format: int64 */
+            limit: number | null;
+            /**
+             * Format: date-time
+             * @description Until then its bucket has not seen a whole window, and nothing is compared.
+             */
+            warming_until: string | null;
+            /**
+             * Format: date-time
+             * @description The first request that was compared.
+             */
+            since: string | null;
+            /**
+             * Format: int64
+             * @description Requests that were compared.
+             */
+            requests: number;
+            /**
+             * Format: int64
+             * @description Requests while it warmed up.
+             */
+            warming: number;
+            /**
+             * Format: int64
+             * @description Requests that pass now and would be denied.
+             */
+            would_deny: number;
+            /**
+             * Format: int64
+             * @description Requests that are denied now and would pass.
+             */
+            would_allow: number;
+            /** Format: int64 */
+            would_change: number;
+            share: number;
+            /** @description Those that would be treated differently most often. */
+            subjects: {
+                subject: string;
+                text: string | null;
+                /** Format: int64 */
+                would_deny: number;
+                /** Format: int64 */
+                would_allow: number;
+            }[];
+        };
     };
     responses: {
         /** @description The request is invalid; `detail` names the member, or line and column where the body is not JSON. */
@@ -3561,7 +3748,7 @@ export interface operations {
             };
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
-            /** @description The Idempotency-Key was used for another request. */
+            /** @description The Idempotency-Key was used for another request, or the id has a lease of another cost. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5463,301 +5650,6 @@ export interface operations {
             503: components["responses"]["AdminUnavailable"];
         };
     };
-    listAccounts: {
-        parameters: {
-            query?: {
-                /** @description Only of this tenant. */
-                tenant?: string;
-                /** @description Only of this rule. */
-                rule?: string;
-                /** @description Only of this subject, such as `tenant=acme`. */
-                subject?: string;
-                /** @description Only of this period, such as `2026-11`. */
-                period?: string;
-                /** @description How many. */
-                limit?: components["parameters"]["AdminLimit"];
-                /** @description `next` of the page before. */
-                cursor?: components["parameters"]["AdminCursor"];
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AccountList"];
-                };
-            };
-            400: components["responses"]["AdminBadRequest"];
-            401: components["responses"]["AdminNoToken"];
-            403: components["responses"]["AdminNoRole"];
-            503: components["responses"]["AdminUnavailable"];
-        };
-    };
-    getAccount: {
-        parameters: {
-            query?: {
-                /** @description How many. */
-                limit?: components["parameters"]["AdminLimit"];
-                /** @description `next` of the page before. */
-                cursor?: components["parameters"]["AdminCursor"];
-            };
-            header?: never;
-            path: {
-                /** @description As listed. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The account; `limit` and `cursor` are about its entries. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AccountDetail"];
-                };
-            };
-            400: components["responses"]["AdminBadRequest"];
-            401: components["responses"]["AdminNoToken"];
-            403: components["responses"]["AdminNoRole"];
-            /** @description There is no such account. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            503: components["responses"]["AdminUnavailable"];
-        };
-    };
-    grantUnits: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description As listed. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "amount": 500,
-                 *       "expires_at": "90d",
-                 *       "reason": "invoice 4711"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AccountGrantRequest"];
-            };
-        };
-        responses: {
-            /** @description The account afterwards. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AccountChanged"];
-                };
-            };
-            400: components["responses"]["AdminBadRequest"];
-            401: components["responses"]["AdminNoToken"];
-            403: components["responses"]["AdminNoRole"];
-            /** @description There is no such account. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            /** @description The Idempotency-Key was used for another change. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            503: components["responses"]["AdminUnavailable"];
-        };
-    };
-    adjustAccount: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description As listed. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "amount": -3,
-                 *       "reason": "failed exports"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AccountAdjustRequest"];
-            };
-        };
-        responses: {
-            /** @description The account afterwards. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AccountChanged"];
-                };
-            };
-            400: components["responses"]["AdminBadRequest"];
-            401: components["responses"]["AdminNoToken"];
-            403: components["responses"]["AdminNoRole"];
-            /** @description There is no such account. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            /** @description The Idempotency-Key was used for another change. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            503: components["responses"]["AdminUnavailable"];
-        };
-    };
-    reverseOperation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description As listed. */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "operation": "5f0c…",
-                 *       "reason": "failed export"
-                 *     }
-                 */
-                "application/json": components["schemas"]["AccountReverseRequest"];
-            };
-        };
-        responses: {
-            /** @description The account afterwards. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AccountChanged"];
-                };
-            };
-            400: components["responses"]["AdminBadRequest"];
-            401: components["responses"]["AdminNoToken"];
-            403: components["responses"]["AdminNoRole"];
-            /** @description There is no such account. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            /** @description The Idempotency-Key was used for another change. */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["AdminProblem"];
-                };
-            };
-            503: components["responses"]["AdminUnavailable"];
-        };
-    };
-    getQuotaGate: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Both. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QuotaGate"];
-                };
-            };
-            400: components["responses"]["AdminBadRequest"];
-            401: components["responses"]["AdminNoToken"];
-            403: components["responses"]["AdminNoRole"];
-            503: components["responses"]["AdminUnavailable"];
-        };
-    };
     listKeys: {
         parameters: {
             query?: {
@@ -6912,6 +6804,473 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listAccounts: {
+        parameters: {
+            query?: {
+                /** @description Only of this tenant. */
+                tenant?: string;
+                /** @description Only of this rule. */
+                rule?: string;
+                /** @description Only of this subject, such as `tenant=acme`. */
+                subject?: string;
+                /** @description Only of this period, such as `2026-11`. */
+                period?: string;
+                /** @description How many. */
+                limit?: components["parameters"]["AdminLimit"];
+                /** @description `next` of the page before. */
+                cursor?: components["parameters"]["AdminCursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountList"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getAccount: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                limit?: components["parameters"]["AdminLimit"];
+                /** @description `next` of the page before. */
+                cursor?: components["parameters"]["AdminCursor"];
+            };
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The account; `limit` and `cursor` are about its entries. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountDetail"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    grantUnits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": 500,
+                 *       "expires_at": "90d",
+                 *       "reason": "invoice 4711"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountGrantRequest"];
+            };
+        };
+        responses: {
+            /** @description The account afterwards. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountChanged"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The Idempotency-Key was used for another change. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    adjustAccount: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "amount": -3,
+                 *       "reason": "failed exports"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountAdjustRequest"];
+            };
+        };
+        responses: {
+            /** @description The account afterwards. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountChanged"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The Idempotency-Key was used for another change. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    reverseOperation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "operation": "5f0c…",
+                 *       "reason": "failed export"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountReverseRequest"];
+            };
+        };
+        responses: {
+            /** @description The account afterwards. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountChanged"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The Idempotency-Key was used for another change. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getQuotaGate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Both. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotaGate"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    getCandidate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CandidateReport"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such rule, or it has no candidate and is not in shadow mode. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    promoteCandidate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonGiven"];
+            };
+        };
+        responses: {
+            /** @description Stored, and active on this node. */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActiveRules"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such rule, or it has no candidate. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The rules come from a file; `text` has it as it would then be. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+        };
+    };
+    discardCandidate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReasonGiven"];
+            };
+        };
+        responses: {
+            /** @description Stored, and active on this node. */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActiveRules"];
+                };
+            };
+            /** @description What is wrong with the request. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            401: components["responses"]["NoToken"];
+            403: components["responses"]["NoRole"];
+            /** @description No such rule, or it has no candidate. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The rules come from a file; `text` has it as it would then be. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database does not answer, or has too much to do. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
         };
