@@ -140,9 +140,10 @@ TEST(HoldHandle, KeepsEveryIdTtlAndExpiry) {
 TEST(HoldIds, EveryNodeOpensWhatAnyHasSealed) {
   HoldIds one(kKey);
   HoldIds other(kKey);
-  HoldHandle handle = example();
+  HoldHandle handle;
   std::vector<std::string> texts;
   for (std::uint64_t i = 0; i < 4 * RecentHandles::kPlaces; ++i) {
+    handle = example();
     handle.id = one.random();
     handle.token = i;
     handle.charges.resize(i % 4);
