@@ -1,5 +1,6 @@
 #include "control/change_watch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/atomic_file.h"
@@ -11,7 +12,10 @@ namespace weir::control {
 namespace {
 
 constexpr std::size_t kMaxKeptBytes = std::size_t{256} << 20;
+// Tables of a million records take longer than the first of these; each look that was not done in time gives the next
+// one twice as long.
 constexpr std::chrono::seconds kLookPatience{5};
+constexpr std::chrono::seconds kMostPatience{160};
 
 }  // namespace
 
@@ -160,6 +164,12 @@ void ChangeWatch::look(std::function<void()> then) {
 
 void ChangeWatch::submit_look() {
   const auto seen = std::make_shared<std::vector<Seen>>();
+  std::chrono::seconds patience;
+  {
+    const std::lock_guard lock(mutex_);
+    patience = patience_ = std::max(patience_, kLookPatience);
+    begun_ = std::chrono::steady_clock::now();
+  }
   const Status queued = database_.submit(
       {.access = database::Access::read,
        .work =
@@ -168,7 +178,7 @@ void ChangeWatch::submit_look() {
              return read_changed(session, *seen);
            },
        .done = [this, seen](const database::Outcome& outcome) { finish_look(outcome, std::move(*seen)); },
-       .deadline = std::chrono::steady_clock::now() + kLookPatience});
+       .deadline = std::chrono::steady_clock::now() + patience});
   if (!queued.ok()) finish_look({queued}, {});
 }
 
@@ -178,7 +188,12 @@ void ChangeWatch::finish_look(const database::Outcome& outcome, std::vector<Seen
   bool again = false;
   {
     const std::lock_guard lock(mutex_);
-    if (outcome.ok()) synced_ = clock_->now();
+    if (outcome.ok()) {
+      synced_ = clock_->now();
+      patience_ = kLookPatience;
+    } else if (std::chrono::steady_clock::now() - begun_ >= patience_) {
+      patience_ = std::min(2 * patience_, kMostPatience);
+    }
     waiting.swap(waiting_);
     waiting_.swap(waiting_next_);
     again = std::exchange(look_again_, false) && outcome.ok();

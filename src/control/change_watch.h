@@ -124,6 +124,8 @@ class ChangeWatch {
   std::vector<std::function<void()>> waiting_;  // for the look that runs
   std::vector<std::function<void()>> waiting_next_;
   std::optional<TimePoint> synced_;
+  std::chrono::seconds patience_{0};  // of the look that runs, or of the next one
+  std::chrono::steady_clock::time_point begun_{};
 };
 
 }  // namespace weir::control
