@@ -80,7 +80,7 @@ TEST(ProtectionFields, AnAdaptiveLimitIsInShadowModeUnlessItSaysOtherwise) {
   EXPECT_EQ(rules.rules[0].mode, Mode::shadow);
   EXPECT_EQ(rules.rules[0].auto_limit, (AutoLimit{2, 50}));
   EXPECT_EQ(parse_rules(text + "    mode: enforce\n", "f.yaml").value().rules[0].mode, Mode::enforce);
-  for (const std::string& more : {"", "    mode: enforce\n"}) {
+  for (const char* const more : {"", "    mode: enforce\n"}) {
     const Rules again = parse_rules(text + more, "f.yaml").value();
     EXPECT_EQ(parse_rules(write_rules(again), "f.yaml").value(), again);
   }
