@@ -60,9 +60,9 @@ class OutageTest : public testing::Test {
   }
   // By a peek, which any answer of the store precedes.
   std::int64_t left(const std::string& tenant = "acme") {
-    Request look({{"tenant", "other"}});
-    engine_->check(look);
-    Request request({{"tenant", tenant}});
+    engine_->check({{"tenant", "other"}});
+    const Attribute attributes[] = {{"tenant", tenant}};
+    Request request(attributes);
     request.peek = true;
     return engine_->check(request).rules[0].remaining;
   }

@@ -72,7 +72,7 @@ Rule with_candidate(std::int64_t limit, std::int64_t candidate) {
 TEST_F(ProtectionTest, DifferentValuesAreCountedWhateverTheyCost) {
   use({accounts_per_device()});
   EXPECT_TRUE(login("d", "ann").allowed);
-  const Decision again = engine_->check({{"device", "d"}, {"account", "ann"}}, Cost{7});
+  const Decision again = engine_->check(Request({{"device", "d"}, {"account", "ann"}}, Cost{7}));
   EXPECT_TRUE(again.allowed);
   EXPECT_EQ(again.cost, 1);
   EXPECT_EQ(again.rules[0].remaining, 1);

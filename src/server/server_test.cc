@@ -388,7 +388,7 @@ TEST_F(ServerTest, StartsWithoutRedisAndAnswersByPolicy) {
   EXPECT_THAT(scrape, HasSubstr("weir_degraded_decisions_total 20\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_fallback_decisions_total{policy=\"allow\"} 20\n"));
   EXPECT_THAT(scrape, HasSubstr("weir_fallback_decisions_total{policy=\"deny\"} 0\n"));
-  EXPECT_THAT(scrape, HasSubstr("weir_store_keys{store=\"fallback\"} 0\n"));
+  EXPECT_THAT(scrape, HasSubstr("weir_store_keys{store=\"fallback\"} 1\n"));
   server_->drain();
   EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"store_unavailable\""));
   EXPECT_THAT(log_.text(), Not(HasSubstr("secret")));

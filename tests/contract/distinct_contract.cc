@@ -104,7 +104,7 @@ TEST_P(DistinctContract, AnswersAsTheModelDoes) {
   for (std::uint32_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const auto below = [&random](std::uint32_t bound) { return random() % bound; };
+    const auto below = [&random](std::uint32_t bound) { return static_cast<std::uint32_t>(random() % bound); };
     const Algorithm algorithm = below(2) == 0 ? Algorithm::fixed_window : Algorithm::sliding_log;
     const Allowance allowance = allowance_of(algorithm, 1 + below(6), seconds(1 + below(30)));
     models::DistinctModel model(allowance);

@@ -59,7 +59,7 @@ def test_the_database_of_a_newer_program_is_refused(start, tmp_path):  # noqa: F
     with sqlite3.connect(tmp_path / "weir.db") as database:
         names = [row[1] for row in database.execute("PRAGMA table_info(weir_migration)")]
         assert names, "the table of migrations has another name"
-        database.execute("UPDATE weir_migration SET version = 99 WHERE component = 'ledger'")
+        database.execute("INSERT INTO weir_migration SELECT component, 99, name, checksum, applied_at FROM weir_migration WHERE component = 'ledger' AND version = 1")
     done = weir("serve", "--listen-http", "127.0.0.1:0", "--listen-admin", "off", "--data-dir", str(tmp_path))
     assert done.returncode == 3 and "newer" in done.stderr
 

@@ -23,7 +23,9 @@ import metrics_files  # noqa: E402
 RULES = """version: 1
 rules:
   - {id: per-tenant, per: [tenant], algorithm: fixed-window, limit: 3, window: 1h, on_store_failure: allow}
-  - {id: search, match: {action: search}, per: [tenant, user], limit: 1000, window: 1s, on_store_failure: deny}
+  - {id: search, match: {action: search}, per: [tenant, user], limit: 1000, window: 1s, on_store_failure: deny, candidate: {limit: 500}}
+  - {id: login, match: {action: login}, per: [account], algorithm: fixed-window, limit: 1, window: 1h, on_store_failure: deny,
+     penalty: {after: 2, within: 1h, block: 30s, decay: 24h}}
 """
 SECONDS = 40
 
@@ -72,6 +74,7 @@ def load(nodes):
         for user in range(10):
             node.call("/v1/check", {"attributes": {"tenant": f"t{user % 2}", "user": f"u{user}", "action": "search"}})
             node.call("/v1/check", {"attributes": {"other": "x"}})
+            node.call("/v1/check", {"attributes": {"account": "ann", "action": "login"}})
 
 
 def families(text):

@@ -34,7 +34,7 @@ def path_of(number):
 
 def used(node, number):
     rules = ask(node, "POST", "/v1/check", {**question(number), "peek": True})[1]["rules"]
-    return {each["id"]: each["limit"] - each["remaining"] for each in rules}
+    return {each["rule"]: each["limit"] - each["remaining"] for each in rules}
 
 
 def send_until_killed(node, numbers, answered):

@@ -22,22 +22,22 @@ TEST(ConsistencyFields, LeasedIsAcceptedWhereUnitsCanBeDrawnInAdvance) {
 TEST(ConsistencyFields, LeasedIsRefusedWithTheReasonWhereTheyCannot) {
   EXPECT_EQ(
       fault_of("window: 1s, consistency: leased, algorithm: sliding-log"),
-      "f.yaml:2:63: rules[0].consistency: is leased, expected exact: a sliding-log keeps the time of each request, "
+      "f.yaml:2:64: rules[0].consistency: is leased, expected exact: a sliding-log keeps the time of each request, "
       "which units drawn in advance do not have");
   EXPECT_EQ(
       fault_of("window: 1s, consistency: leased, algorithm: leaky-bucket"),
-      "f.yaml:2:63: rules[0].consistency: is leased, expected exact: a leaky-bucket tells each request how long to "
+      "f.yaml:2:64: rules[0].consistency: is leased, expected exact: a leaky-bucket tells each request how long to "
       "wait, which only the store knows");
   EXPECT_EQ(fault_of("lease: 30s, consistency: leased, algorithm: concurrency"),
-            "f.yaml:2:63: rules[0].consistency: is leased, expected exact: a concurrency rule counts leases that every "
+            "f.yaml:2:64: rules[0].consistency: is leased, expected exact: a concurrency rule counts leases that every "
             "node must see");
   EXPECT_EQ(fault_of("period: day, consistency: leased, algorithm: quota"),
-            "f.yaml:2:64: rules[0].consistency: is leased, expected exact: a quota is kept in the ledger; use "
+            "f.yaml:2:65: rules[0].consistency: is leased, expected exact: a quota is kept in the ledger; use "
             "enforcement: leased");
 }
 
 TEST(ConsistencyFields, LeasedIsRefusedBesideWhatNeedsEveryRequestInTheStore) {
-  const std::string begins = "f.yaml:2:63: rules[0].consistency: is leased, expected exact: ";
+  const std::string begins = "f.yaml:2:64: rules[0].consistency: is leased, expected exact: ";
   EXPECT_EQ(fault_of("window: 1s, consistency: leased, count_denied: true"),
             begins + "count_denied counts every denied request in the store");
   EXPECT_EQ(fault_of("window: 1s, consistency: leased, penalty: {after: 3, within: 1h, block: 30s, decay: 24h}"),
@@ -52,7 +52,7 @@ TEST(ConsistencyFields, HotKeysAreLeasedOnlyWhereTheRuleCouldBe) {
   EXPECT_EQ(fault_of("window: 1s, hot_keys: lease"), "");
   EXPECT_EQ(fault_of("window: 1s, hot_keys: show, algorithm: sliding-log"), "");
   EXPECT_EQ(fault_of("window: 1s, hot_keys: lease, count_denied: true"),
-            "f.yaml:2:60: rules[0].hot_keys: is lease, expected show: count_denied counts every denied request in the "
+            "f.yaml:2:61: rules[0].hot_keys: is lease, expected show: count_denied counts every denied request in the "
             "store");
 }
 
