@@ -86,6 +86,10 @@ std::vector<std::string> Overview::troubles() const {
   return all;
 }
 
+std::string count_text(double count) {
+  return count < 1'000 ? std::to_string(static_cast<int>(count)) : rate_text(count);
+}
+
 std::string rate_text(double per_second) {
   if (per_second < 0.05) return "0";
   if (per_second < 10) return formatted("%.1f", per_second);

@@ -63,6 +63,8 @@ Overview read_overview(JsonView json);
 
 // "1234", "12.3k", "0.4": at most five characters.
 std::string rate_text(double per_second);
+// A whole number; from 1,000 on as a rate.
+std::string count_text(double count);
 // "3.2 %"
 // "1.4 MB"
 std::string bytes_text(double bytes);

@@ -88,7 +88,7 @@ class TopScreen {
     char times[64];
     std::snprintf(times, sizeof times, "p50 %.3g ms  p99 %.3g ms", now_.p50_ms, now_.p99_ms);
     lines_.push_back(cut_to(std::string(times) + "  store " + now_.store + " (" + now_.breaker + ")  database " +
-                                now_.database + "  rules v" + now_.rules_version + "  " + rate_text(now_.store_keys) +
+                                now_.database + "  rules v" + now_.rules_version + "  " + count_text(now_.store_keys) +
                                 " keys " + bytes_text(now_.store_bytes),
                             columns_));
     if (!state_.trouble.empty()) {

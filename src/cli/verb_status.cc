@@ -27,7 +27,7 @@ void show_status(const Overview& now, const std::vector<std::string>& troubles, 
   char times[64];
   std::snprintf(times, sizeof times, "p50 %.3g ms, p99 %.3g ms", now.p50_ms, now.p99_ms);
   out << "answers    " << times << '\n';
-  out << "store      " << now.store << ", breaker " << now.breaker << ", " << rate_text(now.store_keys) << " keys in "
+  out << "store      " << now.store << ", breaker " << now.breaker << ", " << count_text(now.store_keys) << " keys in "
       << bytes_text(now.store_bytes) << (now.store == "memory" ? "" : " (estimated)") << '\n';
   out << "database   " << now.database << (now.database_ok ? "" : ": " + now.database_detail) << '\n';
   out << "rules      version " << now.rules_version << '\n';

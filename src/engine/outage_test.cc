@@ -209,5 +209,33 @@ TEST(OutageDebtsTest, WhatIsPutBackIsOwedStill) {
   EXPECT_EQ(debts.totals().charged, 4U);
 }
 
+// One that the store never takes, because its bucket is broken, does not hold up the others.
+TEST(OutageDebtsTest, WhatIsPutBackHasItsTurnAfterTheOthers) {
+  memory::MemoryStore model{MemoryOptions{}};
+  OutageDebts debts;
+  const Allowance allowance =
+      make_allowance({.algorithm = Algorithm::fixed_window, .limit = 10, .window = 100s}).value();
+  Reading at{from_micros(1'800'000'000'000'000)};
+  for (std::uint64_t subject = 1; subject <= 20; ++subject) {
+    Charge charge;
+    charge.key = {subject, subject};
+    charge.allowance = &allowance;
+    debts.note(model, charge, at);
+  }
+  std::size_t charged = 0;
+  for (int turn = 0; turn < 40; ++turn, at.now += OutageDebts::kPause) {
+    OutageDebts::Debt debt;
+    if (!debts.next(model, at, debt)) continue;
+    if (debt.charge.key.high == 1) {
+      debts.put_back(model, debt, at);
+    } else {
+      debts.charged(debt);
+      ++charged;
+    }
+  }
+  EXPECT_EQ(charged, 19U);
+  EXPECT_TRUE(debts.owing());
+}
+
 }  // namespace
 }  // namespace weir::engine

@@ -101,7 +101,8 @@ def test_a_key_of_another_type_concerns_nobody_else(redis, start):
         assert caller.check("allow", "victim")[1]["source"] == "fallback"
         assert caller.check("allow", f"other-{turn}")[1]["source"] == "redis"
     assert node.metric("weir_store_breaker_opened_total") == 0
-    assert node.metric('weir_store_failures_total{kind="bucket"}') == 300
+    # What was admitted for the victim is owed to its bucket, and tried again once a second.
+    assert 300 <= node.metric('weir_store_failures_total{kind="bucket"}') <= 330
     event = node.await_event("store_bad_bucket")
     assert event["key"] == key and "WRONGTYPE" in event["reason"]
     assert redis.run("DEL", key) == ":1"

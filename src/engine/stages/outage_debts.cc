@@ -37,6 +37,7 @@ void OutageDebts::add(Store& model, const Charge& charge, const Reading& at) {
       return;
     }
     found = entries_.emplace(charge.key, Entry{charge.tag, *charge.allowance, std::string(charge.rule), 0}).first;
+    order_.push_back(charge.key);
   }
   Entry& entry = found->second;
   entry.allowance = *charge.allowance;  // rules may have been reloaded
@@ -44,7 +45,10 @@ void OutageDebts::add(Store& model, const Charge& charge, const Reading& at) {
   const std::int64_t units = std::min(charge.cost, entry.allowance.largest_cost());
   if (ask(model, Action::take, model_of(charge.key, entry.allowance, units), at).status != Code::ok) {
     totals_.lost += static_cast<std::uint64_t>(charge.cost);
-    if (entry.owed == 0) entries_.erase(found);
+    if (entry.owed == 0) {
+      entries_.erase(found);
+      order_.pop_back();  // it was new
+    }
     return;
   }
   entry.owed = std::min(kMaxUnits, entry.owed + charge.cost);
@@ -77,8 +81,9 @@ bool OutageDebts::next(Store& model, const Reading& at, Debt& debt) {
   const std::lock_guard lock(mutex_);
   if (at.now < not_before_) return false;
   while (!entries_.empty()) {
-    const auto first = entries_.begin();
-    const BucketKey key = first->first;
+    const BucketKey key = order_.front();
+    order_.pop_front();
+    const auto first = entries_.find(key);
     const std::int64_t units = outstanding(model, key, first->second, at);
     totals_.repaid += static_cast<std::uint64_t>(first->second.owed - units);
     debt.allowance = first->second.allowance;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -88,6 +89,7 @@ class OutageDebts {
 
   mutable std::mutex mutex_;
   std::unordered_map<BucketKey, Entry, KeyHash> entries_;  // guarded by mutex_, like the rest
+  std::deque<BucketKey> order_;  // their keys: one that the store refuses has its turn after the others
   TimePoint not_before_{};
   Totals totals_;
   std::atomic<bool> owing_{false};
