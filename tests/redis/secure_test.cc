@@ -44,6 +44,7 @@ TEST(Acl, SentinelsMayAskForAPassword) {
   const RedisServer sentinel(watching);
   const std::string url = "redis-sentinel://:of-the-master@127.0.0.1:" + std::to_string(sentinel.port()) + "/weir";
   StoreHarness harness(url + "?sentinel_password=of-the-sentinel");
+  harness.settle(charge_of(allowance(), 2));
   EXPECT_TRUE(harness.take(charge_of(allowance(), 1)));
   StoreHarness without(url, std::chrono::milliseconds(20));
   TestCall call(Action::take, {charge_of(allowance(), 1)});

@@ -301,7 +301,7 @@ TEST_F(Standalone, DestroyingTheStoreAnswersWhatIsInFlight) {
     EXPECT_FALSE(call.done());
   }
   EXPECT_EQ(call.completions, 1);
-  EXPECT_EQ(call.status, Code::unavailable);
+  EXPECT_EQ(call.status, Code::deadline_exceeded);
 }
 
 // Not a check but a measurement for docs/redis.md: what a bucket takes in Redis.

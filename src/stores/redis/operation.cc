@@ -341,7 +341,7 @@ void Operation::send(SteadyTime now) {
 }
 
 void Operation::proceed(SteadyTime now) {
-  if (!host_.alive()) return refuse_later(FailureKind::lost);
+  if (!host_.alive()) return refuse_later(FailureKind::connect);  // it was not sent
   if (const auto obstacle = find_obstacle(now)) return refuse_later(*obstacle);
   if (Node* const full = find_full(/*behind_line=*/false)) return full->join_line(*this);
   send(now);
