@@ -85,7 +85,7 @@ module.exports = {
     const limits = page.locator(".card", { has: page.getByRole("heading", { name: "Limits that apply" }) });
     await limits.getByText("search-per-key").waitFor();
     const denials = page.locator(".card", { has: page.getByRole("heading", { name: "Why it was denied" }) });
-    await denials.getByText("limit exceeded").first().waitFor();
+    await denials.getByText("limit exceeded").locator("visible=true").first().waitFor();
     await page.getByText("Rules that do not apply").click();
     await page.getByRole("button", { name: "Remove path" }).click();
     check(!page.url().includes("path"), page.url());
