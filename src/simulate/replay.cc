@@ -51,6 +51,9 @@ Result<std::unique_ptr<Replay>> Replay::create(ReplayOptions options) {
 }
 
 Status Replay::add_set(NamedRules set, std::size_t index) {
+  const auto is_quota = [](const Rule& rule) { return rule.kind == ChargeKind::quota; };
+  has_quotas_ = has_quotas_ || std::any_of(set.rules.rules.begin(), set.rules.rules.end(), is_quota);
+  std::erase_if(set.rules.rules, is_quota);
   LimiterOptions options;
   options.clock = clock_;
   options.hash_key = hash_key_;
@@ -277,6 +280,9 @@ void Replay::add_lists(Report& report) const {
 
 void Replay::add_notes(Report& report) const {
   report.notes = attributes_.notes();
+  if (has_quotas_) {
+    report.notes.emplace_back("quota rules are not simulated; a log does not say what was used before it began");
+  }
   for (const Set& set : sets_) {
     if (set.summary.degraded > 0) {
       report.notes.push_back(set.summary.name + ": " + std::to_string(set.summary.degraded) +

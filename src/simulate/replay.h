@@ -100,6 +100,7 @@ class Replay {
   TimeSeries series_;
   PeakRates peaks_;
   std::unique_ptr<ChargeTape> tape_;  // null: no suggestions
+  bool has_quotas_ = false;           // some set has quota rules, which were left out
   std::size_t series_used_ = 0;
 
   std::uint64_t requests_ = 0;

@@ -153,6 +153,23 @@ TEST(Replay, SuggestsTheSmallestLimitThatDeniesTheTargetShare) {
   EXPECT_DOUBLE_EQ(report.suggestions[0].suggested_share, 0.02);
 }
 
+TEST(Replay, LeavesQuotasOutAndSaysSo) {
+  const NamedRules rules = named("rules",
+                                 "version: 1\nrules:\n"
+                                 "  - {id: month, per: [tenant], algorithm: quota, limit: 1, period: month}\n"
+                                 "  - {id: minute, per: [tenant], algorithm: fixed-window, limit: 2, window: 1m}\n");
+  ReplayOptions options;
+  options.sets = {rules};
+  auto replay = Replay::create(std::move(options));
+  ASSERT_TRUE(replay.ok());
+  for (int i = 0; i < 3; ++i) replay.value()->add(from_micros(1'800'000'000'000'000), {{"tenant", "acme"}});
+  const Report report = replay.value()->finish(nullptr).value();
+  ASSERT_EQ(report.rules.size(), 1U);
+  EXPECT_EQ(report.rules[0].rule, "minute");
+  ASSERT_FALSE(report.notes.empty());
+  EXPECT_EQ(report.notes[0], "quota rules are not simulated; a log does not say what was used before it began");
+}
+
 TEST(Replay, RefusesRulesThatAreNotValid) {
   Rules rules;
   rules.rules.emplace_back().id = "no numbers";
