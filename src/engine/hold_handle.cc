@@ -108,15 +108,16 @@ class HandleReader {
     key.low = word();
     return key;
   }
-  // At most `most`.
+  // At most `most`; larger ones fail, and are not computed with.
   std::uint64_t number(std::uint64_t most) {
     std::uint64_t value = byte();
     if (value >= kLongNumber) {
       const std::size_t bytes = value - (kLongNumber - 1);
       value = has(bytes) ? low_bytes(bytes) : 0;
     }
-    failed_ = failed_ || value > most;
-    return value;
+    if (value <= most) return value;
+    failed_ = true;
+    return 0;
   }
   std::int64_t units(std::int64_t most) { return static_cast<std::int64_t>(number(static_cast<std::uint64_t>(most))); }
   std::int64_t signed_number() {
