@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
-#include <random>
 
 #include "engine/hold_run.h"
 #include "weir/usage.h"

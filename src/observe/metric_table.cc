@@ -74,7 +74,7 @@ constexpr MetricRow kMetrics[] = {
     {"weir_candidate_requests_total", Kind::counter, Group::rules,
      "What a rule's candidate numbers say of requests: the same as the rule, `would_deny` what passes now, "
      "`would_allow` "
-     "what is denied now; `warming`: its bucket has not seen a whole window yet. Begins anew with other numbers.",
+     "what is denied now; `warming`: its bucket has not seen a whole window yet. Starts from 0 with other numbers.",
      "rule, verdict", "256 × 4", "while a rule has a `candidate`"},
     {"weir_adaptive_limit", Kind::gauge, Group::rules,
      "The limit that a concurrency rule with `limit: {auto: …}` has found, by subject.", "rule, subject", "256",
