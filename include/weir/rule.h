@@ -229,6 +229,21 @@ enum class OnExceed : std::uint8_t {
 enum class HotKeys : std::uint8_t {
   show,   // it is listed (docs/observability.md)
   lease,  // that node draws units in advance for it, as Consistency::leased does
+  off,    // nothing, not even counted
+};
+
+// How the regions share a rule's limit (docs/regions.md).
+enum class RegionSharing : std::uint8_t {
+  none,       // each has the whole limit
+  slices,     // each has a share of it, which follows demand
+  reconcile,  // each counts for itself and tells the others
+  central,    // one region, its home, counts for all
+};
+
+// What a rule that the regions reconcile does with units that the others may have used without being heard.
+enum class OnPartition : std::uint8_t {
+  hold,         // it admits no more than its part of the tolerance, then denies
+  continue_on,  // it goes on with what it knows (`continue` in a rules file)
 };
 
 inline constexpr std::int64_t kMaxSubjects = 1'000'000'000;
@@ -275,7 +290,12 @@ struct Rule {
   std::int64_t static_limit = 0;  // for FailurePolicy::static_limit
   bool reconcile = true;          // what was admitted without the store is charged to it when it answers again
   Consistency consistency = Consistency::exact;
+  std::optional<Share> tolerance;  // of the capacity, for Consistency::synced and RegionSharing::reconcile; none: 5 %
+  std::optional<Duration> sync_interval;  // Consistency::synced: usage is reported this often; none: 100 ms
   HotKeys hot_keys = HotKeys::show;
+  RegionSharing region = RegionSharing::none;
+  OnPartition on_partition = OnPartition::hold;
+  std::string home;  // RegionSharing::central: the region that counts
   std::optional<HashTag> hash_tag;
   bool count_denied = false;
   bool audit_denials = false;  // every denial by this rule is stored in the database, where there is one
