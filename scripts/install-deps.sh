@@ -7,7 +7,7 @@ set -euo pipefail
 build="g++ cmake ninja-build ccache pkg-config make libboost1.81-dev libyaml-cpp-dev libsimdjson-dev libcli11-dev
   libre2-dev libssl-dev prometheus-cpp-dev libnghttp2-dev protobuf-compiler
   libsqlite3-dev libpq-dev zlib1g-dev libzstd-dev nodejs npm"
-test="libgtest-dev libgmock-dev librapidcheck-dev python3 python3-pytest curl openssl prometheus clang-format-14
+test="libgtest-dev libgmock-dev librapidcheck-dev python3 python3-pytest python3-pytest-xdist curl openssl prometheus clang-format-14
   redis-server redis-tools python3-redis haproxy nginx-light caddy python3-yaml libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc python3-grpcio
   python3-protobuf python3-h2 nghttp2-client iproute2 postgresql-15 clang-14 libclang-rt-14-dev chromium"
 bare="mmdebstrap curl"

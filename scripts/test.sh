@@ -62,12 +62,12 @@ ctest_in() {
   count "$report" "$again"
 }
 
-# pytest_in FOLDER
+# pytest_in FOLDER: the files of the folder on as many processes as there are cores.
 pytest_in() {
   local report=$results/pytest.xml again=$results/pytest-again.xml
   local pytest=(env WEIR_BIN="$PWD/build/bin/weir" /usr/bin/python3 -m pytest -q -rs -o cache_dir="$TMPDIR/pytest" "$1")
-  if ! "${pytest[@]}" --junitxml "$report"; then
-    echo "running the tests that failed once more"
+  if ! "${pytest[@]}" -n "$jobs" --dist loadfile --junitxml "$report"; then
+    echo "running the tests that failed once more, one at a time"
     "${pytest[@]}" --last-failed --last-failed-no-failures none --junitxml "$again"
   fi
   count "$report" "$again"

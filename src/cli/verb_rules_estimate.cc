@@ -9,8 +9,10 @@
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/failure_report.h"
+#include "cli/quantities.h"
+#include "cli/scale_report.h"
 #include "cli/verbs.h"
-#include "simulate/html_chart.h"
+#include "scale/deployment.h"
 #include "weir/rules_file.h"
 
 namespace weir::cli {
@@ -23,6 +25,8 @@ struct EstimateOptions {
   double subjects = 10'000;
   std::string costs = "1:100%";
   std::string hottest;
+  bool scale = false;
+  scale::Deployment deployment;
   bool json = false;
 };
 
@@ -59,21 +63,6 @@ Result<std::vector<advise::CostShare>> parse_costs(std::string_view text) {
   }
   return costs;
 }
-
-std::string size_for_people(std::uint64_t bytes) {
-  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double number = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  while (number >= 1024 && unit + 1 < std::size(kUnits)) {
-    number /= 1024;
-    ++unit;
-  }
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(unit == 0 || number >= 100 ? 0 : 1) << number << ' ' << kUnits[unit];
-  return out.str();
-}
-
-std::string rounded_number(double number) { return simulate::grouped_number(static_cast<std::uint64_t>(number + 0.5)); }
 
 void show_estimate(const advise::Estimate& estimate, const Terminal& terminal) {
   std::ostream& out = terminal.out;
@@ -124,12 +113,31 @@ void show_estimate_json(const advise::Estimate& estimate, std::ostream& out) {
   out << text.str() << '\n';
 }
 
+// With --scale: for many nodes and regions.
+int plan(const EstimateOptions& options, const Rules& rules, const Terminal& terminal) {
+  scale::Deployment deployment = options.deployment;
+  deployment.rate = options.peak > 0 ? options.peak : 3 * options.requests_per_day / 86'400;
+  deployment.subjects = options.subjects;
+  const Result<scale::Plan> made = scale::plan_deployment(rules, deployment);
+  if (!made.ok()) {
+    return report_failure(terminal, "weir rules estimate", options.json,
+                          {Code::invalid_argument, made.failure().message});
+  }
+  if (options.json) {
+    show_plan_json(made.value(), terminal.out);
+  } else {
+    show_plan(made.value(), terminal);
+  }
+  return kExitAllowed;
+}
+
 int estimate(const EstimateOptions& options, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) {
     return report_failure(terminal, "weir rules estimate", options.json, {Code::invalid_argument, failure.message});
   };
   const Result<RulesFile> read = read_rules(options.path);
   if (!read.ok()) return fail(read.failure());
+  if (options.scale) return plan(options, read.value().rules, terminal);
   const Result<std::vector<advise::CostShare>> costs = parse_costs(options.costs);
   if (!costs.ok()) return fail(costs.failure());
   advise::Load load{.requests_per_day = options.requests_per_day,
@@ -164,6 +172,14 @@ void add_rules_estimate(CLI::App& parent, Session& session) {
   verb.text("--costs", options->costs, "What requests cost: cost:share between commas").value("MIX");
   verb.text("--hottest", options->hottest, "The busiest subject's share of the requests; by Zipf's law unless given")
       .value("SHARE");
+  verb.flag("--scale", options->scale, "Plan for many nodes and regions: simulates the busiest keys on all of them");
+  verb.number("--regions", options->deployment.regions, 1, 1'000, "With --scale: regions, each with this load");
+  verb.number("--nodes", options->deployment.nodes, 0, 100'000,
+              "With --scale: nodes of a region; 0: as the load needs");
+  verb.number("--loops", options->deployment.loops, 1, 256, "With --scale: event loops of a node, one for each core");
+  verb.number("--skew", options->deployment.skew, 0, 3, "With --scale: Zipf's exponent, how uneven subjects are");
+  verb.number("--node-micros", options->deployment.node_micros, 0.1, 10'000,
+              "With --scale: a node's CPU time for one decision, in microseconds");
   verb.flag("--json", options->json, "For machines: one object");
   verb.footer(
       "Bytes of the memory store are measured by making buckets of each rule in this process; those of Redis come "
@@ -172,7 +188,8 @@ void add_rules_estimate(CLI::App& parent, Session& session) {
       "Exit codes: 0 estimated, 2 bad input or invalid rules.\n\n"
       "Examples:\n"
       "  weir rules estimate rules.yaml --requests-per-day 50000000 --peak 3000 --subjects 200000\n"
-      "  weir rules estimate rules.yaml --costs 1:90%,25:10% --hottest 8% --json");
+      "  weir rules estimate rules.yaml --costs 1:90%,25:10% --hottest 8% --json\n"
+      "  weir rules estimate rules.yaml --scale --regions 30 --peak 1000000 --subjects 1000000000 --loops 16");
   verb.action(session, [&session, options] { return estimate(*options, session.terminal); });
 }
 
