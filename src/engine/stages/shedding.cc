@@ -25,13 +25,8 @@ std::uint64_t random_seed() {
   return std::uint64_t{device()} << 32U | device();
 }
 
-// Nanoseconds of the node's time that one request takes.
-std::int64_t interval_ns(const Shedding& capacity) {
-  return std::max<std::int64_t>(1, capacity.rate_window.count() * 1'000 / capacity.rate);
-}
-
-std::int64_t bucket_ns(const Shedding& capacity) {
-  return std::max(Shedder::kBucket.count() * 1'000, Shedder::kLeastBucket * interval_ns(capacity));
+std::int64_t bucket_ns(const rules::SheddingClasses& rules) {
+  return std::max(Shedder::kBucket.count() * 1'000, Shedder::kLeastBucket * rules.request_ns());
 }
 
 // The level up to which each is to get what it asks for, so that all together get `total`.
@@ -57,16 +52,16 @@ std::optional<Duration> Shedder::refuse(const rules::SheddingClasses& rules, std
   const std::int64_t now_us = micros(now);
   if (now_us >= next_tick_us_.load(std::memory_order_relaxed)) tick(capacity.classes.size(), now_us);
   const rules::SheddingClasses::Place place = rules.place_of(request);
-  const std::int64_t load = load_at(capacity, now);
+  const std::int64_t load = load_at(rules, now);
   last_load_.store(load, std::memory_order_relaxed);
   if (place.number >= capacity.classes.size()) {
-    static_cast<void>(take(capacity, -1, now_us));
+    static_cast<void>(take(rules, -1, now_us));
     return std::nullopt;
   }
   Class& own = classes_[place.number];
   const std::optional<int>& shed_at = capacity.classes[place.number].shed_at;
   if (!shed_at) {
-    static_cast<void>(take(capacity, -1, now_us));
+    static_cast<void>(take(rules, -1, now_us));
     own.admitted.fetch_add(1, std::memory_order_relaxed);
     return std::nullopt;
   }
@@ -75,7 +70,7 @@ std::optional<Duration> Shedder::refuse(const rules::SheddingClasses& rules, std
   std::int64_t mark = *shed_at * kFull / 100;
   const bool beyond_share = cohort.admitted.load(std::memory_order_relaxed) >= own.fair.load(std::memory_order_relaxed);
   if (is_shedding(own, load, mark, now_us) && beyond_share) mark = std::max<std::int64_t>(0, mark - kBand);
-  if (load >= mark || !take(capacity, mark, now_us)) {
+  if (load >= mark || !take(rules, mark, now_us)) {
     own.shed.fetch_add(1, std::memory_order_relaxed);
     return wait(own);
   }
@@ -88,25 +83,26 @@ std::int64_t Shedder::filled_ns(std::int64_t now_us) const {
   return std::max<std::int64_t>(0, empty_at_ns_.load(std::memory_order_relaxed) - now_us * 1'000);
 }
 
-std::int64_t Shedder::load_at(const Shedding& capacity, TimePoint now) {
+std::int64_t Shedder::load_at(const rules::SheddingClasses& rules, TimePoint now) {
   std::int64_t load = 0;
-  if (capacity.rate > 0) load = filled_ns(micros(now)) / (bucket_ns(capacity) / kFull);
-  if (capacity.in_flight > 0) load = std::max(load, open_work_.open(now) * kFull / capacity.in_flight);
+  if (rules.request_ns() > 0) load = filled_ns(micros(now)) / (bucket_ns(rules) / kFull);
+  const std::int64_t in_flight = rules.source().in_flight;
+  if (in_flight > 0) load = std::max(load, open_work_.open(now) * kFull / in_flight);
   return load;
 }
 
 // Puts one request into the bucket. False: it is filled to `mark`, and nothing has changed. A negative mark: always.
-bool Shedder::take(const Shedding& capacity, std::int64_t mark, std::int64_t now_us) {
-  if (capacity.rate == 0) return true;
+bool Shedder::take(const rules::SheddingClasses& rules, std::int64_t mark, std::int64_t now_us) {
+  if (rules.request_ns() == 0) return true;
   const std::int64_t now_ns = now_us * 1'000;
-  const std::int64_t bucket = bucket_ns(capacity);
+  const std::int64_t bucket = bucket_ns(rules);
   const std::int64_t most = mark < 0 ? kMostFills * bucket : bucket / kFull * mark;
   std::int64_t empty_at = empty_at_ns_.load(std::memory_order_relaxed);
   std::int64_t after = 0;
   do {
     const std::int64_t filled = std::max<std::int64_t>(0, empty_at - now_ns);
     if (mark >= 0 && filled >= most) return false;
-    const std::int64_t more = filled + interval_ns(capacity);
+    const std::int64_t more = filled + rules.request_ns();
     after = now_ns + (mark < 0 ? std::max(filled, std::min(more, most)) : more);
   } while (!empty_at_ns_.compare_exchange_weak(empty_at, after, std::memory_order_relaxed));
   return true;

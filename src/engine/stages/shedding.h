@@ -94,8 +94,8 @@ class Shedder {
   void share_out(Class& each);
   Cohort& cohort_of(Class& each, std::string_view value, std::int64_t now_us);
   bool is_shedding(Class& each, std::int64_t load, std::int64_t shed_at, std::int64_t now_us);
-  bool take(const Shedding& capacity, std::int64_t mark, std::int64_t now_us);
-  std::int64_t load_at(const Shedding& capacity, TimePoint now);
+  bool take(const rules::SheddingClasses& rules, std::int64_t mark, std::int64_t now_us);
+  std::int64_t load_at(const rules::SheddingClasses& rules, TimePoint now);
   std::int64_t filled_ns(std::int64_t now_us) const;
   Duration wait(const Class& each);
 

@@ -43,6 +43,10 @@ void check_class(const Shedding& shedding, std::size_t i, RuleFaults& faults) {
   }
 }
 
+std::int64_t ns_per_request(const Shedding& capacity) {
+  return capacity.rate == 0 ? 0 : std::max<std::int64_t>(1, capacity.rate_window.count() * 1'000 / capacity.rate);
+}
+
 }  // namespace
 
 std::vector<RuleFault> check_shedding(const Shedding& shedding) {
@@ -69,7 +73,10 @@ std::vector<RuleFault> check_shedding(const Shedding& shedding) {
 }
 
 SheddingClasses::SheddingClasses(Shedding shedding)
-    : source_(std::move(shedding)), fair_by_(names_.add(source_.fair_by)), priority_(names_.add(kPriorityAttribute)) {
+    : source_(std::move(shedding)),
+      request_ns_(ns_per_request(source_)),
+      fair_by_(names_.add(source_.fair_by)),
+      priority_(names_.add(kPriorityAttribute)) {
   for (const SheddingClass& each : source_.classes) classes_.push_back(compile(each.match));
   if (source_.trust_priority) trusted_ = compile(*source_.trust_priority);
 }

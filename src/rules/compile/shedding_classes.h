@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,8 @@ class SheddingClasses {
   // Precondition: at most kMaxAttributes attributes.
   Place place_of(const Request& request) const;
   const Shedding& source() const { return source_; }
+  // The nanoseconds of the node's time that one request takes, at least 1. 0: the capacity has no rate.
+  std::int64_t request_ns() const { return request_ns_; }
 
  private:
   using Conditions = std::vector<CompiledCondition>;
@@ -43,6 +46,7 @@ class SheddingClasses {
   std::size_t class_of(const RequestView& view) const;
 
   const Shedding source_;
+  const std::int64_t request_ns_;
   NameTable names_;
   NameId fair_by_;
   NameId priority_;
