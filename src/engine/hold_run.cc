@@ -1,8 +1,25 @@
 #include "engine/hold_run.h"
 
+#include <array>
+#include <cstring>
+
 #include "base/ascii.h"
 
 namespace weir::engine {
+namespace {
+
+// The two digits of each byte.
+constexpr std::array<std::array<char, 2>, 256> kHexPairs = [] {
+  std::array<std::array<char, 2>, 256> pairs{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = {base::kHexDigits[i / 16], base::kHexDigits[i % 16]};
+  return pairs;
+}();
+
+void write_hex_pairs(char* out, std::uint64_t value) {
+  for (std::size_t i = 0; i < 8; ++i) std::memcpy(out + 2 * i, kHexPairs[value >> (56 - 8 * i) & 0xff].data(), 2);
+}
+
+}  // namespace
 
 std::string ttl_text(Duration ttl) { return std::to_string(ttl.count() / 1'000) + " ms"; }
 
@@ -19,8 +36,8 @@ std::string check_hold_id(std::string_view id) {
 
 std::string hex_text(const BucketKey& key) {
   std::string text(32, '\0');
-  base::write_hex(text.data(), key.high);
-  base::write_hex(text.data() + 16, key.low);
+  write_hex_pairs(text.data(), key.high);
+  write_hex_pairs(text.data() + 16, key.low);
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include "algorithms/take.h"
 #include "stores/memory/calendar_call.h"
 #include "stores/memory/transaction.h"
+#include "weir/inline_vector.h"
 
 namespace weir::memory {
 namespace {
@@ -23,6 +24,11 @@ constexpr Duration kReliefInterval = std::chrono::milliseconds(1);
 
 // Up to so many buckets are taken from without a Transaction.
 constexpr std::size_t kFewCharges = 16;
+
+// All that it needs is in the slot.
+bool is_at_home(const Charge& charge) {
+  return charge.kind == ChargeKind::bucket && charge.value == 0 && !algorithms::keeps_tail(charge.allowance->algorithm);
+}
 
 }  // namespace
 
@@ -64,25 +70,6 @@ MemoryStore::MemoryStore(const MemoryOptions& options)
 
 MemoryStore::~MemoryStore() { clear(); }
 
-bool MemoryStore::begin(StoreCall& call) {
-  assert(call.charges.size() <= kMaxCharges);
-  assert(call.outcomes.size() == call.charges.size());
-  call.status = Code::ok;
-  call.atomic = true;
-  if (call.ahead != Duration::zero()) [[unlikely]]
-    return begin_ahead(call);
-  if (call.hold == nullptr ? take_at_home(call) : use_one_lease(call)) return true;
-  if (!attempt(call) && relieve(call.now)) attempt(call);
-  lanes_.turn_into_huge_pages();
-  if (call.action == Action::take) count_refused(call);
-  return true;
-}
-
-bool MemoryStore::begin_ahead(const StoreCall& call) {
-  CalendarCall shifted(call);
-  return begin(shifted);
-}
-
 [[gnu::always_inline]] inline Slot* MemoryStore::find_at_home(Shard& shard, const Charge& charge, TimePoint now) {
   if (shard.floor_us() > micros(now)) return nullptr;
   Slot* const slot = shard.find(charge.key);
@@ -114,14 +101,9 @@ bool MemoryStore::begin_ahead(const StoreCall& call) {
 
 // Nearly every call: a take from buckets that are there and keep no tail, with no denial that counts. False: nothing
 // has changed, and the caller falls back to the general path. Precondition: there is no hold.
-bool MemoryStore::take_at_home(StoreCall& call) {
+[[gnu::always_inline]] inline bool MemoryStore::take_at_home(StoreCall& call) {
   if (call.action != Action::take) return false;
-  for (const Charge& charge : call.charges) {
-    if (charge.kind == ChargeKind::penalty) continue;
-    if (charge.kind != ChargeKind::bucket || algorithms::keeps_tail(charge.allowance->algorithm)) return false;
-    if (charge.value != 0) return false;
-  }
-  if (call.charges.size() == 1) return take_one(call);
+  if (call.charges.size() == 1) return is_at_home(call.charges.front()) && take_one(call);
   return call.charges.size() <= kFewCharges && take_together(call);
 }
 
@@ -140,6 +122,10 @@ bool MemoryStore::take_at_home(StoreCall& call) {
 // The same for several: each takes at once, and all are put back as they were when one that binds or counts denies.
 // No other thread sees it, because all shards are locked.
 bool MemoryStore::take_together(StoreCall& call) {
+  const bool all = std::all_of(call.charges.begin(), call.charges.end(), [](const Charge& charge) {
+    return charge.kind == ChargeKind::penalty || is_at_home(charge);
+  });
+  if (!all) return false;
   const LockedShards hold(*this, call.charges);
   Slot* slots[kFewCharges];
   const std::size_t count = call.charges.size();
@@ -154,11 +140,14 @@ bool MemoryStore::take_together(StoreCall& call) {
     slots[i] = find_at_home(shard, call.charges[i], call.now);
     if (slots[i] == nullptr) return false;
   }
-  Slot before[kFewCharges];
+  InlineVector<Slot, kFewCharges> before;
   for (std::size_t i = 0; i < count; ++i) {
     const Charge& charge = call.charges[i];
-    if (slots[i] == nullptr) continue;
-    before[i] = *slots[i];
+    if (slots[i] == nullptr) {
+      before.append();
+      continue;
+    }
+    before.push_back(*slots[i]);
     take_from(shard_of(charge.key), *slots[i], charge, call.now, call.outcomes[i]);
     const bool counts = charge.count_denied || charge.penalty != nullptr;
     if (call.outcomes[i].admitted || (!charge.binding && !counts)) continue;
@@ -169,6 +158,25 @@ bool MemoryStore::take_together(StoreCall& call) {
     return false;
   }
   return true;
+}
+
+bool MemoryStore::begin(StoreCall& call) {
+  assert(call.charges.size() <= kMaxCharges);
+  assert(call.outcomes.size() == call.charges.size());
+  call.status = Code::ok;
+  call.atomic = true;
+  if (call.ahead != Duration::zero()) [[unlikely]]
+    return begin_ahead(call);
+  if (call.hold == nullptr ? take_at_home(call) : use_one_lease(call)) return true;
+  if (!attempt(call) && relieve(call.now)) attempt(call);
+  lanes_.turn_into_huge_pages();
+  if (call.action == Action::take) count_refused(call);
+  return true;
+}
+
+bool MemoryStore::begin_ahead(const StoreCall& call) {
+  CalendarCall shifted(call);
+  return begin(shifted);
 }
 
 // False: no room for a binding charge, and nothing has changed.

@@ -41,7 +41,8 @@ algorithms::BucketWords Transaction::changing_words(std::size_t i) {
 void Transaction::add(Shard& shard) {
   assert(size_ < kMaxCharges);
   entries_[size_] =
-      Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), Slot::kLatestIdle, false, false, false};
+      Entry{&shard, nullptr, std::max(micros(call_.now), shard.floor_us()), Slot::kLatestIdle, false, false, false,
+            false,  false};
   locate(size_);
   guarded_ = guarded_ || is_penalty(size_);
   candidates_ = candidates_ || call_.charges[size_].candidate;
@@ -57,12 +58,23 @@ void Transaction::locate(std::size_t i) {
   const Charge& charge = call_.charges[i];
   Slot* const slot = entries_[i].shard->find(charge.key);
   // After a reload under another algorithm the words mean something else: the bucket starts fresh.
-  entries_[i].slot = slot != nullptr && slot->holds(SlotKind::of(charge)) ? slot : nullptr;
+  const bool is_its_own = slot != nullptr && slot->holds(SlotKind::of(charge));
+  entries_[i].slot = is_its_own ? slot : nullptr;
+  entries_[i].other_kind = slot != nullptr && !is_its_own;
+  entries_[i].moved = false;
 }
 
-// After insertions and deletions, which move slots.
-void Transaction::locate_all() {
-  for (std::size_t i = 0; i < size_; ++i) locate(i);
+// After an insertion or deletion for `by`, which moves the other slots of its shard.
+void Transaction::mark_moved(std::size_t by) {
+  for (std::size_t i = 0; i < size_; ++i) {
+    entries_[i].moved = entries_[i].moved || (i != by && entries_[i].shard == entries_[by].shard);
+  }
+}
+
+void Transaction::locate_moved() {
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (entries_[i].moved) locate(i);
+  }
 }
 
 bool Transaction::run() {
@@ -229,7 +241,7 @@ bool Transaction::make_room() {
   for (std::size_t i = 0; i < size_ && !room; ++i) {
     if (entries_[i].charge) take_back(i);
   }
-  locate_all();
+  locate_moved();
   return room;
 }
 
@@ -237,14 +249,17 @@ bool Transaction::make_room_for(std::size_t i) {
   const Charge& charge = call_.charges[i];
   Entry& entry = entries_[i];
   const SlotKind kind = SlotKind::of(charge);
-  entry.slot = entry.shard->find(charge.key);
+  if (entry.moved || entry.other_kind) entry.slot = entry.shard->find(charge.key);
   if (entry.slot == nullptr) {
+    mark_moved(i);
     entry.slot = entry.shard->insert(charge.key, kind, entry.now_us, budget_, charge.number);
     entry.created = entry.slot != nullptr;
     if (entry.created && charge.number != 0 && !may_stay(i)) return false;
   } else if (!entry.slot->holds(kind)) {
+    mark_moved(i);
     entry.shard->renew(*entry.slot, kind, budget_);
     entry.shard->pin(*entry.slot);
+    entry.other_kind = false;
     entry.created = true;
   }
   if (entry.slot == nullptr) return false;
@@ -258,6 +273,7 @@ bool Transaction::may_stay(std::size_t i) {
   budget_.subjects().name(charge.number, charge.rule);
   entry.newcomer = charge.max_subjects != 0 && budget_.subjects().of(charge.number) > charge.max_subjects;
   if (!entry.newcomer) return true;
+  mark_moved(i);
   entry.shard->erase(*entry.slot, budget_);
   entry.slot = nullptr;
   entry.created = false;
@@ -288,6 +304,7 @@ void Transaction::take_back(std::size_t i) {
   locate(i);
   if (entry.slot == nullptr) return;
   if (entry.created) {
+    mark_moved(i);
     entry.shard->erase(*entry.slot, budget_);
     entry.slot = nullptr;
   } else {
@@ -329,7 +346,7 @@ void Transaction::count_denied() {
     if (!had_bucket && !outcome.too_large) continue;
     const bool room = make_room_for(i);
     if (!room) take_back(i);
-    if (!had_bucket) locate_all();
+    if (!had_bucket) locate_moved();
     if (!room) continue;
     bool changes = entry.created || fresh(i);
     const algorithms::BucketWords words = changing_words(i);

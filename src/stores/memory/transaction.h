@@ -42,6 +42,8 @@ class Transaction {
     bool charge;                // to be charged by this call
     bool created;               // this call has put the slot there
     bool newcomer;              // the rule has as many subjects as it may
+    bool other_kind;            // the key has a slot, of another algorithm
+    bool moved;                 // the slot may be elsewhere: others of its shard came or went
   };
 
   bool take();
@@ -135,7 +137,8 @@ class Transaction {
   algorithms::BucketWords changing_words(std::size_t i);
   ChargeOutcome evaluate(std::size_t i, std::int64_t cost) const;
   void locate(std::size_t i);
-  void locate_all();
+  void mark_moved(std::size_t by);
+  void locate_moved();
   std::size_t tail_words_needed(std::size_t i);
   void refresh_idle(std::size_t i);
 

@@ -46,7 +46,7 @@ bool Transaction::strike(std::size_t i) {
   if (entry.slot == nullptr) {
     const bool room = make_room_for(i);
     if (!room) take_back(i);
-    locate_all();
+    locate_moved();
     if (!room) return false;
   }
   algorithms::penalty_strike(*call_.charges[i].penalty, changing_words(i).head, entry.now_us);
@@ -90,11 +90,12 @@ void Transaction::report() {
     // Found again, because an erasure in the same shard moves slots.
     Slot* const slot = entries_[i].shard->find(call_.charges[i].key);
     if (slot == nullptr) continue;
+    mark_moved(i);
     entries_[i].shard->erase(*slot, budget_);
     entries_[i].slot = nullptr;
     entries_[i].idle_from_us = Slot::kLatestIdle;
   }
-  locate_all();
+  locate_moved();
   describe_all();
   apply_penalties();
 }

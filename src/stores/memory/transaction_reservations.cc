@@ -211,7 +211,7 @@ bool Transaction::settle_reservation() {
   end_leases();
   hold.state = HoldState::ended;
   hold.reserved = hold.closing;
-  locate_all();
+  locate_moved();
   const std::int64_t now_us = entries_[size_ - 1].now_us;
   write_record({.state = hold.closing,
                 .granted = record.granted,
@@ -257,7 +257,7 @@ void Transaction::charge_excess(std::size_t i, std::int64_t units) {
   if (!ready(i)) {
     // An insertion may forget idle buckets of this call: they are fresh either way.
     if (!make_room_for(i)) take_back(i);
-    locate_all();
+    locate_moved();
   }
   if (entry.slot != nullptr) {
     const Allowance& allowance = *call_.charges[i].allowance;
