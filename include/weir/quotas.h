@@ -35,6 +35,8 @@ struct QuotaCharge {
   bool overridden = false;           // the limit is an override's: the tenant's plans do not matter
   std::int64_t own_limit = 0;        // the rule's, without plans and overrides; -1: unlimited
   std::span<const Plan> plans = {};  // the rule's; alive until the call completes
+  // Nothing else decides about the request: a take need not wait for confirm(), and may leave `taken` null.
+  bool alone = false;
   // For people and the ledger: "tenant=acme,user=bob", and the tenant. Empty in calls that do not wait.
   std::string subject = {};
   std::string tenant = {};

@@ -1,25 +1,10 @@
 #include "engine/active_rules.h"
 
-#include <array>
 #include <random>
 #include <utility>
 
 namespace weir::engine {
 namespace {
-
-struct ThreadEntry {
-  std::uint64_t cache_id = 0;
-  std::uint64_t version = 0;
-  std::shared_ptr<const ActiveRules> rules;
-};
-
-// A few entries, so that a thread that takes turns between limiters does not refresh at every check.
-constexpr std::size_t kThreadEntries = 4;
-
-ThreadEntry& entry_of(std::uint64_t cache_id) {
-  thread_local std::array<ThreadEntry, kThreadEntries> entries;
-  return entries[cache_id % kThreadEntries];
-}
 
 std::uint64_t random_id() {
   std::random_device source;
@@ -35,20 +20,23 @@ RulesCache::RulesCache(std::shared_ptr<rules::RuleBook> book, const HashKey& key
 
 RulesCache::~RulesCache() { book_->remove_user(*this); }
 
-const ActiveRules& RulesCache::current() {
-  ThreadEntry& entry = entry_of(id_);
-  const std::uint64_t version = book_->version();
-  if (entry.cache_id != id_ || entry.version != version) [[unlikely]] {
-    entry.rules = refresh(version);
-    entry.cache_id = id_;
-    entry.version = version;
-  }
-  return *entry.rules;
-}
+// What keeps the rules of this thread's entries alive.
+struct RulesCache::Owned {
+  std::array<std::shared_ptr<const ActiveRules>, kThreadEntries> rules;
+  ~Owned() { entries_ = {}; }
+};
 
-std::shared_ptr<const ActiveRules> RulesCache::current_shared() {
-  current();
-  return entry_of(id_).rules;
+std::shared_ptr<const ActiveRules> RulesCache::current_shared() { return refresh(book_->version()); }
+
+std::shared_ptr<const ActiveRules> RulesCache::refresh(std::uint64_t version) {
+  thread_local Owned owned;
+  ThreadEntry& entry = entries_[id_ % kThreadEntries];
+  std::shared_ptr<const ActiveRules>& own = owned.rules[id_ % kThreadEntries];
+  if (entry.cache_id != id_ || entry.version != version) {
+    own = built(version);
+    entry = {id_, version, own.get()};
+  }
+  return own;
 }
 
 std::shared_ptr<const ActiveRules> RulesCache::make(rules::LoadedRules loaded) const {
@@ -72,7 +60,7 @@ void RulesCache::prepare(const rules::LoadedRules& loaded, std::uint64_t version
 }
 
 // What is built may be newer than `version`, which a thread then sees a moment before the others.
-std::shared_ptr<const ActiveRules> RulesCache::refresh(std::uint64_t version) {
+std::shared_ptr<const ActiveRules> RulesCache::built(std::uint64_t version) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (built_ == nullptr || built_version_ < version) {  // the rules that were loaded before this cache was made
     built_ = make(book_->loaded());

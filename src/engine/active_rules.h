@@ -7,6 +7,8 @@
 // loads them, so a check after a reload costs a lock and a pointer.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -37,7 +39,13 @@ class RulesCache final : private rules::RulesUser {
   RulesCache& operator=(const RulesCache&) = delete;
 
   // The active rules, valid on this thread until its next call of current() on any engine.
-  const ActiveRules& current();
+  const ActiveRules& current() {
+    const ThreadEntry& entry = entries_[id_ % kThreadEntries];
+    const std::uint64_t version = book_->version();
+    if (entry.cache_id == id_ && entry.version == version) [[likely]]
+      return *entry.rules;
+    return *refresh(version);
+  }
   // The same, to keep.
   std::shared_ptr<const ActiveRules> current_shared();
 
@@ -45,9 +53,22 @@ class RulesCache final : private rules::RulesUser {
   rules::RuleBook& book() { return *book_; }
 
  private:
+  // A few entries, so that a thread that takes turns between limiters does not refresh at every check.
+  static constexpr std::size_t kThreadEntries = 4;
+  // Plain, so that a check reads it without asking whether it was made. The thread owns the rules in active_rules.cc.
+  struct ThreadEntry {
+    std::uint64_t cache_id;  // 0: unused
+    std::uint64_t version;
+    const ActiveRules* rules;
+  };
+  struct Owned;
+
   void prepare(const rules::LoadedRules& loaded, std::uint64_t version) override;
   std::shared_ptr<const ActiveRules> make(rules::LoadedRules loaded) const;
+  std::shared_ptr<const ActiveRules> built(std::uint64_t version);
   std::shared_ptr<const ActiveRules> refresh(std::uint64_t version);
+
+  static constinit inline thread_local std::array<ThreadEntry, kThreadEntries> entries_{};
 
   const std::shared_ptr<rules::RuleBook> book_;
   const keys::KeyEncoder encoder_;

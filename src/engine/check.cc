@@ -85,9 +85,6 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
   rules::ResolvedNames names;
   planned_ = true;
   requested_cost_ = request.cost.units;
-  may_have_local_limits_ = rules.set->has_local_limits();
-  may_have_hidden_rules_ = rules.set->has_hidden();
-  denies_unmatched_ = rules.set->denies_unmatched();
   request_ = &request;
   rules_ = rules.set.get();
   const rules::MatchIssues issues = rules.set->match(request, wall, names, matches_);
@@ -97,36 +94,38 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     if (match.allowance == nullptr) continue;
     const rules::CompiledRule& rule = *match.rule;
     const BucketKey key = subject_key(request, names, rule, rules.seed(rule));
-    Charge& charge = charges_.append();
+    Charge& charge = charges_.append(rule.charge);
     charge.key = key;
     charge.allowance = match.allowance;
-    charge.rule = rule.name.id;
     charge.cost = match.cost;
     charge.binding = match.mode == Mode::enforce;
-    charge.count_denied = rule.source.count_denied;
-    charge.follows = rule.source.count_denied && rule.source.overdraft.has_value();
-    charge.number = rule.name.ordinal + 1;
     if (with_tags) charge.tag = tag_key(request, names, rule, key, encoder);
     outcomes_.append();
   }
   deciding_ = charges_.size();
-  if (rules.set->has_leases() || rules.set->has_quotas()) [[unlikely]]
-    mark_kinds();
-  if (rules.set->has_max_subjects()) [[unlikely]]
-    bound_subjects(rules);
-  may_have_slices_ = rules.set->has_slices();
-  if (may_have_slices_) [[unlikely]]
-    mark_slices();
-  if (rules.set->has_several_windows()) [[unlikely]]
-    record_in_other_windows();
-  may_have_protection_ = rules.set->has_protection();
-  if (may_have_protection_) [[unlikely]]
-    protect(request, names, rules);
+  if (!rules.set->is_plain()) [[unlikely]]
+    plan_rest(request, names, rules);
   return issues;
 }
 
+// Of rules that are more than a limit.
+void Check::plan_rest(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules) {
+  const rules::RuleSet& set = *rules.set;
+  is_plain_ = false;
+  may_have_local_limits_ = set.has_local_limits();
+  may_have_hidden_rules_ = set.has_hidden() && request.by_operator == nullptr;
+  denies_unmatched_ = set.denies_unmatched();
+  may_have_slices_ = set.has_slices();
+  may_have_protection_ = set.has_protection();
+  has_quotas_ = set.has_quotas() && std::any_of(charges_.begin(), charges_.end(),
+                                                [](const Charge& charge) { return charge.kind == ChargeKind::quota; });
+  if (set.has_max_subjects()) bounding_ = &rules;
+  may_have_windows_ = set.has_several_windows();
+  if (may_have_windows_) record_in_other_windows();
+  if (may_have_protection_) protect(request, names, rules);
+}
+
 void Check::show_to_operator(const OperatorView& view) {
-  may_have_hidden_rules_ = false;
   if (view.rules.empty()) return;
   std::size_t kept = 0;
   for (const rules::Match& match : matches_) {
@@ -134,13 +133,6 @@ void Check::show_to_operator(const OperatorView& view) {
     if (wanted) matches_[kept++] = match;
   }
   matches_.resize(kept);
-}
-
-void Check::bound_subjects(const ActiveRules& rules) {
-  bounding_ = &rules;
-  for (std::size_t i = 0; i < deciding_; ++i) {
-    charges_[i].max_subjects = static_cast<std::uint32_t>(match_of(i).rule->source.max_subjects.value_or(0));
-  }
 }
 
 void Check::plan(const AdHocCharge& charge, const Allowance& allowance, const KeyEncoder& encoder) {
@@ -220,21 +212,6 @@ bool Check::change_cost(std::int64_t units) {
     if (charge.kind != ChargeKind::penalty) charge.cost = units;
   }
   return true;
-}
-
-void Check::mark_kinds() {
-  for (std::size_t i = 0; i < deciding_; ++i) {
-    charges_[i].kind = match_of(i).rule->source.kind;
-    has_quotas_ = has_quotas_ || charges_[i].kind == ChargeKind::quota;
-  }
-}
-
-// A rule that counts in windows of several lengths is asked of the store: what is recorded must be what was decided.
-void Check::mark_slices() {
-  for (std::size_t i = 0; i < deciding_; ++i) {
-    const rules::CompiledRule& rule = *match_of(i).rule;
-    if (rule.slices && !rule.windows.several()) charges_[i].slices = &*rule.slices;
-  }
 }
 
 void Check::record_in_other_windows() {

@@ -53,11 +53,13 @@ class Check {
   std::size_t deciding() const { return deciding_; }
   // The key of the subject that a deciding charge is about, whatever window it counts in.
   BucketKey subject_of(std::size_t charge) const {
-    return deciding_ == charges_.size() ? charges_[charge].key : subject_in_any_window(charge);
+    return may_have_windows_ ? subject_in_any_window(charge) : charges_[charge].key;
   }
   // The match that a deciding charge came from. Unlimited matches have no charge.
   const rules::Match& match_of(std::size_t charge) const;
   std::int64_t requested_cost() const { return requested_cost_; }
+  // No active rule is more than a limit: what is asked below is false.
+  bool is_plain() const { return is_plain_; }
   // Some active rule, perhaps none of this check's, has a local limit.
   bool may_have_local_limits() const { return may_have_local_limits_; }
   // Some rule of the set is hidden, so one of those that apply may be.
@@ -106,8 +108,7 @@ class Check {
   RequestContext context(const Decision& decision) const;
 
  private:
-  void mark_kinds();
-  void mark_slices();
+  void plan_rest(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules);
   // In check_protection.cc.
   void protect(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules);
   void count_values(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules);
@@ -115,7 +116,6 @@ class Check {
   void add_candidates();
   static BucketKey candidate_key(const BucketKey& subject);
   void show_to_operator(const OperatorView& view);
-  void bound_subjects(const ActiveRules& rules);
   void record_in_other_windows();
   void count_longest_window(std::size_t deciding, std::size_t first_recording);
   void share_bucket(std::size_t deciding, std::size_t first_recording);
@@ -127,10 +127,12 @@ class Check {
   std::size_t deciding_ = 0;
   std::int64_t requested_cost_ = 0;
   bool planned_ = false;
+  bool is_plain_ = true;
   bool may_have_local_limits_ = false;
   bool may_have_hidden_rules_ = false;
   bool may_have_protection_ = false;
   bool may_have_slices_ = false;
+  bool may_have_windows_ = false;  // some rule of the set counts in windows of several lengths
   bool denies_unmatched_ = false;
   bool has_quotas_ = false;
   const Request* request_ = nullptr;

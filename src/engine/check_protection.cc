@@ -9,9 +9,10 @@ namespace {
 using keys::KeyEncoder;
 using keys::SipHash;
 
-// Keys that differ from their bucket's in bits that say nothing of the shard.
-constexpr std::uint64_t kPenaltyBits = 0x70656e616c747921;
-constexpr std::uint64_t kCandidateBits = 0x63616e6469646174;
+// Keys that differ from their bucket's in bits that say nothing of its place in memory, so that they are beside it.
+constexpr std::uint64_t kNotOfThePlace = ~std::uint64_t{0} >> 10;
+constexpr std::uint64_t kPenaltyBits = 0x70656e616c747921 & kNotOfThePlace;
+constexpr std::uint64_t kCandidateBits = 0x63616e6469646174 & kNotOfThePlace;
 
 // What only accompanies the charge `of`.
 Charge companion_of(std::span<const Charge> charges, std::size_t of, const BucketKey& key) {
@@ -52,8 +53,11 @@ void Check::count_values(const Request& request, const rules::ResolvedNames& nam
 }
 
 void Check::add_penalties() {
-  for (std::size_t i = 0; i < deciding_; ++i) {
-    const std::optional<Penalty>& penalty = match_of(i).rule->source.penalty;
+  std::size_t next = 0;
+  for (const rules::Match& match : matches_) {
+    if (match.allowance == nullptr) continue;
+    const std::size_t i = next++;
+    const std::optional<Penalty>& penalty = match.rule->source.penalty;
     if (!penalty) continue;
     charges_[i].penalty = &*penalty;
     BucketKey key = subject_of(i);
@@ -72,8 +76,11 @@ BucketKey Check::candidate_key(const BucketKey& subject) { return {subject.high 
 
 // Only the rule's own numbers have a candidate: those of a plan or an override were chosen for someone.
 void Check::add_candidates() {
-  for (std::size_t i = 0; i < deciding_; ++i) {
-    const rules::CompiledRule& rule = *match_of(i).rule;
+  std::size_t next = 0;
+  for (const rules::Match& match : matches_) {
+    if (match.allowance == nullptr) continue;
+    const std::size_t i = next++;
+    const rules::CompiledRule& rule = *match.rule;
     if (!rule.candidate || charges_[i].allowance != rule.own) continue;
     Charge charge = companion_of(charges(), i, candidate_key(subject_of(i)));
     charge.allowance = &*rule.candidate;

@@ -293,10 +293,10 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
     if (debts_ != nullptr && debts_->owing()) [[unlikely]]
       settle_debts();
     make_verdict(check, {}, decision);
-    if (check.may_have_protection()) [[unlikely]]
-      judge_candidates(check, true, run.reading().wall(), decision);
-    if (check.may_have_auto_limits()) [[unlikely]]
-      judge_adaptive_limits(check, run, *adaptive_, decision);
+    if (!check.is_plain()) [[unlikely]] {
+      if (check.may_have_protection()) judge_candidates(check, true, run.reading().wall(), decision);
+      if (check.may_have_auto_limits()) judge_adaptive_limits(check, run, *adaptive_, decision);
+    }
     decision.atomic = run.atomic;
     if (!decision.allowed | run.replayed) [[unlikely]] {
       decision.replayed = run.replayed;
@@ -355,21 +355,6 @@ void Engine::learn(const Run& run) {
   }
 }
 
-// Every decision passes here once. Peeks, refunds and resets decide nothing, so the observers do not see them.
-// Hidden rules are hidden from callers, not from the observers.
-inline void Engine::publish(const Check& check, const Run& run, Decision& decision, std::string_view source,
-                            Action action, TimePoint wall) {
-  decision.source = source;
-  decision.at = wall;
-  if (action == Action::take) {
-    for (const auto& observer : observers_) observer->on_decision(decision);
-    if (shows_requests_ | decision.degraded) [[unlikely]]
-      show_request(check, run, decision);
-  }
-  if (check.may_have_hidden_rules()) [[unlikely]]
-    hide_rules(check, source_, decision);
-}
-
 [[gnu::noinline]] void Engine::show_request(const Check& check, const Run& run, const Decision& decision) {
   if (request_observers_.empty()) return;
   RequestContext context = check.context(decision);
@@ -402,11 +387,14 @@ template <std::size_t N>
   for (std::size_t i = 0; i < count; ++i) {
     if (N > 1 && !checks[i].planned()) [[unlikely]]
       continue;
-    if (N == 1 && checks[i].has_quotas()) [[unlikely]]
+    const bool by_quota = N == 1 && checks[i].has_quotas();
+    if (by_quota && !take_one_quota(checks[i], effective_action(action, requests[i]), at)) [[unlikely]]
       return decide_quotas_at_once(checks[i], effective_action(action, requests[i]), decisions, at);
     InlineRun run;
     run.decisions = decisions.subspan(i, 1);
     run.carry(checks[i], effective_action(action, requests[i]), at);
+    if (by_quota) [[unlikely]]
+      run.charges = {};  // the gate has answered
     static_cast<void>(walk<Shape::alone>(run));
   }
   return true;

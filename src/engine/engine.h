@@ -109,8 +109,8 @@ class Engine final : public Limiter,
 
   // The stages. decide() walks them; false: the store answers later, and conclude() is the rest.
   // plan() is the first three; false: out of bounds, blocked or shed, and answered.
-  bool plan(const Request& request, Action action, const Reading& at, const ActiveRules& rules, Check& check,
-            Decision& decision) {
+  [[gnu::always_inline]] bool plan(const Request& request, Action action, const Reading& at, const ActiveRules& rules,
+                                   Check& check, Decision& decision) {
     if (!Check::within_bounds(request)) [[unlikely]] {
       refuse_out_of_bounds(request, decision);
       decision.at = at.wall();
@@ -162,6 +162,7 @@ class Engine final : public Limiter,
   bool others_admit(const Run& run) const;
   void undo_store(Run& run);
   void finish_quotas(Run& run, bool admitted);
+  bool take_one_quota(Check& check, Action action, const Reading& at);
   bool decide_quotas_at_once(Check& check, Action action, std::span<Decision> decision, const Reading& at);
   bool refuse_by_prefilter(Run& run);
   bool refuse_by_local_limits(Run& run);
@@ -182,8 +183,20 @@ class Engine final : public Limiter,
   void note_answer(const Run& run) const;
   void show_refused(const Request& request, const Reading& at, const ActiveRules& rules, const Decision& decision,
                     std::string_view block);
-  void publish(const Check& check, const Run& run, Decision& decision, std::string_view source, Action action,
-               TimePoint wall);
+  // Every decision passes here once. Peeks, refunds and resets decide nothing, so the observers do not see them.
+  // Hidden rules are hidden from callers, not from the observers.
+  [[gnu::always_inline]] void publish(const Check& check, const Run& run, Decision& decision, std::string_view source,
+                                      Action action, TimePoint wall) {
+    decision.source = source;
+    decision.at = wall;
+    if (action == Action::take) {
+      for (const auto& observer : observers_) observer->on_decision(decision);
+      if (shows_requests_ | decision.degraded) [[unlikely]]
+        show_request(check, run, decision);
+    }
+    if (check.may_have_hidden_rules()) [[unlikely]]
+      hide_rules(check, source_, decision);
+  }
   void show_request(const Check& check, const Run& run, const Decision& decision);
 
   // Stores that answer at once.

@@ -207,6 +207,20 @@ void Engine::finish_quotas(Run& run, bool admitted) {
   if (!admitted && took_strict && !part.refusing()) quota_gate_->reverse(part.id);
 }
 
+// Nearly every check with a quota has one leased quota and nothing else, and the node holds enough of it. False:
+// nothing was taken, and the gate is to be asked in general.
+[[gnu::noinline]] bool Engine::take_one_quota(Check& check, Action action, const Reading& at) {
+  if (quota_gate_ == nullptr || action != Action::take) return false;
+  if (check.charges().size() != 1 || check.may_have_local_limits()) return false;
+  QuotaCharge quota = quota_charge(check, 0);
+  if (quota.quota->enforcement != Enforcement::leased || quota.outcome.too_large) return false;
+  quota.alone = true;
+  if (quota_gate_->try_take(quota, at) != Quick::done) return false;
+  if (quota.taken != nullptr) quota_gate_->confirm(quota);
+  check.outcomes()[0] = quota.outcome;
+  return true;
+}
+
 [[gnu::noinline]] bool Engine::decide_quotas_at_once(Check& check, Action action, std::span<Decision> decision,
                                                      const Reading& at) {
   InlineRun run;

@@ -55,7 +55,8 @@ class BasicSipHash {
     compress(word);
   }
 
-  BucketKey finish() {
+  // Inline, so that the state stays in registers.
+  [[gnu::always_inline]] BucketKey finish() {
     compress(static_cast<std::uint64_t>(length_ & 0xff) << 56);
     v2_ ^= 0xee;
     rounds(kFinishing);

@@ -94,23 +94,29 @@ QuotaPart::QuotaPart(Run& run) : run_(run) {
   run.quotas = this;
 }
 
-void QuotaPart::add(std::uint32_t check, std::uint32_t charge) {
-  const Charge& from = run_.checks[check].charges()[charge];
-  const rules::Match& match = run_.checks[check].match_of(charge);
-  QuotaCharge& quota = all_.emplace_back();
+QuotaCharge quota_charge(const Check& check, std::size_t charge) {
+  const Charge& from = check.charges()[charge];
+  const rules::Match& match = check.match_of(charge);
+  const Rule& rule = match.rule->source;
+  QuotaCharge quota;
   quota.rule = from.rule;
-  quota.quota = &match.rule->source.quota;
+  quota.quota = &rule.quota;
   quota.key = from.key;
   quota.limit = from.allowance->limit;
   quota.cost = from.cost;
-  quota.since = run_.checks[check].rules()->loaded();
+  quota.since = check.rules()->loaded();
   quota.binding = from.binding;
   quota.follows = from.follows;
-  quota.commit_on_expiry = match.rule->source.on_expiry == ExpiryPolicy::commit;
+  quota.commit_on_expiry = rule.on_expiry == ExpiryPolicy::commit;
   quota.overridden = match.overridden;
-  quota.own_limit = match.rule->source.unlimited ? -1 : match.rule->source.allowance.limit;
-  quota.plans = match.rule->source.plans;
+  quota.own_limit = rule.unlimited ? -1 : rule.allowance.limit;
+  quota.plans = rule.plans;
   if (match.bad_cost) quota.outcome = bad_cost_outcome();
+  return quota;
+}
+
+void QuotaPart::add(std::uint32_t check, std::uint32_t charge) {
+  all_.push_back(quota_charge(run_.checks[check], charge));
   places_.push_back({check, charge});
 }
 

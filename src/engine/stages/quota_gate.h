@@ -40,6 +40,9 @@ class StoreCharges {
   InlineVector<std::uint32_t, 8> places_;
 };
 
+// What a check's charge of a quota asks of the gate. Precondition: it is one, and of a request.
+QuotaCharge quota_charge(const Check& check, std::size_t charge);
+
 class QuotaPart final : public QuotaCall {
  public:
   enum class Waiting : std::uint8_t { no, before, after };
@@ -96,7 +99,7 @@ class QuotaPart final : public QuotaCall {
 
   Run& run_;
   std::vector<QuotaCharge> all_;  // leased ones first
-  std::vector<Place> places_;
+  InlineVector<Place, 8> places_;
   std::size_t leased_ = 0;
 };
 

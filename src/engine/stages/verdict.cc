@@ -12,10 +12,10 @@ void describe(RuleOutcome& outcome, const rules::Match& match) {
   outcome.rule = match.rule->name.id;
   outcome.ordinal = match.rule->name.ordinal;
   outcome.mode = match.mode;
-  if (match.rule->source.kind == ChargeKind::bucket) [[likely]] {
+  if (match.rule->charge.kind == ChargeKind::bucket) [[likely]] {
     outcome.algorithm = match.rule->source.allowance.algorithm;
   } else {
-    outcome.kind = match.rule->source.kind;
+    outcome.kind = match.rule->charge.kind;
   }
   outcome.cost = match.cost;
   outcome.bad_cost = match.bad_cost;
@@ -58,6 +58,13 @@ void mark_consistency(const rules::CompiledRule& rule, const ChargeOutcome& char
 void mark_challenge(const rules::CompiledRule& rule, RuleOutcome& outcome) {
   if (rule.source.on_exceed != OnExceed::challenge || outcome.allowed || outcome.penalized) return;
   outcome.challenge = !outcome.too_large && !outcome.store_failed && !outcome.crowded;
+}
+
+// `place` is that of the outcome and of its match; `charges` is how many charges there were up to it.
+[[gnu::noinline]] void mark_rest(const Check& check, std::size_t place, std::size_t charges, RuleOutcome& outcome) {
+  const rules::CompiledRule& rule = *check.matches()[place].rule;
+  if (check.may_have_slices() && !outcome.unlimited) mark_consistency(rule, check.outcomes()[charges - 1], outcome);
+  if (check.may_have_protection()) mark_challenge(rule, outcome);
 }
 
 Reason reason_of(const RuleOutcome& denial) {
@@ -156,12 +163,10 @@ void make_verdict(const Check& check, std::span<const bool> store_failed, Decisi
     if (!outcome.unlimited) {
       const bool failed = !store_failed.empty() && store_failed[charge];
       add_charge(outcome, check.subject_of(charge), check.outcomes()[charge], failed);
-      if (check.may_have_slices()) [[unlikely]]
-        mark_consistency(*check.match_of(charge).rule, check.outcomes()[charge], outcome);
       ++charge;
     }
-    if (check.may_have_protection()) [[unlikely]]
-      mark_challenge(*check.matches()[static_cast<std::size_t>(&outcome - decision.rules.data())].rule, outcome);
+    if (!check.is_plain()) [[unlikely]]
+      mark_rest(check, static_cast<std::size_t>(&outcome - decision.rules.data()), charge, outcome);
     if (outcome.mode != Mode::enforce) continue;
     decision.allowed = decision.allowed && outcome.allowed;
     decision.delay = std::max(decision.delay, outcome.delay);

@@ -46,10 +46,15 @@ bool LedgerGate::refuses_locked(const HeldSlice& slice, const QuotaCharge& charg
 
 void LedgerGate::take_locked(HeldSlice& slice, QuotaCharge& charge, const Reading& at) {
   slice.left -= charge.cost;
-  slice.pending += charge.cost;
   slice.used_since_refill += charge.cost;
   slice.last_used = at.now;
-  charge.taken = &slice;
+  if (charge.alone) {
+    slice.spent += charge.cost;
+    SliceTable::mark_dirty(table_.shard(slice.shard), slice);
+  } else {
+    slice.pending += charge.cost;
+    charge.taken = &slice;
+  }
   fill(charge.outcome, slice, charge.cost, at.wall(), true);
 }
 

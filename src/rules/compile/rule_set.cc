@@ -119,7 +119,26 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
   }
   set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
                                           [](const CompiledRule& rule) { return rule.windows.several(); });
+  set->prepare_charges();
+  set->is_plain_ = !set->denies_unmatched_ && !set->has_local_limits_ && !set->has_hidden_ && !set->has_max_subjects_ &&
+                   !set->has_quotas_ && !set->has_protection_ && !set->has_auto_limits_ && !set->has_several_windows_ &&
+                   !set->has_slices_;
   return std::shared_ptr<const RuleSet>(set);
+}
+
+// After the rules have got their places: charges refer to them.
+void RuleSet::prepare_charges() {
+  for (CompiledRule& rule : rules_) {
+    rule.charge.rule = rule.name.id;
+    rule.charge.kind = rule.source.kind;
+    rule.charge.count_denied = rule.source.count_denied;
+    rule.charge.follows = rule.source.count_denied && rule.source.overdraft.has_value();
+    rule.charge.number = rule.name.ordinal + 1;
+    rule.charge.max_subjects = static_cast<std::uint32_t>(rule.source.max_subjects.value_or(0));
+    // A rule that counts in windows of several lengths is asked of the store: what is recorded must be what was
+    // decided.
+    if (rule.slices && !rule.windows.several()) rule.charge.slices = &*rule.slices;
+  }
 }
 
 std::optional<std::int64_t> RuleSet::lease_limit(std::string_view id) const {

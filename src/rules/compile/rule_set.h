@@ -23,6 +23,7 @@
 #include "weir/request.h"
 #include "weir/result.h"
 #include "weir/rule.h"
+#include "weir/store.h"
 
 namespace weir::rules {
 
@@ -36,13 +37,16 @@ struct ResolvedNames {
 
 // One rule as the engine needs it. Constant after compilation.
 struct CompiledRule {
+  // What every request needs that the rule applies to comes first, so that it is close together.
   RuleName name;                                  // interned: outlives the rule set
-  Rule source;                                    // as written
+  Mode mode = Mode::enforce;                      // global shadow applied
+  Charge charge;                                  // all but its key, its allowance, its cost and whether it binds
   std::vector<NameId> per;                        // the subject's attributes, in the order written
   std::vector<std::vector<NameId>> alternatives;  // instead of `per`, if an entry has several names (subject_names.h)
-  std::string_view message;                       // interned: outlives the rule set
-  Mode mode = Mode::enforce;                      // global shadow applied
-  std::optional<Allowance> local_limit;           // of an enforced rule: a shadow rule denies nothing
+
+  Rule source;                           // as written
+  std::string_view message;              // interned: outlives the rule set
+  std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule denies nothing
   // Of a rule with a candidate.
   std::optional<Allowance> candidate;
   const Allowance* own = nullptr;    // that applies without a plan or an override; null: unlimited
@@ -110,6 +114,9 @@ class RuleSet {
   Explanation explain(const Request& request, TimePoint now) const;
 
   const std::vector<CompiledRule>& rules() const { return rules_; }
+  // No rule has anything of what the functions below ask for, except leases: the rules that match, and what they
+  // charge, are all that there is to know.
+  bool is_plain() const { return is_plain_; }
   // The version of the RuleBook that these rules are; 0: of none.
   std::uint64_t version() const { return origin_.version; }
   // A request that no rule counts is denied.
@@ -144,10 +151,12 @@ class RuleSet {
   class Matcher;
   RuleSet();
   void find_changes();
+  void prepare_charges();
 
   RuleSetOrigin origin_;
   std::vector<CompiledRule> rules_;
   std::vector<TimePoint> changes_;  // when overrides end, ascending
+  bool is_plain_ = false;
   bool denies_unmatched_ = false;
   bool has_local_limits_ = false;
   bool has_hidden_ = false;
