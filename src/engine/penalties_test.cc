@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <vector>
 
 #include "engine/engine.h"
 #include "stores/memory/memory_store.h"
@@ -191,6 +192,37 @@ TEST_F(PenaltiesTest, AResetForgetsThePenalty) {
   for (int i = 0; i < 5; ++i) static_cast<void>(login());
   static_cast<void>(engine_->reset({{"action", "login"}, {"account", "ann"}}));
   EXPECT_TRUE(login().allowed);
+}
+
+// Notes the keys that it is asked to charge.
+class KeyStore final : public Store {
+ public:
+  bool begin(StoreCall& call) override {
+    for (const Charge& charge : call.charges) keys.push_back(charge.key);
+    return memory_.begin(call);
+  }
+  bool immediate() const override { return true; }
+  std::string_view name() const override { return "keys"; }
+
+  std::vector<BucketKey> keys;
+
+ private:
+  memory::MemoryStore memory_;
+};
+
+// The memory store finds a bucket's shard in the first ten bits of its key, and its place there in the lower half.
+TEST_F(PenaltiesTest, PenaltyAndCandidateAreKeptBesideTheirBucket) {
+  const auto store = std::make_shared<KeyStore>();
+  Rule rule = login_rule();
+  rule.candidate = AllowanceChange{.limit = 1};
+  use({rule}, store);
+  static_cast<void>(login());
+  ASSERT_EQ(3u, store->keys.size());
+  for (std::size_t i = 1; i < 3; ++i) {
+    EXPECT_NE(store->keys[0].high, store->keys[i].high);
+    EXPECT_EQ(store->keys[0].high >> 54, store->keys[i].high >> 54);
+    EXPECT_EQ(store->keys[0].low, store->keys[i].low);
+  }
 }
 
 }  // namespace

@@ -57,15 +57,18 @@ bool Engine::ReservationRun::check_question() {
 
 bool Engine::ReservationRun::reserve() {
   const ReservationQuestion& question = call_->question;
+  step_.id = question.id.empty() ? engine_.hold_ids_.of(HoldHandle::Use::reservation, question.request.once)
+                                 : engine_.hold_ids_.named(HoldHandle::Use::reservation, question.caller, question.id,
+                                                           question.request.attributes);
+  // A new reservation's record is nearly always in memory that no one has touched lately.
+  const Charge record = record_charge(step_.id, {});
+  engine_.store_->prefetch({&record, 1});
   if (!plan(question.dry_run ? Action::peek : Action::take)) return true;
   check_.drop_candidates();
   if (check_.charges().size() > kMaxHeldCharges) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
                                           " rules apply; one reservation can have a part in no more");
   }
-  step_.id = question.id.empty() ? engine_.hold_ids_.of(HoldHandle::Use::reservation, once)
-                                 : engine_.hold_ids_.named(HoldHandle::Use::reservation, question.caller, question.id,
-                                                           question.request.attributes);
   step_.ttl = question.ttl == Duration::zero() ? kDefaultReservationTtl : question.ttl;
   note_learning();
   const std::optional<std::int64_t> amount = question.amount ? question.amount : estimate();

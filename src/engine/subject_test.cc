@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -127,6 +129,27 @@ TEST_F(SubjectTest, AlternativesAreTaggedByTheTenantOnlyWhereItIsCounted) {
   engine->check({{"ip", "i"}});
   ASSERT_EQ(7u, store_->charges.size());
   EXPECT_EQ(store_->charges[6].tag, store_->charges[6].key);
+}
+
+TEST_F(SubjectTest, ABucketIsTheSameWhateverOtherRulesApply) {
+  std::vector<Rule> rules;
+  for (int i = 0; i < 6; ++i) rules.push_back(rule_of("rule-" + std::to_string(i)));
+  rules[1].per = {"tenant", "user"};
+  rules[2].per = {"tenant", "user"};
+  rules[3].per = {"user|ip"};
+  rules[4].per = {"tenant", "user"};
+  rules[5].per = {};
+  for (const std::string& user : {std::string(), std::string("bob"), std::string(4096, 'w')}) {
+    const std::vector<Attribute> attributes = {{"user", user}, {"tenant", "acme"}, {"user", "12345678"}};
+    store_->charges.clear();
+    static_cast<void>(engine_with({.rules = rules})->check(Request(attributes)));
+    const std::vector<Charge> together = std::exchange(store_->charges, {});
+    ASSERT_EQ(rules.size(), together.size());
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      static_cast<void>(engine_with({.rules = {rules[i]}})->check(Request(attributes)));
+      EXPECT_EQ(together[i].key, store_->charges.back().key) << rules[i].id << ", " << user.size() << " bytes";
+    }
+  }
 }
 
 }  // namespace

@@ -108,6 +108,21 @@ TEST_P(GateContract, AdmitsExactlyTheLimitAndBillsItOnce) {
   }
 }
 
+TEST_P(GateContract, SpendsAtOnceWhatNothingElseDecidesAbout) {
+  const Quota quota = monthly_quota();
+  QuotaCharge first = charge(quota, 100, 1);  // waits for a slice
+  ASSERT_TRUE(take(first));
+  int spent = 1;
+  for (int i = 0; i < 40; ++i) {
+    QuotaCharge each = charge(quota, 100, 1);
+    each.alone = true;
+    ASSERT_TRUE(take(each));
+    ++spent;
+  }
+  for (const LedgerGate::Holding& holding : gate_->holdings()) EXPECT_EQ(holding.pending, 0);
+  await([&] { return of().used == spent; });
+}
+
 TEST_P(GateContract, DeniesUntilTheEndOfThePeriodAndThenBeginsAgain) {
   const Quota quota = monthly_quota();
   QuotaCharge first = charge(quota, 1, 1);

@@ -121,7 +121,7 @@ MemoryStore::~MemoryStore() { clear(); }
 
 // The same for several: each takes at once, and all are put back as they were when one that binds or counts denies.
 // No other thread sees it, because all shards are locked.
-bool MemoryStore::take_together(StoreCall& call) {
+[[gnu::flatten]] bool MemoryStore::take_together(StoreCall& call) {
   const bool all = std::all_of(call.charges.begin(), call.charges.end(), [](const Charge& charge) {
     return charge.kind == ChargeKind::penalty || is_at_home(charge);
   });
