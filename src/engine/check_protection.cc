@@ -14,16 +14,41 @@ constexpr std::uint64_t kNotOfThePlace = ~std::uint64_t{0} >> 10;
 constexpr std::uint64_t kPenaltyBits = 0x70656e616c747921 & kNotOfThePlace;
 constexpr std::uint64_t kCandidateBits = 0x63616e6469646174 & kNotOfThePlace;
 
-// What only accompanies the charge `of`.
-Charge companion_of(std::span<const Charge> charges, std::size_t of, const BucketKey& key) {
-  Charge charge = charges[of];
-  charge.key = key;
-  charge.of = static_cast<std::uint8_t>(std::min(of, kMaxCharges));
-  charge.binding = false;
-  charge.number = charge.max_subjects = 0;
-  charge.slices = nullptr;
-  return charge;
-}
+// What a charge has in common with those that only accompany it. They are made from the rule's, not copied from it: a
+// copy of what was just written waits for it.
+class Accompanied {
+ public:
+  Accompanied(const Charge& charge, std::size_t place)
+      : tag_high_(charge.tag.high),
+        tag_low_(charge.tag.low),
+        allowance_(charge.allowance),
+        cost_(charge.cost),
+        value_(charge.value),
+        place_(static_cast<std::uint8_t>(std::min(place, kMaxCharges))) {}
+
+  // Precondition: a copy of CompiledRule::charge.
+  void fill(Charge& companion, const BucketKey& key) const {
+    companion.key.high = key.high;
+    companion.key.low = key.low;
+    companion.tag.high = tag_high_;
+    companion.tag.low = tag_low_;
+    companion.allowance = allowance_;
+    companion.cost = cost_;
+    companion.value = value_;
+    companion.of = place_;
+    companion.binding = false;
+    companion.number = companion.max_subjects = 0;
+    companion.slices = nullptr;
+  }
+
+ private:
+  std::uint64_t tag_high_;
+  std::uint64_t tag_low_;
+  const Allowance* allowance_;
+  std::int64_t cost_;
+  std::uint64_t value_;
+  std::uint8_t place_;
+};
 
 }  // namespace
 
@@ -60,14 +85,15 @@ void Check::add_penalties() {
     const std::optional<Penalty>& penalty = match.rule->source.penalty;
     if (!penalty) continue;
     charges_[i].penalty = &*penalty;
-    BucketKey key = subject_of(i);
-    key.high ^= kPenaltyBits;
-    Charge guard = companion_of(charges(), i, key);
+    const BucketKey subject = subject_of(i);
+    const Accompanied accompanied(charges_[i], i);
+    Charge& guard = charges_.append(match.rule->charge);
+    accompanied.fill(guard, {subject.high ^ kPenaltyBits, subject.low});
     guard.kind = ChargeKind::penalty;
+    guard.penalty = &*penalty;
     guard.cost = 0;
     guard.value = 0;
     guard.count_denied = false;
-    charges_.push_back(guard);
     outcomes_.append();
   }
 }
@@ -82,11 +108,12 @@ void Check::add_candidates() {
     const std::size_t i = next++;
     const rules::CompiledRule& rule = *match.rule;
     if (!rule.candidate || charges_[i].allowance != rule.own) continue;
-    Charge charge = companion_of(charges(), i, candidate_key(subject_of(i)));
+    const BucketKey subject = subject_of(i);
+    const Accompanied accompanied(charges_[i], i);
+    Charge& charge = charges_.append(rule.charge);
+    accompanied.fill(charge, candidate_key(subject));
     charge.allowance = &*rule.candidate;
     charge.candidate = true;
-    charge.penalty = nullptr;
-    charges_.push_back(charge);
     outcomes_.append();
   }
 }
