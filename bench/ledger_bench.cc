@@ -1,14 +1,17 @@
 // How many changes of the ledger a database takes in a second, with its commits on disk.
 //
-//   ledger_bench DATABASE usage SECONDS      usage batches of 1,000 records, each of another account: records per
-//   second ledger_bench DATABASE strict SECONDS     64 callers, each waiting for its own take; they share commits:
-//   takes per second ledger_bench DATABASE alone SECONDS      the same, with one commit for each take
+//   ledger_bench DATABASE usage SECONDS    usage batches of 1,000 records, each of another account: records per second
+//   ledger_bench DATABASE slices SECONDS   the same, of slices that the node holds
+//   ledger_bench DATABASE strict SECONDS   64 callers, each waiting for its own take; they share commits: takes per
+//   second ledger_bench DATABASE alone SECONDS    the same, with one commit for each take
 //
 // DATABASE is sqlite:PATH or postgres://…, and is given tables. Prints one number.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,23 +51,60 @@ Terms terms_of_account(const std::string& subject, TimePoint now) {
 
 bool is_over(std::chrono::steady_clock::time_point end) { return std::chrono::steady_clock::now() >= end; }
 
-// One batch after the other, as a node sends them.
-std::int64_t record_usage(Ledger& ledger, TimePoint now, std::chrono::steady_clock::time_point end) {
+template <typename Kind>
+Answer run_one(Ledger& ledger, std::unique_ptr<Kind> operation) {
+  const Result<Answer> answer = ledger.run(std::move(operation));
+  if (!answer.ok()) fail(answer.failure().message);
+  if (answer.value().verdict != ledger::Verdict::done) fail(answer.value().message);
+  return answer.value();
+}
+
+std::string subject_of(std::size_t account) { return "tenant=" + std::to_string(account); }
+
+// The node holds units of every account. Returns its epoch.
+std::int64_t take_slices(Ledger& ledger, TimePoint now) {
+  auto open = std::make_unique<ledger::OpenEpoch>();
+  open->id = "epoch";
+  open->node = "bench";
+  const std::int64_t epoch = run_one(ledger, std::move(open)).epoch;
+  std::latch left(kRecords);
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    auto slice = std::make_unique<ledger::TakeSlice>();
+    slice->id = "slice " + std::to_string(i);
+    slice->terms = terms_of_account(subject_of(i), now);
+    slice->node = "bench";
+    slice->epoch = epoch;
+    slice->want = 1'000'000;
+    slice->ttl = std::chrono::hours(1);
+    slice->deadline = ledger::Operation::Deadline::max();
+    slice->done = [&left](const Result<Answer>& answer) {
+      if (!answer.ok()) fail(answer.failure().message);
+      left.count_down();
+    };
+    ledger.submit(std::move(slice));
+  }
+  left.wait();
+  return epoch;
+}
+
+// One batch after the other, as a node sends them. `epoch`: of slices that are spent; 0: there are none.
+std::int64_t record_usage(Ledger& ledger, TimePoint now, std::int64_t epoch,
+                          std::chrono::steady_clock::time_point end) {
   std::int64_t seq = 0;
   while (!is_over(end)) {
     auto batch = std::make_unique<ledger::UsageBatch>();
     batch->node = "bench";
-    batch->epoch = 1;
+    batch->epoch = std::max<std::int64_t>(epoch, 1);
     batch->seq = ++seq;
     for (std::size_t i = 0; i < kRecords; ++i) {
       ledger::UsageBatch::Record& record = batch->records.emplace_back();
-      record.terms = terms_of_account("tenant=" + std::to_string(i), now);
-      record.account = record.terms->key;
-      record.without = 1;
+      Terms terms = terms_of_account(subject_of(i), now);
+      record.account = terms.key;
+      (epoch > 0 ? record.spent : record.without) = 1;
+      if (epoch == 0) record.terms = std::move(terms);
     }
     batch->name_itself();
-    const Result<Answer> answer = ledger.run(std::move(batch));
-    if (!answer.ok()) fail(answer.failure().message);
+    run_one(ledger, std::move(batch));
   }
   return seq * static_cast<std::int64_t>(kRecords);
 }
@@ -100,10 +140,11 @@ int run(const std::string& where, const std::string& mode, double seconds) {
   ledger::LedgerOptions options;
   if (mode == "alone") options.committer.max_group = 1;
   Ledger ledger(*database, clock, options);
+  const std::int64_t epoch = mode == "slices" ? take_slices(ledger, clock.wall()) : 0;
   const auto begun = std::chrono::steady_clock::now();
   const auto end = begun + std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
-  const std::int64_t count =
-      mode == "usage" ? record_usage(ledger, clock.wall(), end) : take_strictly(ledger, clock.wall(), end);
+  const std::int64_t count = mode == "usage" || mode == "slices" ? record_usage(ledger, clock.wall(), epoch, end)
+                                                                 : take_strictly(ledger, clock.wall(), end);
   const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   std::cout << static_cast<double>(count) / took << '\n';
   return 0;
@@ -114,8 +155,8 @@ int run(const std::string& where, const std::string& mode, double seconds) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc == 4 ? argv[2] : "";
-  if (mode != "usage" && mode != "strict" && mode != "alone") {
-    std::cerr << "usage: ledger_bench DATABASE usage|strict|alone SECONDS\n";
+  if (mode != "usage" && mode != "slices" && mode != "strict" && mode != "alone") {
+    std::cerr << "usage: ledger_bench DATABASE usage|slices|strict|alone SECONDS\n";
     return 2;
   }
   return weir::bench::run(argv[1], mode, std::atof(argv[3]));

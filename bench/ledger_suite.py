@@ -45,12 +45,12 @@ def one_round():
         postgres = Postgres()
         try:
             seen["pgbench"] = pgbench(postgres, folder)
-            for mode in ("usage", "strict", "alone"):
+            for mode in ("usage", "slices", "strict", "alone"):
                 subprocess.run(["/usr/lib/postgresql/15/bin/psql", postgres.url, "-qc", f"CREATE DATABASE ledger_{mode}"], check=True)
                 seen[f"postgres.{mode}"] = measure(postgres.url.rsplit("/", 1)[0] + f"/ledger_{mode}", mode)
         finally:
             postgres.close()
-        for mode in ("usage", "strict", "alone"):
+        for mode in ("usage", "slices", "strict", "alone"):
             seen[f"sqlite.{mode}"] = measure(f"sqlite:{folder}/{mode}.db", mode)
     return seen
 
@@ -68,9 +68,11 @@ def bench_ledger(rounds):
     return [
         row("ledger.pgbench_single_rows", "pgbench"),
         row("ledger.postgres.usage_batched", "postgres.usage", "pgbench"),
+        row("ledger.postgres.usage_of_slices", "postgres.slices", "pgbench"),
         row("ledger.postgres.strict_64_callers", "postgres.strict", "postgres.alone"),
         row("ledger.postgres.commit_per_call_64_callers", "postgres.alone"),
         row("ledger.sqlite.usage_batched", "sqlite.usage"),
+        row("ledger.sqlite.usage_of_slices", "sqlite.slices"),
         row("ledger.sqlite.strict_64_callers", "sqlite.strict", "sqlite.alone"),
         row("ledger.sqlite.commit_per_call_64_callers", "sqlite.alone"),
     ]

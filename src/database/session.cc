@@ -4,12 +4,20 @@
 
 namespace weir::database {
 
+namespace {
+
+bool can_be_stored(const Row& row) {
+  return std::all_of(row.begin(), row.end(), [](const Value& value) {
+    const auto* words = std::get_if<std::string>(&value);
+    return words == nullptr || words->find('\0') == std::string::npos;
+  });
+}
+
+}  // namespace
+
 bool Batch::storable() const {
   return std::all_of(steps_.begin(), steps_.end(), [](const Step& step) {
-    return std::all_of(step.values.begin(), step.values.end(), [](const Value& value) {
-      const auto* words = std::get_if<std::string>(&value);
-      return words == nullptr || words->find('\0') == std::string::npos;
-    });
+    return can_be_stored(step.values) && std::all_of(step.rows.begin(), step.rows.end(), can_be_stored);
   });
 }
 

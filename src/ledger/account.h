@@ -133,10 +133,12 @@ struct Reservation {
   ReservationState state = ReservationState::open;
   bool commit_on_expiry = false;  // its time passed: as if it had been committed with what it holds
   std::int64_t granted = 0;       // units in each leg that is not fixed
-  std::int64_t actual = 0;        // committed: as told
+  std::int64_t actual = 0;        // committed: as told; while it is open, 1 if `granted` is the amount of its id
   TimePoint created;
   TimePoint expires;
   std::vector<ReservationLeg> legs;
+
+  bool as_asked() const { return state == ReservationState::open && actual == 1; }
 
   friend bool operator==(const Reservation&, const Reservation&) = default;
 };

@@ -19,10 +19,10 @@ using database::Statement;
 using database::text;
 
 const Statement kDueSlices{
-    "SELECT account, node, epoch FROM ledger_slice WHERE held > 0 AND expires_at <= $1"
+    "SELECT account, node, epoch FROM ledger_slice WHERE holding AND expires_at <= $1"
     " ORDER BY account, node, epoch LIMIT $2"};
 const Statement kSlicesOfNode{
-    "SELECT account, node, epoch FROM ledger_slice WHERE node = $1 AND epoch < $2 AND held > 0"
+    "SELECT account, node, epoch FROM ledger_slice WHERE node = $1 AND epoch < $2 AND holding"
     " ORDER BY account, epoch LIMIT $3"};
 const Statement kDueReservations{
     "SELECT id FROM ledger_reservation WHERE state = 'open' AND expires_at <= $1 ORDER BY id LIMIT $2"};
@@ -89,7 +89,29 @@ Result<TimePoint> Ledger::now() {
   return from_micros(number(rows.value()[0][0]));
 }
 
-Result<Ledger::Swept> Ledger::sweep(std::size_t most) {
+// Twice if some of them have to be charged in a later period than their own.
+Result<std::int64_t> Ledger::lapse(const std::vector<std::string>& reservations, TimePoint at,
+                                   const OpenTerms& open_terms) {
+  auto lapse = std::make_unique<LapseReservations>();
+  lapse->id = sweep_id("lapse", at);
+  lapse->reservations = reservations;
+  const Result<Answer> lapsed = run(std::move(lapse));
+  if (!lapsed.ok()) return lapsed.failure();
+  if (lapsed.value().accounts.empty()) return lapsed.value().granted;
+  auto late = std::make_unique<LapseReservations>();
+  late->id = sweep_id("lapse late", at);
+  late->reservations = reservations;
+  late->forgo_closed = true;
+  for (const Account& closed : lapsed.value().accounts) {
+    std::optional<Terms> terms = open_terms ? open_terms(closed, at) : std::nullopt;
+    if (terms) late->open_terms.push_back(*std::move(terms));
+  }
+  const Result<Answer> rest = run(std::move(late));
+  if (!rest.ok()) return rest.failure();
+  return lapsed.value().granted + rest.value().granted;
+}
+
+Result<Ledger::Swept> Ledger::sweep(std::size_t most, const OpenTerms& open_terms) {
   const Result<TimePoint> at = now();
   if (!at.ok()) return at.failure();
   const Row due = {micros(at.value()), static_cast<std::int64_t>(most)};
@@ -99,12 +121,11 @@ Result<Ledger::Swept> Ledger::sweep(std::size_t most) {
   if (!slices.ok()) return slices.failure();
   Swept swept;
   if (!reservations.value().empty()) {
-    auto lapse = std::make_unique<LapseReservations>();
-    lapse->id = sweep_id("lapse", at.value());
-    for (const Row& row : reservations.value()) lapse->reservations.push_back(text(row[0]));
-    const Result<Answer> lapsed = run(std::move(lapse));
+    std::vector<std::string> ids;
+    for (const Row& row : reservations.value()) ids.push_back(text(row[0]));
+    const Result<std::int64_t> lapsed = lapse(ids, at.value(), open_terms);
     if (!lapsed.ok()) return lapsed.failure();
-    swept.reservations = lapsed.value().granted;
+    swept.reservations = lapsed.value();
   }
   if (!slices.value().empty()) {
     auto expire = std::make_unique<ExpireSlices>();

@@ -11,7 +11,9 @@
 // verify.h. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "database/database.h"
@@ -45,7 +47,11 @@ class Ledger {
     std::int64_t reservations = 0;
     std::int64_t expired_units = 0;
   };
-  Result<Swept> sweep(std::size_t most = 1000);
+  // The terms of the open period of an account whose period has closed. None: its rule is gone.
+  using OpenTerms = std::function<std::optional<Terms>(const Account& closed, TimePoint now)>;
+  // `open_terms`: for reservations that are committed when they expire, and were found after their period had closed.
+  // Without it, or for a rule that is gone, such ones are not charged.
+  Result<Swept> sweep(std::size_t most = 1000, const OpenTerms& open_terms = {});
   // Expires what a node still holds from before `epoch`: its process has ended, and its log has been replayed.
   Result<std::int64_t> close_epochs(const std::string& node, std::int64_t before_epoch);
   // Forgets answers whose time has passed. Returns how many.
@@ -57,6 +63,7 @@ class Ledger {
   Committer::Counts counts() const;
 
  private:
+  Result<std::int64_t> lapse(const std::vector<std::string>& reservations, TimePoint at, const OpenTerms& open_terms);
   Committer& background() { return later_ ? *later_ : decisions_; }
 
   database::Database& database_;

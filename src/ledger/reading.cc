@@ -35,7 +35,7 @@ const Statement kSlices{
     " ORDER BY s.node, s.epoch, s.account LIMIT $1"};
 const Statement kSlicesOfNode{
     "SELECT s.account, s.node, s.epoch, s.held, s.expired, s.expires_at, a.rule, a.subject, a.period"
-    " FROM ledger_slice s JOIN ledger_account a ON a.id = s.account WHERE s.node = $1 AND s.held > 0"
+    " FROM ledger_slice s JOIN ledger_account a ON a.id = s.account WHERE s.node = $1 AND s.holding"
     " ORDER BY s.epoch, s.account"};
 const Statement kDelivered{
     "UPDATE ledger_notice SET delivered_at = $3 WHERE account = $1 AND threshold = $2 AND delivered_at IS NULL"

@@ -1,5 +1,7 @@
 #include "ledger/retention.h"
 
+#include <algorithm>
+
 #include "ledger/rows.h"
 
 namespace weir::ledger {
@@ -48,6 +50,12 @@ const Statement kBatches{
     " OR seq + 1000 < (SELECT MAX(b.seq) FROM ledger_usage_batch b WHERE b.node = ledger_usage_batch.node"
     " AND b.epoch = ledger_usage_batch.epoch))"};
 
+const Statement kExported{"SELECT last_seq FROM ledger_exported WHERE one = 1"};
+const Statement kNewest{"SELECT CAST(COALESCE(MAX(seq), 0) AS bigint) FROM ledger_entry"};
+const Statement kNoteExported{
+    "INSERT INTO ledger_exported (one, last_seq, noted_at, actor) VALUES (1, $1, $2, $3)"
+    " ON CONFLICT (one) DO UPDATE SET last_seq = $1, noted_at = $2, actor = $3 WHERE ledger_exported.last_seq < $1"};
+
 constexpr std::int64_t kAtOnce = 50;  // accounts in one transaction
 
 struct Page {
@@ -56,23 +64,28 @@ struct Page {
   Pruned found;
 };
 
-// One account. False: something was recorded in it meanwhile that was not exported.
-Result<bool> remove_account(Session& session, std::int64_t id, const Retention& retention, TimePoint now,
-                            std::int64_t& entries) {
+// One account. Counts it as removed, or as unexported if something was recorded in it meanwhile; not at all if another
+// node has removed it.
+Status remove_account(Session& session, std::int64_t id, const Retention& retention, TimePoint now, Pruned& counts) {
   Batch look;
   look.add(kLockAccount, id);
   look.add(kLastEntry, id);
   const Result<std::vector<Rows>> seen = session.run(look);
   if (!seen.ok()) return seen.failure();
-  if (seen.value()[0].empty() || number(seen.value()[1][0][0]) > retention.exported) return false;
+  if (seen.value()[0].empty()) return success();
+  if (number(seen.value()[1][0][0]) > retention.exported) {
+    ++counts.unexported;
+    return success();
+  }
   Batch batch;
   batch.add(kArchive, id, micros(now));
   batch.add(kEntries, id);
   for (const Statement* each : {&kNotices, &kSlices, &kLegs, &kGrants, &kAccount}) batch.add(*each, id);
   const Result<std::vector<Rows>> done = session.run(batch);
   if (!done.ok()) return done.failure();
-  entries += static_cast<std::int64_t>(done.value()[1].size());
-  return true;
+  ++counts.accounts;
+  counts.entries += static_cast<std::int64_t>(done.value()[1].size());
+  return success();
 }
 
 Status prune_page(Session& session, const Retention& retention, TimePoint now, Page& page) {
@@ -92,14 +105,32 @@ Status prune_page(Session& session, const Retention& retention, TimePoint now, P
       page.found.entries += number(row[1]);
       continue;
     }
-    const Result<bool> removed = remove_account(session, page.after, retention, now, page.found.entries);
-    if (!removed.ok()) return removed.failure();
-    ++(removed.value() ? page.found.accounts : page.found.unexported);
+    if (Status removed = remove_account(session, page.after, retention, now, page.found); !removed.ok()) return removed;
   }
   return success();
 }
 
 }  // namespace
+
+Result<std::int64_t> exported_up_to(Session& session) {
+  const Result<Rows> rows = session.run(kExported);
+  if (!rows.ok()) return rows.failure();
+  return rows.value().empty() ? std::int64_t{0} : number(rows.value()[0][0]);
+}
+
+Status note_exported(Session& session, std::int64_t cursor, const std::string& actor, TimePoint now) {
+  const Result<std::int64_t> noted = exported_up_to(session);
+  if (!noted.ok()) return noted.failure();
+  const Result<Rows> newest = session.run(kNewest);
+  if (!newest.ok()) return newest.failure();
+  if (cursor < 0 || cursor > std::max(noted.value(), number(newest.value()[0][0]))) {
+    return Failure{Code::invalid_argument, "no entry has the number " + std::to_string(cursor) +
+                                               " yet; expected the cursor that an export has printed"};
+  }
+  const Result<Rows> done = session.run(kNoteExported, cursor, micros(now), actor);
+  if (!done.ok()) return done.failure();
+  return success();
+}
 
 Result<Pruned> prune(database::Database& database, const Retention& retention, TimePoint now, const AlsoPruned& also) {
   if (retention.before > now - kClosesAfter) {
@@ -107,6 +138,8 @@ Result<Pruned> prune(database::Database& database, const Retention& retention, T
   }
   Pruned sums;
   Page page;
+  page.after = retention.after;
+  std::size_t looked_at = 0;
   do {
     Page next;
     const Outcome outcome = database.run(
@@ -121,7 +154,10 @@ Result<Pruned> prune(database::Database& database, const Retention& retention, T
     sums.accounts += page.found.accounts;
     sums.entries += page.found.entries;
     sums.unexported += page.found.unexported;
-  } while (page.more);
+    looked_at += static_cast<std::size_t>(kAtOnce);
+  } while (page.more && (retention.most == 0 || looked_at < retention.most));
+  sums.after = page.after;
+  sums.more = page.more;
   if (retention.dry_run) return sums;
   const Outcome outcome = database.run(
       Access::write,

@@ -12,32 +12,55 @@ using database::number;
 using database::Row;
 using database::Rows;
 using database::Session;
+using database::SetStatement;
 using database::Statement;
 using database::text;
 
 const Statement kNode{"SELECT name, epoch, seen_at FROM ledger_node WHERE name = $1 FOR UPDATE"};
-const Statement kRemembered{
-    "SELECT id, request, operation, answer, keep_until FROM ledger_answer WHERE id = $1 FOR UPDATE"};
+const SetStatement kRemembered{
+    {"SELECT id, request, operation, answer, keep_until FROM ledger_answer WHERE id = $1 FOR UPDATE"},
+    {"SELECT id, request, operation, answer, keep_until FROM ledger_answer WHERE id = ANY($1::text[])"
+     " ORDER BY id FOR UPDATE"}};
 const Statement kBatch{"SELECT seq FROM ledger_usage_batch WHERE node = $1 AND epoch = $2 AND seq = $3"};
-const Statement kReservation{"SELECT " WEIR_LEDGER_RESERVATION_COLUMNS
-                             " FROM ledger_reservation WHERE id = $1 FOR UPDATE"};
-const Statement kLegs{
-    "SELECT account, held, fixed FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
+const SetStatement kReservations{
+    {"SELECT " WEIR_LEDGER_RESERVATION_COLUMNS " FROM ledger_reservation WHERE id = $1 FOR UPDATE"},
+    {"SELECT " WEIR_LEDGER_RESERVATION_COLUMNS
+     " FROM ledger_reservation WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE"}};
+const SetStatement kLegs{
+    {"SELECT reservation, account, held, fixed FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"},
+    {"SELECT reservation, account, held, fixed FROM ledger_reservation_leg WHERE reservation = ANY($1::text[])"
+     " ORDER BY account"}};
 const Statement kEarlier{"SELECT " WEIR_LEDGER_ENTRY_COLUMNS " FROM ledger_entry WHERE operation = $1 ORDER BY seq"};
 const Statement kReversal{"SELECT 1 FROM ledger_entry WHERE about = $1 AND kind = 'reversal' LIMIT 1"};
 const Statement kLiveNodes{"SELECT COUNT(*) FROM ledger_node WHERE seen_at > $1"};
-const Statement kAccountId{"SELECT id FROM ledger_account WHERE rule = $1 AND subject = $2 AND period = $3"};
-const Statement kAddAccount{
-    "INSERT INTO ledger_account (rule, subject, period, tenant, begins_at, ends_at, unit_limit, limit_since, grace,"
-    " record_overage, thresholds, issued, available, held, used, expired, granted, grace_used, overage, granted_left,"
-    " version) VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)"
-    " ON CONFLICT (rule, subject, period) DO NOTHING"};
-const Statement kAccount{"SELECT " WEIR_LEDGER_ACCOUNT_COLUMNS " FROM ledger_account WHERE id = $1 FOR UPDATE"};
-const Statement kSlice{
-    "SELECT account, node, epoch, held, expired, expires_at FROM ledger_slice"
-    " WHERE account = $1 AND node = $2 AND epoch = $3 FOR UPDATE"};
-const Statement kGrants{"SELECT " WEIR_LEDGER_GRANT_COLUMNS
-                        " FROM ledger_grant WHERE rule = $1 AND subject = $2 ORDER BY id FOR UPDATE"};
+const SetStatement kAccountIds{
+    {"SELECT id, rule, subject, period FROM ledger_account WHERE rule = $1 AND subject = $2 AND period = $3"},
+    {"SELECT a.id, a.rule, a.subject, a.period"
+     " FROM unnest($1::text[], $2::text[], $3::text[]) AS k (rule, subject, period)"
+     " JOIN ledger_account a ON a.rule = k.rule AND a.subject = k.subject AND a.period = k.period"}};
+const SetStatement kAddAccounts{
+    {"INSERT INTO ledger_account (rule, subject, period, tenant, begins_at, ends_at, unit_limit, limit_since, grace,"
+     " record_overage, thresholds, issued, available, held, used, expired, granted, grace_used, overage, granted_left,"
+     " version) VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)"
+     " ON CONFLICT (rule, subject, period) DO NOTHING"},
+    {"INSERT INTO ledger_account (rule, subject, period, tenant, begins_at, ends_at, unit_limit, limit_since, grace,"
+     " record_overage, thresholds, issued, available, held, used, expired, granted, grace_used, overage, granted_left,"
+     " version) SELECT k.*, 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
+     " FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) AS k"
+     " ON CONFLICT (rule, subject, period) DO NOTHING"}};
+const SetStatement kAccounts{
+    {"SELECT " WEIR_LEDGER_ACCOUNT_COLUMNS " FROM ledger_account WHERE id = $1 FOR UPDATE"},
+    {"SELECT " WEIR_LEDGER_ACCOUNT_COLUMNS " FROM ledger_account WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"}};
+const SetStatement kSlices{{"SELECT account, node, epoch, held, expired, expires_at FROM ledger_slice"
+                            " WHERE account = $1 AND node = $2 AND epoch = $3 FOR UPDATE"},
+                           {"SELECT s.account, s.node, s.epoch, s.held, s.expired, s.expires_at"
+                            " FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS k (account, node, epoch)"
+                            " JOIN ledger_slice s ON s.account = k.account AND s.node = k.node AND s.epoch = k.epoch"
+                            " ORDER BY s.account, s.node, s.epoch FOR UPDATE OF s"}};
+const SetStatement kGrants{
+    {"SELECT " WEIR_LEDGER_GRANT_COLUMNS " FROM ledger_grant WHERE rule = $1 AND subject = $2 ORDER BY id FOR UPDATE"},
+    {"SELECT " WEIR_LEDGER_GRANT_COLUMNS " FROM ledger_grant WHERE (rule, subject) IN"
+     " (SELECT k.rule, k.subject FROM unnest($1::text[], $2::text[]) AS k (rule, subject)) ORDER BY id FOR UPDATE"}};
 
 // A node counts as live this long after it was last heard of.
 constexpr Duration kLiveFor = std::chrono::minutes(2);
@@ -52,6 +75,12 @@ class Reads {
   template <typename... Values>
   void add(Take take, const Statement& statement, Values&&... values) {
     batch_.add(statement, std::forward<Values>(values)...);
+    takes_.push_back(std::move(take));
+  }
+  // Nothing is asked for no rows.
+  void add_set(Take take, const SetStatement& statement, Rows rows) {
+    if (rows.empty()) return;
+    batch_.add_set(statement, std::move(rows));
     takes_.push_back(std::move(take));
   }
 
@@ -72,6 +101,15 @@ class Reads {
   Batch batch_;
   std::vector<Take> takes_;
 };
+
+// Each as a row of one value.
+template <typename Value>
+Rows column(const std::set<Value>& values) {
+  Rows rows;
+  rows.reserve(values.size());
+  for (const Value& value : values) rows.push_back({value});
+  return rows;
+}
 
 class Reader {
  public:
@@ -94,9 +132,7 @@ class Reader {
     for (const std::string& name : needs_.nodes) {
       reads_.add([this](const Rows& rows) { return take_nodes(rows); }, kNode, name);
     }
-    for (const std::string& key : needs_.keys) {
-      reads_.add([this](const Rows& rows) { return take_remembered(rows); }, kRemembered, key);
-    }
+    reads_.add_set([this](const Rows& rows) { return take_remembered(rows); }, kRemembered, column(needs_.keys));
     for (const auto& key : needs_.batches) {
       const auto& [node, epoch, seq] = key;
       reads_.add(
@@ -106,10 +142,9 @@ class Reader {
           },
           kBatch, node, epoch, seq);
     }
-    for (const std::string& id : needs_.reservations) {
-      reads_.add([this](const Rows& rows) { return take_reservation(rows); }, kReservation, id);
-      reads_.add([this, id](const Rows& rows) { return take_legs(id, rows); }, kLegs, id);
-    }
+    reads_.add_set([this](const Rows& rows) { return take_reservations(rows); }, kReservations,
+                   column(needs_.reservations));
+    reads_.add_set([this](const Rows& rows) { return take_legs(rows); }, kLegs, column(needs_.reservations));
     for (const std::string& id : needs_.operations) {
       reads_.add([this, id](const Rows& rows) { return take_earlier(id, rows); }, kEarlier, id);
       reads_.add(
@@ -130,28 +165,32 @@ class Reader {
   }
 
   void ask_for_ids() {
-    for (const auto& [key, terms] : needs_.accounts) ask_for_id(key);
+    Rows keys;
+    for (const auto& [key, terms] : needs_.accounts) keys.push_back({key.rule, key.subject, key.period});
+    ask_for_ids(std::move(keys));
   }
 
-  void ask_for_id(const AccountKey& key) {
-    reads_.add(
-        [this, &key](const Rows& rows) {
-          if (!rows.empty()) books_.ids[key] = number(rows[0][0]);
+  void ask_for_ids(Rows keys) {
+    reads_.add_set(
+        [this](const Rows& rows) {
+          for (const Row& row : rows) books_.ids[{text(row[1]), text(row[2]), text(row[3])}] = number(row[0]);
           return success();
         },
-        kAccountId, key.rule, key.subject, key.period);
+        kAccountIds, std::move(keys));
   }
 
   Status add_missing_accounts() {
-    bool any = false;
+    Rows accounts;
+    Rows keys;
     for (const auto& [key, terms] : needs_.accounts) {
       if (terms == nullptr || books_.ids.contains(key)) continue;
-      any = true;
-      reads_.add({}, kAddAccount, key.rule, key.subject, key.period, terms->tenant, micros(terms->begins),
-                 micros(terms->ends));
-      ask_for_id(key);
+      keys.push_back({key.rule, key.subject, key.period});
+      accounts.push_back(
+          {key.rule, key.subject, key.period, terms->tenant, micros(terms->begins), micros(terms->ends)});
     }
-    if (!any) return success();
+    if (accounts.empty()) return success();
+    reads_.add_set({}, kAddAccounts, std::move(accounts));
+    ask_for_ids(std::move(keys));
     return reads_.run();
   }
 
@@ -164,11 +203,11 @@ class Reader {
     for (const auto& [operation, entries] : books_.earlier) {
       for (const Entry& entry : entries) ids.insert(entry.account);
     }
-    for (const std::int64_t id : ids) ask_for_account(id);
+    ask_for_accounts(ids);
   }
 
-  void ask_for_account(std::int64_t id) {
-    reads_.add(
+  void ask_for_accounts(const std::set<std::int64_t>& ids) {
+    reads_.add_set(
         [this](const Rows& rows) {
           for (const Row& row : rows) {
             Account account = account_of(row);
@@ -178,7 +217,7 @@ class Reader {
           }
           return success();
         },
-        kAccount, id);
+        kAccounts, column(ids));
   }
 
   void ask_for_slices() {
@@ -187,9 +226,9 @@ class Reader {
       const auto id = books_.ids.find(key);
       if (id != books_.ids.end()) wanted.emplace(id->second, node, epoch);
     }
-    for (const auto& [account, node, epoch] : wanted) {
-      reads_.add([this](const Rows& rows) { return take_slices(rows); }, kSlice, account, node, epoch);
-    }
+    Rows keys;
+    for (const auto& [account, node, epoch] : wanted) keys.push_back({account, node, epoch});
+    reads_.add_set([this](const Rows& rows) { return take_slices(rows); }, kSlices, std::move(keys));
   }
 
   // Only accounts that have grants need them, and those that are opened now, because grants move into them.
@@ -201,15 +240,15 @@ class Reader {
       }
     }
     if (subjects.empty()) return success();
-    for (const auto& [rule, subject] : subjects) {
-      reads_.add([this](const Rows& rows) { return take_grants(rows); }, kGrants, rule, subject);
-    }
+    Rows keys;
+    for (const auto& [rule, subject] : subjects) keys.push_back({rule, subject});
+    reads_.add_set([this](const Rows& rows) { return take_grants(rows); }, kGrants, std::move(keys));
     if (Status read = reads_.run(); !read.ok()) return read;
     std::set<std::int64_t> elsewhere;
     for (const auto& [id, grant] : books_.grants) {
       if (!books_.accounts.contains(grant.now.account)) elsewhere.insert(grant.now.account);
     }
-    for (const std::int64_t id : elsewhere) ask_for_account(id);
+    ask_for_accounts(elsewhere);
     return reads_.run();
   }
 
@@ -229,7 +268,7 @@ class Reader {
     return success();
   }
 
-  Status take_reservation(const Rows& rows) {
+  Status take_reservations(const Rows& rows) {
     for (const Row& row : rows) {
       Result<Reservation> read = reservation_of(row);
       if (!read.ok()) return read.failure();
@@ -239,12 +278,14 @@ class Reader {
     return success();
   }
 
-  Status take_legs(const std::string& id, const Rows& rows) {
-    const auto reservation = books_.reservations.find(id);
-    if (reservation == books_.reservations.end()) return success();
-    for (const Row& row : rows)
-      reservation->second.now.legs.push_back({number(row[0]), number(row[1]), number(row[2]) != 0});
-    reservation->second.read = reservation->second.now;
+  Status take_legs(const Rows& rows) {
+    for (const Row& row : rows) {
+      const auto reservation = books_.reservations.find(text(row[0]));
+      if (reservation == books_.reservations.end()) continue;
+      const ReservationLeg leg{number(row[1]), number(row[2]), number(row[3]) != 0};
+      reservation->second.now.legs.push_back(leg);
+      reservation->second.read->legs.push_back(leg);
+    }
     return success();
   }
 

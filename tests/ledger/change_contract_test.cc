@@ -182,6 +182,47 @@ TEST_P(ChangeContract, EntriesOfOldPeriodsGoAfterTheyWereExported) {
   EXPECT_EQ(prune(*database_, {clock_.wall(), 0, false}, clock_.wall(), {}).failure().code, Code::invalid_argument);
 }
 
+TEST_P(ChangeContract, HowFarEntriesWereExportedIsNotedAndOnlyGrows) {
+  take(monthly(10), 4);
+  const std::int64_t last = last_entry();
+  std::int64_t noted = -1;
+  const auto note = [&](std::int64_t cursor) {
+    return database_->run(database::Access::write, [&](database::Session& session) -> Status {
+      if (Status done = note_exported(session, cursor, "ada", clock_.wall()); !done.ok()) return done;
+      const Result<std::int64_t> read = exported_up_to(session);
+      if (!read.ok()) return read.failure();
+      noted = read.value();
+      return success();
+    });
+  };
+  EXPECT_TRUE(succeeded(note(0)));
+  EXPECT_EQ(noted, 0);
+  EXPECT_TRUE(succeeded(note(last)));
+  EXPECT_EQ(noted, last);
+  EXPECT_TRUE(succeeded(note(1)));
+  EXPECT_EQ(noted, last) << "what is kept elsewhere stays so";
+  EXPECT_EQ(note(last + 1).status.failure().code, Code::invalid_argument) << "no export can have printed it";
+}
+
+TEST_P(ChangeContract, RetentionGoesOnWhereItStopped) {
+  for (int i = 0; i < 120; ++i) take(monthly(10, "tenant=" + std::to_string(i)), 1);
+  clock_.set(kEnd + 24h * 101);
+  Retention retention{.before = clock_.wall() - 24h * 100, .exported = last_entry(), .most = 50};
+  std::int64_t removed = 0;
+  int calls = 0;
+  for (bool more = true; more && calls < 10; ++calls) {
+    const Result<Pruned> some = prune(*database_, retention, clock_.wall(), {});
+    ASSERT_TRUE(succeeded(some));
+    EXPECT_LE(some.value().accounts, 50);
+    removed += some.value().accounts;
+    retention.after = some.value().after;
+    more = some.value().more;
+  }
+  EXPECT_EQ(removed, 120);
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(entries(), 0);
+}
+
 TEST_P(ChangeContract, WhatIsHeldOrGrantedIsNotRemoved) {
   const Terms held = monthly(10), granted = monthly(10, "tenant=granted");
   TakeSlice slice;

@@ -169,6 +169,65 @@ TEST_P(ReservationContract, IsSettledInItsOwnPeriodUntilThatIsClosed) {
   EXPECT_EQ(balance(account(april)), "7 0 3 0") << "an adjustment in the open period";
 }
 
+TEST_P(ReservationContract, ACommitAfterItsPeriodClosedSaysWhichAccountsNeedTermsAndDoesNothing) {
+  const Terms march = monthly(10), april = next_month(march);
+  Reserve operation;
+  operation.reservation = "r1";
+  operation.legs = {march};
+  operation.amount = 5;
+  operation.ttl = std::chrono::hours(24 * 60);
+  run(operation);
+  clock_.set(kEnd + 25h);
+  const Answer refused = commit("r1", 3);
+  EXPECT_EQ(refused.verdict, Verdict::closed);
+  ASSERT_EQ(refused.accounts.size(), 1u);
+  EXPECT_EQ(refused.accounts[0].key, march.key);
+  EXPECT_EQ(balance(account(march)), "5 5 0 0") << "nothing was done";
+  EXPECT_EQ(commit("r1", 3, {april}).verdict, Verdict::done);
+  EXPECT_EQ(balance(account(march)), "10 0 0 0");
+  EXPECT_EQ(balance(account(april)), "7 0 3 0");
+}
+
+TEST_P(ReservationContract, WithoutARuleAClosedPeriodIsNotCharged) {
+  const Terms march = monthly(10);
+  Reserve operation;
+  operation.reservation = "r1";
+  operation.legs = {march};
+  operation.amount = 5;
+  operation.ttl = std::chrono::hours(24 * 60);
+  run(operation);
+  clock_.set(kEnd + 25h);
+  CommitReservation last;
+  last.reservation = "r1";
+  last.actual = 3;
+  last.forgo_closed = true;
+  EXPECT_EQ(run(last).uncharged, 3);
+  EXPECT_EQ(balance(account(march)), "10 0 0 0");
+}
+
+TEST_P(ReservationContract, OneThatIsCommittedWhenItExpiresIsChargedInTheOpenPeriodIfItsOwnHasClosed) {
+  const Terms march = monthly(10), april = next_month(march);
+  for (const char* id : {"r1", "r2"}) {
+    Reserve operation;
+    operation.reservation = id;
+    operation.legs = {march};
+    operation.amount = 2;
+    operation.commit_on_expiry = true;
+    run(operation);
+  }
+  clock_.set(kEnd + 25h);
+  EXPECT_EQ(commit("r1", 1).verdict, Verdict::gone) << "its time has passed";
+  EXPECT_EQ(account(march).held, 4) << "it is settled by the sweep, which knows the open period";
+  const auto open = [&](const Account& closed, TimePoint) -> std::optional<Terms> {
+    EXPECT_EQ(closed.key, march.key);
+    return april;
+  };
+  EXPECT_EQ(ledger_->sweep(100, open).value().reservations, 2);
+  EXPECT_EQ(balance(account(march)), "10 0 0 0");
+  EXPECT_EQ(balance(account(april)), "6 0 4 0");
+  EXPECT_EQ(ledger_->sweep(100, open).value().reservations, 0);
+}
+
 TEST_P(ReservationContract, OpenReservationsSurviveARestart) {
   const Terms terms = monthly(10);
   reserve("r1", {terms}, 6);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "database/postgres/array_text.h"
 #include "database/postgres/sqlstate.h"
 
 namespace weir::database {
@@ -189,20 +190,34 @@ Status PostgresConnection::run_script(const std::string& sql) {
   return success();
 }
 
+bool PostgresConnection::send_preparation(const Step& step, const Statement* statement, std::string& name) {
+  name = "weir" + std::to_string(++names_given_);
+  std::vector<Oid> types;
+  // Text, NULL and arrays take the type that the statement expects there.
+  for (const Value& value : step.values) types.push_back(std::holds_alternative<std::int64_t>(value) ? kInt8 : 0);
+  const std::string sql(statement->text);
+  return PQsendPrepare(connection_, name.c_str(), sql.c_str(), static_cast<int>(types.size()), types.data()) == 1;
+}
+
 bool PostgresConnection::send_step(const Step& step) {
-  const std::size_t count = step.values.size();
-  std::vector<std::string> numbers(count);
+  // Of a set, an array for each column; else a value for each.
+  const std::size_t count = step.many == nullptr ? step.values.size() : step.rows.empty() ? 0 : step.rows[0].size();
+  std::vector<std::string> written(count);
   std::vector<const char*> values(count, nullptr);
   for (std::size_t i = 0; i < count; ++i) {
-    if (const auto* whole = std::get_if<std::int64_t>(&step.values[i])) {
-      numbers[i] = std::to_string(*whole);
-      values[i] = numbers[i].c_str();
+    if (step.many != nullptr) {
+      written[i] = array_text(step.rows, i);
+      values[i] = written[i].c_str();
+    } else if (const auto* whole = std::get_if<std::int64_t>(&step.values[i])) {
+      written[i] = std::to_string(*whole);
+      values[i] = written[i].c_str();
     } else if (const auto* text = std::get_if<std::string>(&step.values[i])) {
       values[i] = text->c_str();
     }
   }
-  return PQsendQueryPrepared(connection_, prepared_[step.statement].c_str(), static_cast<int>(count), values.data(),
-                             nullptr, nullptr, 0) == 1;
+  const Statement* const statement = step.many == nullptr ? step.statement : step.many;
+  return PQsendQueryPrepared(connection_, prepared_[statement].c_str(), static_cast<int>(count), values.data(), nullptr,
+                             nullptr, 0) == 1;
 }
 
 Result<std::vector<PostgresConnection::Sent>> PostgresConnection::send(const Batch& batch) {
@@ -215,18 +230,14 @@ Result<std::vector<PostgresConnection::Sent>> PostgresConnection::send(const Bat
   }
   for (const Step& step : batch.steps()) {
     if (!queued) break;
-    if (std::string& name = prepared_[step.statement]; name.empty()) {
-      name = "weir" + std::to_string(++names_given_);
-      std::vector<Oid> types;
-      // Text and NULL take the type that the statement expects there.
-      for (const Value& value : step.values) types.push_back(std::holds_alternative<std::int64_t>(value) ? kInt8 : 0);
-      const std::string sql(step.statement->text);
-      queued = PQsendPrepare(connection_, name.c_str(), sql.c_str(), static_cast<int>(types.size()), types.data()) == 1;
-      sent.push_back({Sent::Kind::preparation, step.statement});
+    const Statement* const statement = step.many == nullptr ? step.statement : step.many;
+    if (std::string& name = prepared_[statement]; name.empty()) {
+      queued = send_preparation(step, statement, name);
+      sent.push_back({Sent::Kind::preparation, statement});
       if (!queued) break;
     }
     queued = send_step(step);
-    sent.push_back({Sent::Kind::step, step.statement});
+    sent.push_back({Sent::Kind::step, statement});
   }
   if (queued) queued = PQpipelineSync(connection_) == 1;
   if (!queued) return lost(without_newlines(PQerrorMessage(connection_)));

@@ -53,6 +53,7 @@ class PostgresConnection final : public Connection {
 
   Status prepare_session();
   Result<std::vector<Sent>> send(const Batch& batch);
+  bool send_preparation(const Step& step, const Statement* statement, std::string& name);
   bool send_step(const Step& step);
   Result<std::vector<Rows>> take_answers(const std::vector<Sent>& sent);
   // Sends what is still buffered and waits until an answer can be taken. Null: the end of one statement's answers.

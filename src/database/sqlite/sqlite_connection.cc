@@ -200,12 +200,11 @@ Result<sqlite3_stmt*> SqliteConnection::prepare(const Statement& statement) {
   return prepared.get();
 }
 
-Result<Rows> SqliteConnection::run_step(const Step& step) {
-  const Result<sqlite3_stmt*> prepared = prepare(*step.statement);
+Status SqliteConnection::run_with(const Statement& what, const Row& values, Rows& rows) {
+  const Result<sqlite3_stmt*> prepared = prepare(what);
   if (!prepared.ok()) return prepared.failure();
   sqlite3_stmt* const statement = prepared.value();
-  if (bind(statement, step.values) != SQLITE_OK) return failure();
-  Rows rows;
+  if (bind(statement, values) != SQLITE_OK) return failure();
   int code = SQLITE_OK;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     Row& row = rows.emplace_back();
@@ -218,6 +217,18 @@ Result<Rows> SqliteConnection::run_step(const Step& step) {
     return failed;
   }
   sqlite3_reset(statement);
+  return success();
+}
+
+Result<Rows> SqliteConnection::run_step(const Step& step) {
+  Rows rows;
+  if (step.many == nullptr) {
+    if (Status done = run_with(*step.statement, step.values, rows); !done.ok()) return done.failure();
+    return rows;
+  }
+  for (const Row& values : step.rows) {
+    if (Status done = run_with(*step.statement, values, rows); !done.ok()) return done.failure();
+  }
   return rows;
 }
 

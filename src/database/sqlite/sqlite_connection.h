@@ -45,6 +45,8 @@ class SqliteConnection final : public Connection {
 
   Result<sqlite3_stmt*> prepare(const Statement& statement);
   Result<Rows> run_step(const Step& step);
+  // Appends the rows of the answer.
+  Status run_with(const Statement& what, const Row& values, Rows& rows);
   // What sqlite3 said last, in our terms. Sets trouble_.
   Failure failure();
   Status script(const char* sql);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace weir::ledger {
 namespace {
@@ -43,7 +44,12 @@ Answer Reserve::apply(Books& books, Posting& posting) {
     answer.replayed = true;
     answer.granted = earlier->granted;
     answer.expires = earlier->expires;
-    if (earlier->state == ReservationState::open && books.now() < earlier->expires) return answer;
+    if (earlier->state == ReservationState::open && books.now() < earlier->expires) {
+      if (!compares || !earlier->as_asked() || earlier->granted == amount) return answer;
+      answer.verdict = Verdict::conflict;
+      answer.message = "this id has a reservation of another amount";
+      return answer;
+    }
     answer.verdict = Verdict::gone;
     answer.message = "this reservation is closed";
     return answer;
@@ -67,7 +73,7 @@ Answer Reserve::apply(Books& books, Posting& posting) {
                   .state = ReservationState::open,
                   .commit_on_expiry = commit_on_expiry,
                   .granted = granted,
-                  .actual = 0,
+                  .actual = compares && granted == amount ? 1 : 0,
                   .created = books.now(),
                   .expires = books.now() + ttl,
                   .legs = {}};
@@ -110,32 +116,62 @@ Answer ReservationOperation::gone(const Reservation& row) {
   answer.verdict = Verdict::gone;
   answer.granted = row.granted;
   answer.expires = row.expires;
-  answer.message = row.state == ReservationState::lapsed
+  answer.message = row.state == ReservationState::lapsed || row.state == ReservationState::open
                        ? "the reservation's time had passed before; report what was used as usage"
                        : "the reservation has been " + std::string(state_name(row.state));
   return answer;
 }
 
+Status ReservationOperation::check_open_terms() const {
+  for (const Terms& terms : open_terms) {
+    if (Status checked = check_terms(terms); !checked.ok()) return checked;
+  }
+  return success();
+}
+
+void ReservationOperation::declare_open_terms(Needs& needs) const {
+  for (const Terms& terms : open_terms) needs.add(terms);
+}
+
+const Terms* ReservationOperation::open_terms_of(const Account& closed) const {
+  const auto found = std::find_if(open_terms.begin(), open_terms.end(), [&closed](const Terms& terms) {
+    return terms.key.rule == closed.key.rule && terms.key.subject == closed.key.subject && terms.begins >= closed.ends;
+  });
+  return found == open_terms.end() ? nullptr : &*found;
+}
+
+std::optional<Answer> ReservationOperation::lacks_open_terms(Books& books, const Reservation& row,
+                                                             std::int64_t actual_units) const {
+  if (forgo_closed) return std::nullopt;
+  std::optional<Answer> lacking;
+  for (std::size_t i = 0; i < row.legs.size(); ++i) {
+    const Account& account = *books.find(row.legs[i].account);
+    const std::int64_t actual = row.legs[i].fixed ? row.legs[i].held : actual_units;
+    if (actual == 0 || !account.closed(books.now()) || open_terms_of(account) != nullptr) continue;
+    if (!lacking) lacking = closed_answer(account, i);
+    lacking->accounts.push_back(account);
+  }
+  return lacking;
+}
+
 void ReservationOperation::close(Books& books, Posting& posting, Reservation& row, ReservationState as,
-                                 std::int64_t actual_units, Answer& answer, const std::vector<Terms>& open_terms) {
+                                 std::int64_t actual_units, Answer& answer) {
   for (ReservationLeg& leg : row.legs) {
     Account& account = *books.find(leg.account);
-    const std::int64_t held = leg.held;
+    const std::int64_t held = std::exchange(leg.held, 0);
     const bool committed = as == ReservationState::committed;
     const std::int64_t actual = leg.fixed ? (committed ? held : 0) : actual_units;
-    leg.held = 0;
     posting.refresh(account);
-    const auto elsewhere = std::find_if(open_terms.begin(), open_terms.end(), [&account](const Terms& terms) {
-      return terms.key.rule == account.key.rule && terms.key.subject == account.key.subject &&
-             terms.begins >= account.ends;
-    });
-    if (actual > 0 && account.closed(books.now()) && elsewhere != open_terms.end()) {
+    if (actual > 0 && account.closed(books.now())) {
       posting.give_back(account, EntryKind::release, held, row.id);
-      Account& open = posting.open(*elsewhere);
-      if (Posting::can_draw(open, actual, Posting::Beyond::record)) {
-        posting.draw(open, EntryKind::charge, actual, Posting::Beyond::record, row.id + " in " + account.key.period);
-      }
       answer.returned = std::max(answer.returned, held);
+      const Terms* const elsewhere = open_terms_of(account);
+      Account* const open = elsewhere == nullptr ? nullptr : &posting.open(*elsewhere);
+      if (open != nullptr && Posting::can_draw(*open, actual, Posting::Beyond::record)) {
+        posting.draw(*open, EntryKind::charge, actual, Posting::Beyond::record, row.id + " in " + account.key.period);
+      } else {
+        answer.uncharged = std::max(answer.uncharged, actual);
+      }
       continue;
     }
     const std::int64_t used = std::min(actual, held);
@@ -159,28 +195,31 @@ void ReservationOperation::close(Books& books, Posting& posting, Reservation& ro
   answer.grace = posting.grace();
 }
 
-bool ReservationOperation::lapse_if_due(Books& books, Posting& posting, Reservation& row) {
+bool ReservationOperation::lapse_if_due(Books& books, Posting& posting, Reservation& row,
+                                        std::vector<Account>* lacking) {
   if (row.state != ReservationState::open || books.now() < row.expires) return false;
   Answer ignored;
-  if (row.commit_on_expiry) {
-    close(books, posting, row, ReservationState::committed, row.granted, ignored);
-  } else {
+  if (!row.commit_on_expiry) {
     close(books, posting, row, ReservationState::lapsed, 0, ignored);
+    return true;
   }
+  if (std::optional<Answer> lacks = lacks_open_terms(books, row, row.granted)) {
+    if (lacking != nullptr) lacking->insert(lacking->end(), lacks->accounts.begin(), lacks->accounts.end());
+    return true;
+  }
+  close(books, posting, row, ReservationState::committed, row.granted, ignored);
   return true;
 }
 
 Status CommitReservation::check() const {
   if (Status checked = ReservationOperation::check(); !checked.ok()) return checked;
-  for (const Terms& terms : open_terms) {
-    if (Status checked = check_terms(terms); !checked.ok()) return checked;
-  }
+  if (Status checked = check_open_terms(); !checked.ok()) return checked;
   return check_amount(actual, 0);
 }
 
 void CommitReservation::declare(Needs& needs) const {
   ReservationOperation::declare(needs);
-  for (const Terms& terms : open_terms) needs.add(terms);
+  declare_open_terms(needs);
 }
 
 Answer CommitReservation::apply(Books& books, Posting& posting) {
@@ -194,7 +233,8 @@ Answer CommitReservation::apply(Books& books, Posting& posting) {
     return answer;
   }
   if (row->state != ReservationState::open) return gone(*row);
-  close(books, posting, *row, ReservationState::committed, actual, answer, open_terms);
+  if (std::optional<Answer> lacks = lacks_open_terms(books, *row, actual)) return *std::move(lacks);
+  close(books, posting, *row, ReservationState::committed, actual, answer);
   const Answer after = answer_of(books, *row);
   answer.granted = after.granted;
   answer.expires = after.expires;
@@ -242,17 +282,29 @@ Answer ExtendReservation::apply(Books& books, Posting& posting) {
     leg.held += add;
   }
   row->granted += add;
+  if (add > 0) row->actual = 0;
   if (ttl > Duration::zero()) row->expires = std::max(row->expires, books.now() + ttl);
   Answer answer = answer_of(books, *row);
   answer.overage = posting.overage();
   return answer;
 }
 
+Status LapseReservations::check() const {
+  if (Status checked = check_common(*this); !checked.ok()) return checked;
+  return check_open_terms();
+}
+
+void LapseReservations::declare(Needs& needs) const {
+  needs.reservations.insert(reservations.begin(), reservations.end());
+  declare_open_terms(needs);
+}
+
 Answer LapseReservations::apply(Books& books, Posting& posting) {
   Answer answer;
   for (const std::string& each : reservations) {
     Reservation* row = books.find_reservation(each);
-    if (row != nullptr && lapse_if_due(books, posting, *row)) ++answer.granted;
+    if (row == nullptr || !lapse_if_due(books, posting, *row, &answer.accounts)) continue;
+    if (row->state != ReservationState::open) ++answer.granted;
   }
   return answer;
 }

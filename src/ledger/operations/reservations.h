@@ -10,7 +10,7 @@ namespace weir::ledger {
 
 // Holds `amount` in every leg, and in those with a fixed cost that, or nothing. `partial`: as much of the amount as
 // fits into all of them, at least 1. An id that has a reservation already gives that one. Verdicts: done, denied, gone
-// (it is closed), closed.
+// (it is closed), closed, conflict (it was made with another amount, and not extended since).
 class Reserve final : public Operation {
  public:
   std::string reservation;
@@ -19,6 +19,7 @@ class Reserve final : public Operation {
   std::int64_t amount = 0;
   bool partial = false;
   bool commit_on_expiry = false;
+  bool compares = false;  // the amount: a client made the id. False: it may differ from the earlier one
   Duration ttl = std::chrono::seconds(60);
 
   Status check() const override;
@@ -35,27 +36,38 @@ class Reserve final : public Operation {
 class ReservationOperation : public Operation {
  public:
   std::string reservation;
+  // The terms of the open periods, for accounts whose period has closed meanwhile: what was used is charged there, as a
+  // correction that names the closed period. Without them such a commit does nothing and is `closed`.
+  std::vector<Terms> open_terms;
+  // There are no terms, because the rule is gone: what is not charged for that reason is `uncharged`.
+  bool forgo_closed = false;
 
   Status check() const override;
   void declare(Needs& needs) const override { needs.reservations.insert(reservation); }
 
  protected:
+  Status check_open_terms() const;
+  void declare_open_terms(Needs& needs) const;
+  // Null: there are none.
+  const Terms* open_terms_of(const Account& closed) const;
+  // The accounts that committing `actual_units` needs terms of and has none of: `closed`, and nothing may be done.
+  std::optional<Answer> lacks_open_terms(Books& books, const Reservation& row, std::int64_t actual_units) const;
   // Closes it in all its accounts. `actual` units are used; none: it lapses or is released.
   void close(Books& books, Posting& posting, Reservation& row, ReservationState as, std::int64_t actual_units,
-             Answer& answer, const std::vector<Terms>& open_terms = {});
-  // Its time has passed and it was not closed: closes it. True if it did.
-  bool lapse_if_due(Books& books, Posting& posting, Reservation& row);
+             Answer& answer);
+  // True if its time has passed and it was open. It is closed then, unless that needs terms of open periods, which are
+  // added to `lacking`.
+  bool lapse_if_due(Books& books, Posting& posting, Reservation& row, std::vector<Account>* lacking = nullptr);
   Answer answer_of(Books& books, const Reservation& row) const;
   static Answer gone(const Reservation& row);
 };
 
 // Less than was held: `returned` becomes available again. More: charged as the rule's `overage` says; what it refuses
-// is `uncharged`. Verdicts: done, not_found, gone (released, or its time had passed: report the usage).
+// is `uncharged`. Verdicts: done, not_found, gone (released, or its time had passed: report the usage), closed
+// (`accounts` are those whose period has closed and that `open_terms` says nothing about).
 class CommitReservation final : public ReservationOperation {
  public:
   std::int64_t actual = 0;
-  // The terms of the open periods, for accounts whose period has closed meanwhile: they are charged there.
-  std::vector<Terms> open_terms;
 
   Status check() const override;
   void declare(Needs& needs) const override;
@@ -78,13 +90,14 @@ class ExtendReservation final : public ReservationOperation {
   Answer apply(Books& books, Posting& posting) override;
 };
 
-// Closes reservations whose time has passed. They come from a query; each is looked at again. `granted`: how many.
+// Closes reservations whose time has passed. They come from a query; each is looked at again. `granted`: how many;
+// `accounts`: of those that were left because terms of open periods are missing.
 class LapseReservations final : public ReservationOperation {
  public:
   std::vector<std::string> reservations;
 
-  Status check() const override { return check_common(*this); }
-  void declare(Needs& needs) const override { needs.reservations.insert(reservations.begin(), reservations.end()); }
+  Status check() const override;
+  void declare(Needs& needs) const override;
   Answer apply(Books& books, Posting& posting) override;
 };
 
