@@ -24,7 +24,7 @@ enum class HoldState : std::uint8_t {
   live,   // it was there: taken before, and renewed by this call if that was asked for
   gone,   // released, lapsed, or lost with no room to take it again
   ended,  // by this call
-  other,  // a lease: the id has one of another cost; nothing has changed
+  other,  // the id has a lease of another cost, or a reservation of another amount; nothing changed
 };
 
 struct ListedHold {
@@ -51,7 +51,7 @@ struct HoldStep {
   bool partial = false;                                    // take, renew: as much of `amount` as fits, at least 1
   std::int64_t amount = 0;                                 // take, renew: the cost of every charge that follows it
   ReservationState closing = ReservationState::committed;  // settle: that, or released
-  std::int64_t actual = 0;  // settle, committed: what the charges that follow have really cost
+  std::int64_t actual = 0;  // settle, committed: the real cost. take: 1 + the amount to compare with; 0: any
 
   // Answered. `expires` and `token` as well.
   HoldState state = HoldState::none;

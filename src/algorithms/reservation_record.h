@@ -2,9 +2,9 @@
 // closes the reservation, and tells later closers how it was closed.
 //
 // Low bits first. Open: {state (2 bits), granted (40), ttl bits 0–21}, {expires (53), ttl bits 22–32}, {token (53), ttl
-// bits 33–43}. Closed: {state, granted, actual bits 0–21}, {returned or debt (40), actual bits 22–39}, {uncharged (40),
-// whether it is the debt}. A settlement either returns units or charges some; if a bucket was lost in between, others
-// may have done the opposite, and what was returned is remembered.
+// bits 33–42, as_asked (1)}. Closed: {state, granted, actual bits 0–21}, {returned or debt (40), actual bits 22–39},
+// {uncharged (40), whether it is the debt}. A settlement either returns units or charges some; if a bucket was lost in
+// between, others may have done the opposite, and what was returned is remembered.
 //
 // Pure. Any words are safe to read.
 #pragma once
@@ -25,6 +25,7 @@ struct ReservationRecord {
   std::int64_t expires_us = 0;
   std::uint64_t token = 0;
   std::int64_t ttl_us = 0;
+  bool as_asked = false;  // `granted` is the amount that its id was made with: one that asks for another is refused
   // When it was closed.
   std::int64_t actual = 0;
   std::int64_t returned = 0;
@@ -46,8 +47,9 @@ struct ReservationRecord {
     if (record.state == ReservationState::open) {
       record.expires_us = static_cast<std::int64_t>(low(b, 53));
       record.token = low(c, 53);
-      record.ttl_us =
-          bounded(static_cast<std::int64_t>(a >> 42U | (b >> 53U) << 22U | (c >> 53U) << 33U), kMaxHoldTtl.count());
+      record.ttl_us = bounded(static_cast<std::int64_t>(a >> 42U | (b >> 53U) << 22U | low(c >> 53U, 10) << 33U),
+                              kMaxHoldTtl.count());
+      record.as_asked = c >> 63U != 0;
       return record;
     }
     record.actual = units(a >> 42U | low(b >> 40U, 18) << 22U);
@@ -63,7 +65,8 @@ struct ReservationRecord {
       const std::uint64_t expires = low(word(expires_us), 53);
       head[0] = static_cast<std::int64_t>(first | word(ttl_us) << 42U);
       head[1] = static_cast<std::int64_t>(expires | low(word(ttl_us) >> 22U, 11) << 53U);
-      head[2] = static_cast<std::int64_t>(low(token, 53) | low(word(ttl_us) >> 33U, 11) << 53U);
+      head[2] = static_cast<std::int64_t>(low(token, 53) | low(word(ttl_us) >> 33U, 10) << 53U |
+                                          word(as_asked ? 1 : 0) << 63U);
       return;
     }
     const bool is_debt = returned == 0 && debt > 0;

@@ -94,6 +94,7 @@ void assemble(CLI::App& program, Session& session) {
   add_quota_verify(quota.app(), session);
   add_quota_reconcile(quota.app(), session);
   add_quota_export(quota.app(), session);
+  add_quota_exported(quota.app(), session);
   add_quota_prune(quota.app(), session);
   Command database(program, "database", "Look after the server's database");
   database.requires_verb();

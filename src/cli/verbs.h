@@ -64,6 +64,7 @@ void add_quota_show(CLI::App& parent, Session& session);
 void add_quota_grant(CLI::App& parent, Session& session);
 void add_quota_adjust(CLI::App& parent, Session& session);
 void add_quota_reverse(CLI::App& parent, Session& session);
+void add_quota_exported(CLI::App& parent, Session& session);
 void add_quota_prune(CLI::App& parent, Session& session);
 void add_quota_verify(CLI::App& parent, Session& session);
 void add_quota_reconcile(CLI::App& parent, Session& session);

@@ -189,7 +189,9 @@ void Engine::finish_quotas(Run& run, bool admitted) {
   if (quota_gate_ == nullptr || run.action != Action::take) return;
   QuotaPart& part = *run.quotas;
   if (part.reserving) {
-    if (!admitted && !part.refused && part.status == Code::ok && part.known) quota_gate_->release(part.id);
+    // What an earlier call with its id holds is not this one's to give back.
+    const bool holds = !part.refused && !part.replayed && part.status == Code::ok && part.known;
+    if (!admitted && holds) quota_gate_->release(part.id);
     return;
   }
   bool took_strict = false;

@@ -36,6 +36,7 @@ bool Engine::ReservationRun::reserve_quotas() {
     return !refuse(HoldFault::invalid, "amount: is 0, expected at least 1 where a quota applies");
   }
   quotas->reserving = QuotaPart::Reserving{hex_text(step_.id), step_.amount, step_.partial, step_.ttl};
+  quotas->actual = step_.actual;
   handle_.quota = true;
   return true;
 }

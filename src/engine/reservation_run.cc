@@ -77,6 +77,7 @@ bool Engine::ReservationRun::reserve() {
   if (estimated_) call_->answer.estimated = *amount;
   step_.amount = *amount;
   step_.partial = question.partial;
+  if (!question.id.empty() && !estimated_) step_.actual = step_.amount + 1;
   dry_run_ = question.dry_run;
   past_prefilter = question.partial || !question.id.empty() || once;
   check_.reserve(step_.amount, step_.id);
@@ -209,6 +210,11 @@ void Engine::ReservationRun::finish_reserve() {
   if (step_.state == HoldState::gone) {
     refuse(HoldFault::gone,
            "id: its reservation is " + std::string(reservation_state_name(step_.reserved)) + "; use another id");
+    return;
+  }
+  if (step_.state == HoldState::other || (quotas != nullptr && quotas->status == Code::already_exists)) {
+    refuse(HoldFault::other_body,
+           "id: it has a reservation of another amount; ask for the same amount, or use another id for another one");
     return;
   }
   if (!answer.decision.allowed) return;

@@ -181,7 +181,6 @@ void Engine::UsageRun::charge_next_group() {
   step_.id = group.id;
   step_.ttl = kRemembered;
   step_.named = named_;
-  step_.actual = group.units;
   group.charges.push_back(record_charge(step_.id, {group.charges.data(), group.charges.size()}));
   outcomes_.clear();
   outcomes_.resize(group.charges.size());
@@ -200,12 +199,11 @@ void Engine::UsageRun::settle() {
     groups_.pop_front();
     return charge_next_group();
   }
-  const std::int64_t actual = step_.actual;
+  Group& group = groups_.front();
   stage_ = Stage::settling;
   action = Action::settle;
   step_.closing = ReservationState::committed;
-  step_.actual = actual;
-  Group& group = groups_.front();
+  step_.actual = group.units;
   for (std::size_t i = 0; i < group.enforced.size(); ++i) group.charges[i].binding = group.enforced[i];
   if (engine_.store_->begin(*this)) settled();
 }

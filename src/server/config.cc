@@ -324,6 +324,11 @@ Status check_database(const Config& config) {
   };
   const Result<database::Location> location = database::parse_location(config.database, config.data_dir);
   if (!location.ok()) return fault("database", location.failure().message);
+  if (config.quota_keep > Duration::zero() && config.quota_keep < std::chrono::hours(24)) {
+    return fault("quota.keep",
+                 "is shorter than a day, and periods are closed a day after their end; expected 0s or 1d "
+                 "and more");
+  }
   if (!rules_in_database(config)) return success();
   if (location.value().kind == database::Location::Kind::off) {
     return fault("rules.path", "is 'database', but database is off");

@@ -56,6 +56,7 @@ struct Config {
   Duration quota_timeout{0};
   Duration quota_log_every{0};
   std::int64_t quota_max_log_bytes = 0;
+  Duration quota_keep{0};     // 0: forever
   std::string quota_webhook;  // may hold a password
   std::filesystem::path quota_webhook_secret_file;
   std::string store;                 // may hold a password

@@ -70,6 +70,10 @@ constexpr ConfigField kFields[] = {
      "Most bytes of the usage log in data_dir, which holds usage until the ledger has it. When it is full, leased "
      "quotas admit nothing until the ledger answers.",
      64 * kKiB, std::int64_t{1} << 36},
+    {"quota.keep", FieldKind::duration, &Config::quota_keep, "0s",
+     "How long entries of the ledger are kept after the end of their period, such as 400d; at least 1d. Older ones are "
+     "removed once they are exported (docs/quotas.md#retention); what each account came to stays. 0s: forever.",
+     0, 36500 * kDay},
     {"quota.webhook", FieldKind::text, &Config::quota_webhook, "",
      "URL that is told when an account reaches a threshold (notify in a rule): http:// or https://. Empty: none."},
     {"quota.webhook_secret_file", FieldKind::path, &Config::quota_webhook_secret_file, "",

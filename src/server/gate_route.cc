@@ -19,10 +19,15 @@ struct Compared {
 
   bool same() const { return here.held() == ledger; }
 };
-using Comparison = std::map<AccountKey, Compared>;
+struct Comparison {
+  std::map<AccountKey, Compared> accounts;
+  bool still = false;  // nothing moved while both were read: what differs then is wrong
+};
 
 Result<Comparison> compare(database::Session& session, LedgerGate& gate, const std::string& node) {
-  Comparison found;
+  Comparison comparison;
+  std::map<AccountKey, Compared>& found = comparison.accounts;
+  const LedgerGate::Movement before = gate.movement();
   const std::int64_t epoch = gate.counts().epoch;
   const Result<std::vector<ledger::HeldByNode>> slices = ledger::list_slices(session, node);
   if (!slices.ok()) return slices.failure();
@@ -32,11 +37,13 @@ Result<Comparison> compare(database::Session& session, LedgerGate& gate, const s
     found[each.account].expires = each.slice.expires;
   }
   for (const LedgerGate::Holding& each : gate.holdings()) found[each.account].here = each;
-  return found;
+  comparison.still = gate.movement().is_still_since(before);
+  return comparison;
 }
 
 bool all_same(const Comparison& compared) {
-  return std::all_of(compared.begin(), compared.end(), [](const auto& each) { return each.second.same(); });
+  return std::all_of(compared.accounts.begin(), compared.accounts.end(),
+                     [](const auto& each) { return each.second.same(); });
 }
 
 std::string json_of(const Comparison& compared, const LedgerGate::Counts& counts, const std::string& node) {
@@ -47,8 +54,9 @@ std::string json_of(const Comparison& compared, const LedgerGate::Counts& counts
   out.member("usable", counts.usable);
   out.member("log_bytes", counts.log_bytes);
   out.member("agrees", all_same(compared));
+  out.member("still", compared.still);
   out.begin_array("items");
-  for (const auto& [key, each] : compared) {
+  for (const auto& [key, each] : compared.accounts) {
     out.begin_object();
     out.member("rule", key.rule);
     out.member("subject", key.subject);

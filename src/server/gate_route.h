@@ -1,6 +1,7 @@
 // GET /admin/v1/quota-gate: what this node holds of accounts, in memory and in its usage log, beside what the ledger
-// says that it holds. The two are read one after the other while decisions go on, so they agree only when nothing
-// moves; `weir quota reconcile` asks again until they do.
+// says that it holds. The two are read one after the other while decisions go on: `still` says that nothing moved
+// between node and ledger meanwhile, and what differs then is wrong. `weir quota reconcile` asks again until they agree
+// or that is so.
 #pragma once
 
 #include <string>

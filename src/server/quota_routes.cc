@@ -3,6 +3,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/percent.h"
 #include "ledger/account_json.h"
@@ -17,8 +19,10 @@ using database::Session;
 
 constexpr auto kReadPatience = std::chrono::seconds(5);
 
-// "tenant=acme&rule=exports-month". Failure: invalid_argument.
-Status read_query(std::string_view query, std::map<std::string, std::string>& values) {
+bool is_filter(const std::string& name) { return name == "rule" || name == "subject" || name == "period"; }
+
+// "tenant=acme&rule=exports-month", and `with_attributes` others. Failure: invalid_argument.
+Status read_query(std::string_view query, bool with_attributes, std::map<std::string, std::string>& values) {
   while (!query.empty()) {
     const std::size_t end = query.find('&');
     const std::string_view pair = query.substr(0, end);
@@ -29,12 +33,13 @@ Status read_query(std::string_view query, std::map<std::string, std::string>& va
     if (equals == std::string_view::npos || !base::decode_percent(pair.substr(equals + 1), value)) {
       return Failure{Code::invalid_argument, "the query must be name=value pairs, percent-encoded"};
     }
-    if (!values.contains(name) && name != "tenant" && name != "rule" && name != "subject" && name != "period") {
+    if (!with_attributes && name != "tenant" && !is_filter(name)) {
       return Failure{Code::invalid_argument, "unknown query parameter; expected tenant, rule, subject or period"};
     }
     values[name] = value;
   }
-  if (values["tenant"].empty()) return Failure{Code::invalid_argument, "tenant: is missing, as in ?tenant=acme"};
+  if (!with_attributes && values["tenant"].empty())
+    return Failure{Code::invalid_argument, "tenant: is missing, as in ?tenant=acme"};
   return success();
 }
 
@@ -55,12 +60,42 @@ Status read_quotas(Session& session, const ledger::AccountFilter& filter, TimePo
   return success();
 }
 
+// Whose accounts the caller may see, by its credentials: the tenant goes into `values`. False: answered.
+bool identify(transport::RequestIdentity& identity, std::map<std::string, std::string>& values,
+              http::ResponseWriter& writer) {
+  std::vector<Attribute> sent;
+  for (const auto& [name, value] : values) {
+    if (!is_filter(name) && sent.size() < kMaxAttributes) sent.push_back({name, value});
+  }
+  Request request(sent);
+  if (const auto refusal = transport::identify(identity, request)) {
+    if (refusal->malformed) {
+      writer.send_problem(400, refusal->message("", ""));
+    } else {
+      writer.send_problem(403, "the credentials in the query are not accepted");
+    }
+    return false;
+  }
+  std::string tenant;
+  for (const Attribute& attribute : request.attributes) {
+    if (attribute.name == "tenant") tenant = attribute.value;
+  }
+  const std::string asked = values["tenant"];
+  if (tenant.empty() || (!asked.empty() && asked != tenant)) {
+    writer.send_problem(403, "tenant: these accounts are not the caller's; expected credentials of that tenant");
+    return false;
+  }
+  values["tenant"] = tenant;
+  return true;
+}
+
 void answer_quotas(const http::HttpRequest& request, http::ResponseWriter& writer, database::Database& database,
-                   Clock& clock) {
+                   Clock& clock, transport::RequestIdentity* identity) {
   std::map<std::string, std::string> values;
-  if (Status read = read_query(request.query, values); !read.ok()) {
+  if (Status read = read_query(request.query, identity != nullptr, values); !read.ok()) {
     return writer.send_problem(400, read.failure().message);
   }
+  if (identity != nullptr && !identify(*identity, values, writer)) return;
   ledger::AccountFilter filter;
   filter.tenant = values["tenant"];
   filter.rule = values["rule"];
@@ -84,12 +119,15 @@ void answer_quotas(const http::HttpRequest& request, http::ResponseWriter& write
 
 }  // namespace
 
-void add_quota_routes(http::Router& router, database::Database& database, Clock& clock) {
+void add_quota_routes(http::Router& router, database::Database& database, Clock& clock,
+                      std::shared_ptr<transport::RequestIdentity> identity) {
   router.add({.method = "GET",
               .path = "/v1/quotas",
-              .handler = [&database, &clock](
-                             const http::HttpRequest& request,
-                             http::ResponseWriter& writer) { answer_quotas(request, writer, database, clock); },
+              .handler =
+                  [&database, &clock, identity = std::move(identity)](const http::HttpRequest& request,
+                                                                      http::ResponseWriter& writer) {
+                    answer_quotas(request, writer, database, clock, identity.get());
+                  },
               .role = "list"});
 }
 

@@ -60,7 +60,7 @@ void Server::Parts::add_modules() {
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
-  QuotaModule& quotas = add<QuotaModule>(database, tools, rules, operators);
+  QuotaModule& quotas = add<QuotaModule>(database, tools, rules, identity, operators);
   TrafficModule& traffic = add<TrafficModule>(tools, rules);
   TracingModule& tracing = add<TracingModule>(tools);
   DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic, quotas, tracing);

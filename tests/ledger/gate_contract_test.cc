@@ -29,8 +29,7 @@ class GateContract : public LedgerFixture {
     LedgerFixture::TearDown();
   }
 
-  void start(const std::string& node = "n1") {
-    GateOptions options;
+  void start(const std::string& node = "n1", GateOptions options = {}) {
     options.node = node;
     options.folder = folder_.path() / "usage";
     options.patience = 30s;
@@ -204,6 +203,136 @@ TEST_P(GateContract, RecordsWhatAPolicyAdmittedWithoutTheLedgerAsOverage) {
   });
   await([&] { return of(9).used == 10; });
   EXPECT_EQ(of(9).overage, 7);
+}
+
+// Keeps usage batches out of the ledger for as long as it lives.
+class Outage {
+ public:
+  explicit Outage(const database::tests::Backend& backend) : database_(backend.open()) {
+    std::promise<void> begun;
+    holder_ = std::thread([this, &begun] {
+      const database::Outcome outcome = database_->run(database::Access::write, [&](database::Session& session) {
+        // SQLite's one writer is this one.
+        Status locked = session.dialect() == database::Dialect::sqlite
+                            ? success()
+                            : session.run_script("LOCK TABLE ledger_usage_batch IN ACCESS EXCLUSIVE MODE");
+        begun.set_value();
+        over_.get_future().wait();
+        return locked;
+      });
+      EXPECT_TRUE(succeeded(outcome));
+    });
+    begun.get_future().wait();
+  }
+  ~Outage() { end(); }
+  void end() {
+    if (!holder_.joinable()) return;
+    over_.set_value();
+    holder_.join();
+  }
+
+ private:
+  std::unique_ptr<database::Database> database_;
+  std::promise<void> over_;
+  std::thread holder_;
+};
+
+TEST_P(GateContract, AtItsBoundTheUsageLogStopsGrowingAndNothingIsLostOrBilledTwice) {
+  constexpr std::size_t kBound = 6'000;
+  constexpr std::uint64_t kAccounts = 20;
+  gate_.reset();
+  GateOptions options;
+  options.max_log_bytes = kBound;
+  options.slice_ttl = 1h;
+  start("n1", options);
+  const Quota quota = monthly_quota();
+  QuotaCharge held = charge(quota, 1000, 1, 1'000);
+  ASSERT_TRUE(take(held));
+  await([&] { return of(1'000).used == 1; });
+  Outage outage(backend_);
+  // A policy admits units without the ledger, group after group, until the log is full, and goes on.
+  std::int64_t admitted = 0;
+  const auto admit = [&] {
+    for (std::uint64_t subject = 1; subject <= kAccounts; ++subject) {
+      const QuotaCharge each = charge(quota, 1'000'000, 1, subject);
+      gate_->admitted_without(each);
+    }
+    ++admitted;
+  };
+  const auto is_full = [&] { return gate_->counts().trouble.find("is full") != std::string::npos; };
+  await([&] {
+    if (!is_full()) admit();
+    return is_full();
+  });
+  EXPECT_FALSE(gate_->counts().usable) << "leased quotas admit nothing more";
+  for (int i = 0; i < 100; ++i) {
+    admit();
+    clock_.advance(10ms);
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_LE(gate_->counts().log_bytes, kBound + 100 * kAccounts) << "the bound, and the group that reached it";
+  outage.end();
+  for (std::uint64_t subject = 1; subject <= kAccounts; ++subject) {
+    await([&] { return gate_->counts().log_bytes == 0; });
+    await([&] { return of(subject).used == admitted; });
+  }
+  await([&] { return gate_->counts().usable; });
+  QuotaCharge again = charge(quota, 1000, 1, 1'000);
+  EXPECT_TRUE(take(again));
+}
+
+TEST_P(GateContract, AccountsThatAPolicyAdmitsWithoutTheLedgerAreBounded) {
+  gate_.reset();
+  GateOptions options;
+  options.max_slices = 10;
+  std::atomic<int> told{0};
+  options.report = [&](std::string_view event, const std::string&) { told += event == "quota_usage_lost" ? 1 : 0; };
+  start("n1", options);
+  const Quota quota = monthly_quota();
+  for (std::uint64_t subject = 1; subject <= 12; ++subject) gate_->admitted_without(charge(quota, 100, 3, subject));
+  EXPECT_EQ(gate_->counts().unrecorded, 6);
+  EXPECT_EQ(told, 2);
+  await([&] { return gate_->counts().batches > 0; });
+  await([&] { return of(10).used == 3; });
+}
+
+TEST_P(GateContract, AReservationThatIsCommittedAfterItsPeriodClosedIsChargedInTheOpenOne) {
+  gate_.reset();
+  const Quota quota = monthly_quota(Enforcement::strict);
+  GateOptions options;
+  options.quota_of = [&](std::string_view rule) -> std::optional<Quota> {
+    return rule == "exports" ? std::optional<Quota>(quota) : std::nullopt;
+  };
+  start("n1", options);
+  QuotaCharge each = charge(quota, 10, 0);
+  each.follows = true;
+  WaitedCall reserve;
+  reserve.verb = QuotaCall::Verb::reserve;
+  reserve.at = clock_.read();
+  reserve.id = "0123456789abcdef0123456789abcdef";
+  reserve.charges = {&each, 1};
+  reserve.amount = 6;
+  reserve.ttl = std::chrono::hours(24 * 60);
+  gate_->begin(reserve);
+  reserve.wait();
+  ASSERT_EQ(reserve.granted, 6);
+  clock_.advance(kEnd + 25h - clock_.wall());
+  WaitedCall commit;
+  commit.verb = QuotaCall::Verb::commit;
+  commit.at = clock_.read();
+  commit.id = reserve.id;
+  commit.actual = 4;
+  gate_->begin(commit);
+  commit.wait();
+  EXPECT_EQ(commit.status, Code::ok);
+  EXPECT_EQ(commit.state, weir::ReservationState::committed);
+  EXPECT_EQ(commit.uncharged, 0);
+  EXPECT_EQ(balance(of()), "10 0 0 0") << "the closed period is not billed any more";
+  EXPECT_EQ(balance(account(AccountKey{"exports", "tenant=1", "2026-04"})), "6 0 4 0");
+  // The limit of the rule replaces the one that was carried over.
+  QuotaCharge raised = charge(quota, 20, 1);
+  EXPECT_TRUE(take(raised));
+  EXPECT_EQ(balance(account(AccountKey{"exports", "tenant=1", "2026-04"})), "15 0 5 0");
 }
 
 TEST_P(GateContract, FollowsALimitThatWasChanged) {

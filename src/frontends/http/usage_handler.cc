@@ -70,20 +70,43 @@ class UsageHandler {
       return writer.send_problem(400, read.failure().message);
     }
     if (body_.reports().empty()) return writer.send({.body = R"({"results":[]})"});
+    if (!identify(writer)) return;
     const std::string caller = options_.caller_of ? options_.caller_of(request) : std::string();
     auto answers = std::make_shared<UsageAnswers>(writer.defer(), body_.reports().size());
     for (std::size_t i = 0; i < body_.reports().size(); ++i) {
       UsageReport report = body_.reports()[i];
       report.caller = caller;
+      if (options_.identity != nullptr) {
+        report.request.attributes = identified_[i].attributes;
+        report.request.derived = identified_[i].derived;
+      }
       if (request.once) report.request.once = request.once.at(i);
       recorder_.record(report, [answers, i](const UsageAnswer& answer) { answers->put(i, answer); });
     }
   }
 
  private:
+  // False: answered. One report that cannot be accepted refuses them all, so that nothing is recorded.
+  bool identify(ResponseWriter& writer) {
+    if (options_.identity == nullptr) return true;
+    const std::size_t count = body_.reports().size();
+    identified_.clear();
+    for (const UsageReport& report : body_.reports()) identified_.push_back(report.request);
+    std::vector<std::size_t> refused;
+    const auto place = [count](std::size_t index) { return count == 1 ? "" : "[" + std::to_string(index) + "]."; };
+    if (const auto fault = transport::identify(*options_.identity, identified_, refused)) {
+      writer.send_problem(400, fault->refusal.message(place(fault->index), "attributes."));
+      return false;
+    }
+    if (refused.empty()) return true;
+    writer.send_problem(403, place(refused.front()) + "attributes: the credentials in them are not accepted");
+    return false;
+  }
+
   UsageRecorder& recorder_;
   const UsageOptions options_;
   UsageBody body_;
+  std::vector<Request> identified_;
 };
 
 }  // namespace

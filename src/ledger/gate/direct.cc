@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ledger/gate/gate_answers.h"
 #include "ledger/gate/leased_call.h"
 #include "ledger/gate/ledger_gate.h"
 #include "ledger/operations/reservations.h"
@@ -18,26 +19,6 @@ using database::Session;
 constexpr Duration kKeepAnswers = std::chrono::hours(24);
 // Between the key and the rest of the id of a take that has one.
 constexpr char kOfKey = '#';
-
-void fail_call(QuotaCall& call, const Failure& failure) {
-  call.status = failure.code;
-  call.message = failure.message;
-  for (QuotaCharge& charge : call.charges) {
-    charge.outcome = {};
-    charge.outcome.status = failure.code;
-  }
-  call.complete();
-}
-
-void fill_from(ChargeOutcome& outcome, const Account& account, std::int64_t cost, TimePoint wall, bool admitted) {
-  outcome = {};
-  outcome.admitted = admitted;
-  outcome.remaining = account.available;
-  outcome.reset_after = std::max(account.ends - wall, Duration(0));
-  if (admitted) return;
-  outcome.too_large = cost > account.limit + account.grace && !account.record_overage;
-  if (!outcome.too_large) outcome.retry_after = std::max(outcome.reset_after, Duration(1));
-}
 
 // The legs of an operation, each account once, and which of them each charge has.
 struct MergedLegs {
@@ -106,20 +87,6 @@ Code code_of(Verdict verdict) {
       return Code::failed_precondition;
   }
   return Code::internal;
-}
-
-weir::ReservationState public_state(ReservationState state) {
-  switch (state) {
-    case ReservationState::open:
-      return weir::ReservationState::open;
-    case ReservationState::committed:
-      return weir::ReservationState::committed;
-    case ReservationState::released:
-      return weir::ReservationState::released;
-    case ReservationState::lapsed:
-      return weir::ReservationState::expired;
-  }
-  return weir::ReservationState::expired;
 }
 
 }  // namespace
@@ -249,6 +216,7 @@ void LedgerGate::reserve(QuotaCall& call) {
   reserve->reservation = call.id;
   reserve->amount = call.amount;
   reserve->partial = call.partial;
+  reserve->compares = call.actual > 0;
   reserve->ttl = call.ttl;
   for (Leg& leg : merged.legs) reserve->legs.push_back(std::move(leg.terms));
   reserve->fixed.resize(reserve->legs.size());
@@ -264,84 +232,10 @@ void LedgerGate::reserve(QuotaCall& call) {
     call.expires = answer.value().expires;
     if (answer.value().verdict == Verdict::gone) call.state = weir::ReservationState::expired;
     if (answer.value().verdict == Verdict::closed) return fail_call(call, {Code::failed_precondition, call.message});
+    if (answer.value().verdict == Verdict::conflict) return fail_call(call, {Code::already_exists, call.message});
     call.complete();
   };
   ledger_.submit(std::move(reserve));
-}
-
-// Commit, release, extend and lookup: by the id alone.
-void LedgerGate::settle(QuotaCall& call) {
-  using Verb = QuotaCall::Verb;
-  const auto look_up = [this, &call] {
-    auto row = std::make_shared<std::optional<Reservation>>();
-    const auto work = [row, id = call.id](Session& session) -> Status {
-      Result<std::optional<Reservation>> read = read_reservation(session, id);
-      if (!read.ok()) return read.failure();
-      *row = std::move(read).value();
-      return success();
-    };
-    const auto done = [&call, row](const Outcome& outcome) {
-      if (!outcome.ok()) return fail_call(call, outcome.status.failure());
-      call.known = row->has_value();
-      if (*row) {
-        call.state = public_state((*row)->state);
-        if ((*row)->state == ReservationState::open && call.at.wall() >= (*row)->expires) {
-          call.state = weir::ReservationState::expired;
-        }
-        call.granted = (*row)->granted;
-        call.actual = (*row)->actual;
-        call.expires = (*row)->expires;
-      }
-      call.complete();
-    };
-    const Status queued =
-        ledger_.database().submit({Access::read, work, done, std::chrono::steady_clock::now() + options_.patience});
-    if (!queued.ok()) fail_call(call, queued.failure());
-  };
-  if (call.verb == Verb::lookup) return look_up();
-
-  std::unique_ptr<ReservationOperation> operation;
-  if (call.verb == Verb::commit) {
-    auto commit = std::make_unique<CommitReservation>();
-    commit->actual = call.actual;
-    operation = std::move(commit);
-  } else if (call.verb == Verb::release) {
-    operation = std::make_unique<ReleaseReservation>();
-  } else {
-    auto extend = std::make_unique<ExtendReservation>();
-    extend->ttl = call.ttl;
-    extend->add = call.amount;
-    operation = std::move(extend);
-  }
-  const std::uint64_t number = operations_.fetch_add(1, std::memory_order_relaxed);
-  operation->id = "settle " + prefix_ + std::to_string(number);
-  operation->reservation = call.id;
-  operation->deadline = std::chrono::steady_clock::now() + options_.patience;
-  const weir::ReservationState wanted =
-      call.verb == Verb::commit ? weir::ReservationState::committed : weir::ReservationState::released;
-  operation->done = [&call, look_up, wanted](const Result<Answer>& answer) {
-    if (!answer.ok()) return fail_call(call, answer.failure());
-    const Answer& told = answer.value();
-    call.message = told.message;
-    if (told.verdict == Verdict::not_found) call.known = false;
-    if (told.verdict == Verdict::gone) return look_up();
-    call.granted = told.granted;
-    call.returned = told.returned;
-    call.overage = told.overage;
-    call.uncharged = told.uncharged;
-    call.replayed = told.replayed;
-    call.expires = told.expires;
-    if (told.verdict == Verdict::done && call.verb != Verb::extend) call.state = wanted;
-    for (QuotaCharge& charge : call.charges) {
-      charge.outcome.admitted = told.verdict != Verdict::denied;
-      for (const Account& account : told.accounts) {
-        if (account.key.rule != charge.rule) continue;
-        fill_from(charge.outcome, account, call.amount, call.at.wall(), charge.outcome.admitted);
-      }
-    }
-    call.complete();
-  };
-  ledger_.submit(std::move(operation));
 }
 
 void LedgerGate::reverse(const std::string& id) {
@@ -352,15 +246,6 @@ void LedgerGate::reverse(const std::string& id) {
   reverse->reason = "the request was denied after all";
   reverse->deadline = Operation::Deadline::max();
   ledger_.submit_later(std::move(reverse));
-}
-
-void LedgerGate::release(const std::string& reservation) {
-  auto release = std::make_unique<ReleaseReservation>();
-  release->id = "release " + reservation;
-  release->reservation = reservation;
-  release->reason = "the store refused it";
-  release->deadline = Operation::Deadline::max();
-  ledger_.submit_later(std::move(release));
 }
 
 }  // namespace weir::ledger

@@ -128,31 +128,45 @@ void LedgerGate::put_back(QuotaCharge& charge) {
 
 // Logged like what is spent: the account is the slice's, if there is one.
 void LedgerGate::admitted_without(const QuotaCharge& charge) {
+  const Status kept = keep_admitted(charge);
+  if (kept.ok()) return;
+  unrecorded_.fetch_add(charge.cost, std::memory_order_relaxed);
+  say("quota_usage_lost",
+      "what a failure policy has admitted without the ledger is not recorded: " + kept.failure().message);
+}
+
+// Failures: there are too many such accounts, or it has no period.
+Status LedgerGate::keep_admitted(const QuotaCharge& charge) {
   const Reading at = clock_.read();
   const std::size_t index = table_.shard_of(charge.key);
   Shard& shard = table_.shard(index);
   const std::lock_guard lock(shard.mutex);
-  auto& place = shard.current[charge.key];
-  if (place == nullptr) {
-    const Result<Terms> terms = terms_.make(charge, at.wall());
-    if (!terms.ok()) {
-      shard.current.erase(charge.key);
-      return;
+  const auto known = shard.current.find(charge.key);
+  HeldSlice* slice = known == shard.current.end() ? nullptr : known->second.get();
+  if (slice == nullptr) {
+    if (slices_.load(std::memory_order_relaxed) >= options_.max_slices) {
+      return Failure{Code::resource_exhausted,
+                     "this node has " + std::to_string(options_.max_slices) + " accounts already, as many as it keeps"};
     }
-    place = std::make_unique<HeldSlice>();
-    place->key = charge.key;
-    place->shard = index;
-    place->epoch = epoch_.load();
-    place->quota = *charge.quota;
-    place->terms = terms.value();
-    place->asked_limit = charge.limit;
-    place->asked_since = charge.since;
-    place->tenants_seen = tenants_seen_.load(std::memory_order_relaxed);
+    const Result<Terms> terms = terms_.make(charge, at.wall());
+    if (!terms.ok()) return terms.failure();
+    auto made = std::make_unique<HeldSlice>();
+    made->key = charge.key;
+    made->shard = index;
+    made->epoch = epoch_.load();
+    made->quota = *charge.quota;
+    made->terms = terms.value();
+    made->asked_limit = charge.limit;
+    made->asked_since = charge.since;
+    made->tenants_seen = tenants_seen_.load(std::memory_order_relaxed);
     slices_.fetch_add(1, std::memory_order_relaxed);
+    slice = made.get();
+    shard.current[charge.key] = std::move(made);
   }
-  place->without += charge.cost;
-  place->last_used = at.now;
-  SliceTable::mark_dirty(shard, *place);
+  slice->without += charge.cost;
+  slice->last_used = at.now;
+  SliceTable::mark_dirty(shard, *slice);
+  return success();
 }
 
 // Another limit, or other plans of the tenant, which may come to the same.
@@ -299,6 +313,7 @@ void LedgerGate::submit(Ask ask) {
   take->least = ask.least;
   take->ttl = options_.slice_ttl;
   take->deadline = std::chrono::steady_clock::now() + options_.patience;
+  begun_.fetch_add(1);
   underway_.fetch_add(1);
   take->done = [this, slice = ask.slice, asked_at = clock_.now()](const Result<Answer>& answer) {
     on_slice(*slice, asked_at, answer);
@@ -389,6 +404,7 @@ void LedgerGate::give_back(const Terms& terms, std::int64_t epoch, std::int64_t 
   give->epoch = epoch;
   give->amount = amount;
   give->deadline = std::chrono::steady_clock::now() + options_.patience;
+  begun_.fetch_add(1);
   underway_.fetch_add(1);
   give->done = [this, slice](const Result<Answer>& answer) {
     const struct Leaving {

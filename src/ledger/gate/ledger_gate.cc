@@ -52,6 +52,7 @@ LedgerGate::Counts LedgerGate::counts() const {
   counts.usable = usable_.load();
   counts.slices = slices_.load();
   counts.waiting = waiting_.load();
+  counts.unrecorded = unrecorded_.load();
   return counts;
 }
 
@@ -67,6 +68,11 @@ void LedgerGate::note(std::string trouble) {
     counts_.trouble = trouble;
   }
   if (changed && !trouble.empty()) say("quota_trouble", trouble);
+}
+
+LedgerGate::Movement LedgerGate::movement() const {
+  const bool under_way = sending_.load() || sent_.load() != Sent::no || underway_.load() > 0 || moving_.load();
+  return {under_way, begun_.load()};
 }
 
 std::vector<LedgerGate::Holding> LedgerGate::holdings() {

@@ -26,6 +26,7 @@
 #include "ledger/gate/terms_maker.h"
 #include "ledger/gate/usage_log.h"
 #include "ledger/ledger.h"
+#include "ledger/operations/reservations.h"
 #include "weir/quotas.h"
 
 namespace weir::ledger {
@@ -39,12 +40,16 @@ struct GateOptions {
   Duration send_period = std::chrono::milliseconds(250);  // between usage batches
   Duration idle_after = std::chrono::milliseconds(500);   // then a slice is given back
   Duration patience = std::chrono::seconds(2);            // how long a decision waits for the ledger
-  std::size_t max_slices = 100'000;
+  std::size_t max_slices = 100'000;  // and accounts that a failure policy admits without the ledger
   std::size_t max_waiting = 20'000;  // decisions that wait for slices
   // Of usage that the ledger does not have. Close to it nothing more is admitted, until the ledger has taken half of
-  // it.
+  // it. What a failure policy still admits is logged up to the bound; beyond it, it is kept in memory, one sum for each
+  // account, and is lost if the process is killed.
   std::size_t max_log_bytes = std::size_t{64} << 20;
   const TenantDirectory* tenants = nullptr;  // borrowed
+  // What the rule with this id says about its periods; none: there is no such rule now. For reservations that are
+  // settled after their period has closed. May be called from any thread.
+  std::function<std::optional<Quota>(std::string_view rule)> quota_of;
   // Told what operators should know: an event's name and what happened. May be called from any thread.
   std::function<void(std::string_view event, const std::string& message)> report;
 };
@@ -68,6 +73,7 @@ class LedgerGate final : public QuotaGate {
     std::int64_t expired = 0;     // units of earlier epochs that no one reported
     std::uint64_t lapses = 0;     // times that the ledger was away for longer than slices live
     std::uint64_t log_failures = 0;
+    std::int64_t unrecorded = 0;  // units that a failure policy admitted and that could not be kept
   };
 
   // Borrowed: the ledger, the clock. Failure of the usage log's folder is reported by start().
@@ -78,6 +84,8 @@ class LedgerGate final : public QuotaGate {
   void stop();
   Counts counts() const;
   TermsMaker& terms() { return terms_; }
+  // The terms of the open period of an account whose period has closed. None: its rule is gone.
+  std::optional<Terms> open_terms(const Account& closed, TimePoint wall);
   // What the directory of tenants says is different: the limits of accounts are looked at again.
   void tenants_changed() { tenants_seen_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -101,6 +109,17 @@ class LedgerGate final : public QuotaGate {
     std::int64_t held() const { return left + pending + unlogged + unsent; }
   };
   std::vector<Holding> holdings();
+  // Whether units are on their way between this node and the ledger, so that neither side alone says who has them.
+  struct Movement {
+    bool under_way = false;
+    std::uint64_t begun = 0;
+
+    // True if nothing moved from `before` until this.
+    bool is_still_since(const Movement& before) const {
+      return !before.under_way && !under_way && before.begun == begun;
+    }
+  };
+  Movement movement() const;
 
  private:
   friend class LeasedCall;
@@ -108,6 +127,7 @@ class LedgerGate final : public QuotaGate {
 
   // Leased (leased.cc). `locked` functions need the shard's mutex.
   void advance(LeasedCall& call);
+  Status keep_admitted(const QuotaCharge& charge);
   HeldSlice* find_locked(SliceTable::Shard& shard, QuotaCharge& charge, const Reading& at, Status& status,
                          std::vector<std::pair<Terms, std::int64_t>>& returns);
   bool follows_locked(const HeldSlice& slice, const QuotaCharge& charge) const {
@@ -129,6 +149,10 @@ class LedgerGate final : public QuotaGate {
   void change(QuotaCall& call);
   void reserve(QuotaCall& call);
   void settle(QuotaCall& call);
+  void look_up(QuotaCall& call);
+  void submit_settlement(QuotaCall& call, std::unique_ptr<ReservationOperation> operation);
+  void settled(QuotaCall& call, const Answer& told);
+  void commit_after_close(QuotaCall& call, const std::vector<Account>& closed);
 
   // Upkeep (upkeep.cc), on the gate's thread.
   void work();
@@ -137,6 +161,7 @@ class LedgerGate final : public QuotaGate {
   bool replay();
   void log_group();
   void take_group(UsageRecords& group);
+  UsageRecords beyond_bound(UsageRecords& group) const;
   void note_sent(const UsageSegment& segment);
   void bound_log();
   void send_segments();
@@ -157,6 +182,7 @@ class LedgerGate final : public QuotaGate {
   std::atomic<bool> usable_{false};
   std::atomic<std::size_t> slices_{0};
   std::atomic<std::size_t> waiting_{0};
+  std::atomic<std::int64_t> unrecorded_{0};
   std::atomic<std::uint64_t> operations_{0};
   std::atomic<std::uint64_t> tenants_seen_{0};
   const std::string prefix_;  // of operation ids: differs from that of every other process
@@ -174,7 +200,9 @@ class LedgerGate final : public QuotaGate {
   std::atomic<Sent> sent_{Sent::no};  // what became of the first segment
   std::atomic<bool> sending_{false};
   std::atomic<bool> renewing_{false};
-  std::atomic<int> underway_{0};  // operations about slices that the ledger has not answered
+  std::atomic<int> underway_{0};         // operations about slices that the ledger has not answered
+  std::atomic<bool> moving_{false};      // units are taken from slices, and neither in the log nor under way
+  std::atomic<std::uint64_t> begun_{0};  // movements of units so far
   TimePoint renew_at_{};
   TimePoint send_at_{};
   TimePoint tidy_at_{};
@@ -182,7 +210,7 @@ class LedgerGate final : public QuotaGate {
   bool has_epoch_ = false;   // and has not let its slices lapse
   bool log_failed_ = false;  // the last group could not be written
   bool log_full_ = false;    // it is close to its bound
-  UsageRecords unlogged_;    // taken from slices, and not in the log because that failed
+  UsageRecords unlogged_;    // taken from slices, and not in the log because that failed or is full
 
   std::thread thread_;
 };

@@ -106,6 +106,22 @@ Result<Period> TermsMaker::period(const Quota& quota, const std::string& tenant,
   return of.value()->at(wall);
 }
 
+std::optional<Terms> TermsMaker::after_close(const Quota& quota, const Account& closed, TimePoint wall) {
+  const Result<Period> in = period(quota, closed.tenant, wall);
+  if (!in.ok() || in.value().begins < closed.ends) return std::nullopt;
+  return Terms{
+      .key = {closed.key.rule, closed.key.subject, period_label(period_rule(quota), in.value().number)},
+      .tenant = closed.tenant,
+      .begins = in.value().begins,
+      .ends = in.value().ends,
+      .limit = closed.limit,
+      .since = TimePoint(Duration(1)),
+      .grace = closed.grace,
+      .record_overage = closed.record_overage,
+      .thresholds = closed.thresholds,
+  };
+}
+
 TimePoint TermsMaker::decided(const AccountKey& key, std::int64_t limit, TimePoint by_rules, TimePoint wall) {
   const std::lock_guard lock(mutex_);
   if (seen_.size() >= kMostSeen) seen_.clear();

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -42,6 +43,9 @@ class TermsMaker {
   // The terms of the period that contains `wall`. Failures: invalid_argument (a zone that is not known, a time outside
   // the calendar).
   Result<Terms> make(const QuotaCharge& charge, TimePoint wall);
+  // The terms of the period that contains `wall` for an account whose own period has closed: its limit, as one that was
+  // decided before any other, so that the next check of the rule replaces it. None: there is no later period.
+  std::optional<Terms> after_close(const Quota& quota, const Account& closed, TimePoint wall);
   // What the rule's `plan_change` makes of the limit in a period in which the tenant's plan changes. The charge's own
   // limit where the plan is not that of the tenant's record, because the request names one or an override applies.
   struct PlannedLimit {

@@ -211,14 +211,39 @@ void LedgerGate::take_group(UsageRecords& group) {
   }
 }
 
+// At the bound of the log, what a failure policy has admitted is taken out of the group and waits in memory. What was
+// spent of slices is little then, because nothing more is taken from them, and is logged in any case.
+UsageRecords LedgerGate::beyond_bound(UsageRecords& group) const {
+  UsageRecords waiting;
+  std::size_t bytes = log_->open_bytes();
+  for (const UsageSegment& segment : segments_) bytes += segment.bytes;
+  if (bytes < options_.max_log_bytes) return waiting;
+  for (UsageBatch::Record& record : group) {
+    if (record.without == 0) continue;
+    UsageBatch::Record& later = waiting.emplace_back(record);
+    later.spent = 0;
+    record.without = 0;
+    record.terms.reset();
+  }
+  std::erase_if(group, [](const UsageBatch::Record& record) { return record.spent == 0; });
+  return waiting;
+}
+
 // If the log cannot be written, nothing more is admitted until it can.
 void LedgerGate::log_group() {
+  moving_.store(true);
   UsageRecords group = std::move(unlogged_);
   unlogged_.clear();
   take_group(group);
-  if (group.empty()) return;
+  if (group.empty()) return moving_.store(false);
+  begun_.fetch_add(1);
   if (epoch_.load() == 0) {  // admitted by a failure policy, before the ledger has answered for the first time
     unlogged_ = std::move(group);
+    return;
+  }
+  UsageRecords waiting = beyond_bound(group);
+  if (group.empty()) {
+    unlogged_ = std::move(waiting);
     return;
   }
   const Status logged = log_->append(group);
@@ -232,11 +257,14 @@ void LedgerGate::log_group() {
   }
   if (!logged.ok()) {
     unlogged_ = std::move(group);
+    unlogged_.insert(unlogged_.end(), waiting.begin(), waiting.end());
     log_failed_ = true;
     usable_.store(false);
     note("the usage log cannot be written: " + logged.failure().message);
     return;
   }
+  unlogged_ = std::move(waiting);
+  moving_.store(!unlogged_.empty());
   if (std::exchange(log_failed_, false) && has_epoch_ && !log_full_) {
     note("");
     usable_.store(true, std::memory_order_release);
@@ -305,6 +333,7 @@ void LedgerGate::send_segments() {
   batch->seq = segment.seq;
   batch->records = segment.records;
   batch->name_itself();
+  begun_.fetch_add(1);
   sending_.store(true);
   batch->done = [this](const Result<Answer>& answer) {
     {
@@ -350,6 +379,7 @@ void LedgerGate::renew() {
 // Gives back what is idle, retires what is over, and forgets what is not used any more.
 void LedgerGate::tidy(TimePoint now) {
   const TimePoint wall = clock_.wall();
+  moving_.store(true);
   bool lapsed = false;
   for (Shard& shard : table_.all()) {
     std::vector<std::tuple<Terms, std::int64_t, std::int64_t, HeldSlice*>> returns;
@@ -381,6 +411,7 @@ void LedgerGate::tidy(TimePoint now) {
     }
     for (const auto& [terms, epoch, amount, slice] : returns) give_back(terms, epoch, amount, slice);
   }
+  moving_.store(!unlogged_.empty());
   if (lapsed) end_epoch("the ledger was away for longer than slices live");
 }
 

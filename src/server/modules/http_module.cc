@@ -91,9 +91,11 @@ class HttpModule final : public Module {
       options.gateway_guard = std::make_shared<http::TokenGuard>("http", tokens_, context_.logins, From::own_field);
     }
     http::add_api_routes(router, decisions_.limiter(loop), options);
-    http::add_usage_routes(
-        router, decisions_.usage(loop),
-        {.body_bytes = options.batch_body_bytes, .once = options.once, .caller_of = options.caller_of});
+    http::add_usage_routes(router, decisions_.usage(loop),
+                           {.body_bytes = options.batch_body_bytes,
+                            .once = options.once,
+                            .caller_of = options.caller_of,
+                            .identity = options.identity});
     envoy::add_rls_route(router, decisions_.limiter(loop), rls_options(config, context_.clock),
                          options.check_body_bytes, times, options.identity, options.tracing);
   }

@@ -18,6 +18,7 @@ namespace {
 constexpr auto kQuotaSweepPeriod = std::chrono::seconds(1);
 // After so many sweeps remembered answers whose time has passed are forgotten.
 constexpr int kForgetEvery = 600;
+constexpr std::size_t kMostSwept = 1'000;
 constexpr std::size_t kMaxNodeId = 128;
 // How often the gate looks whether records of tenants have changed.
 constexpr Duration kTenantPeriod = std::chrono::milliseconds(250);
@@ -103,6 +104,14 @@ Result<std::string> QuotaModule::node_id() const {
   return id;
 }
 
+std::optional<Quota> QuotaModule::quota_of(std::string_view rule) const {
+  const std::shared_ptr<const rules::RuleSet> set = rules_.book()->current();
+  for (const rules::CompiledRule& each : set->rules()) {
+    if (each.source.id == rule && each.source.kind == ChargeKind::quota) return each.source.quota;
+  }
+  return std::nullopt;
+}
+
 Status QuotaModule::open() {
   rules_.book()->accept_only([this](const Rules& rules) { return accept(rules); });
   if (databases_.database() == nullptr) return success();
@@ -119,6 +128,7 @@ Status QuotaModule::open() {
   options.patience = context_.config.quota_timeout;
   options.max_log_bytes = static_cast<std::size_t>(context_.config.quota_max_log_bytes);
   options.tenants = &zones_;
+  options.quota_of = [this](std::string_view rule) { return quota_of(rule); };
   options.report = [this](std::string_view event, const std::string& message) { context_.log.warn(event, message); };
   gate_ = std::make_unique<ledger::LedgerGate>(*ledger_, *context_.clock, std::move(options));
   for (std::size_t i = 0; i < context_.loops->size(); ++i) {
@@ -127,6 +137,8 @@ Status QuotaModule::open() {
   }
   notices_ = std::make_unique<QuotaNotices>(*databases_.database(), context_);
   if (Status checked = notices_->open(); !checked.ok()) return checked;
+  retention_ =
+      std::make_unique<QuotaRetention>(*databases_.database(), context_.log, context_.config.quota_keep, node_);
   databases_.when_ready([this] { begin(); });
   return success();
 }
@@ -144,7 +156,7 @@ void QuotaModule::begin() {
 Status QuotaModule::start() {
   if (gate_ == nullptr) return success();
   context_.add_routes("http", [this](http::Router& router, std::size_t) {
-    add_quota_routes(router, *databases_.database(), *context_.clock);
+    add_quota_routes(router, *databases_.database(), *context_.clock, identity_.make_sent("http"));
   });
   tools_.add_routes([this](admin::Api& api) {
     admin::add_account_routes(api, *ledger_);
@@ -178,7 +190,8 @@ void QuotaModule::sweep_forever() {
       std::unique_lock lock(mutex_);
       if (wake_.wait_for(lock, kQuotaSweepPeriod, [this] { return stopped_; })) return;
     }
-    const Result<ledger::Ledger::Swept> swept = ledger_->sweep();
+    const Result<ledger::Ledger::Swept> swept = ledger_->sweep(
+        kMostSwept, [this](const ledger::Account& closed, TimePoint now) { return gate_->open_terms(closed, now); });
     if (swept.ok()) {
       swept_units_ += swept.value().expired_units;
       swept_reservations_ += swept.value().reservations;
@@ -188,6 +201,7 @@ void QuotaModule::sweep_forever() {
       }
     }
     notices_->deliver();
+    retention_->remove_some(context_.clock->wall());
     if (count % kForgetEvery == 0) static_cast<void>(ledger_->forget_answers());
   }
 }
@@ -217,6 +231,9 @@ void QuotaModule::add_facts(observe::Facts& facts) const {
       Kind::counter, number(counts.log_failures));
   add("weir_quota_usage_log_bytes", "Bytes of the usage log that the ledger does not have yet.", Kind::gauge,
       number(counts.log_bytes));
+  add("weir_quota_unrecorded_units_total",
+      "Units that a failure policy admitted without the ledger and that could not be kept; they are not billed.",
+      Kind::counter, number(counts.unrecorded));
   add("weir_quota_lapses_total", "Times that the ledger was away for longer than slices live.", Kind::counter,
       number(counts.lapses));
   const ledger::Committer::Counts ledger = ledger_->counts();
@@ -224,6 +241,7 @@ void QuotaModule::add_facts(observe::Facts& facts) const {
   add("weir_ledger_transactions_total", "Transactions that these changes shared.", Kind::counter,
       number(ledger.groups));
   notices_->add_facts(facts);
+  retention_->add_facts(facts);
 }
 
 void QuotaModule::add_health(HealthDetails& details) const {

@@ -18,9 +18,11 @@
 #include "server/module.h"
 #include "server/modules/admin_tools_module.h"
 #include "server/modules/database_module.h"
+#include "server/modules/identity_module.h"
 #include "server/modules/operators_module.h"
 #include "server/modules/rules_module.h"
 #include "server/quota_notices.h"
+#include "server/quota_retention.h"
 #include "server/server_context.h"
 
 namespace weir::server {
@@ -28,11 +30,12 @@ namespace weir::server {
 class QuotaModule final : public Module {
  public:
   QuotaModule(ServerContext& context, DatabaseModule& databases, AdminToolsModule& tools, const RulesModule& rules,
-              const OperatorsModule& operators)
+              IdentityModule& identity, const OperatorsModule& operators)
       : context_(context),
         databases_(databases),
         tools_(tools),
         rules_(rules),
+        identity_(identity),
         operators_(operators),
         zones_(operators) {}
 
@@ -62,6 +65,8 @@ class QuotaModule final : public Module {
 
   Status accept(const Rules& rules) const;
   Result<std::string> node_id() const;
+  // Of the rule with this id. None: there is no such rule, or it has no quota.
+  std::optional<Quota> quota_of(std::string_view rule) const;
   void begin();
   void follow_tenants();
   void sweep_forever();
@@ -72,6 +77,7 @@ class QuotaModule final : public Module {
   DatabaseModule& databases_;
   AdminToolsModule& tools_;
   const RulesModule& rules_;
+  IdentityModule& identity_;
   const OperatorsModule& operators_;
   const Zones zones_;
   std::weak_ptr<const std::vector<control::TenantRecord>> tenants_seen_;  // only on the background thread
@@ -81,6 +87,7 @@ class QuotaModule final : public Module {
   std::unique_ptr<ledger::LedgerGate> gate_;
   std::vector<std::shared_ptr<QuotaGate>> of_loops_;
   std::unique_ptr<QuotaNotices> notices_;
+  std::unique_ptr<QuotaRetention> retention_;
   std::atomic<bool> started_{false};
 
   std::mutex mutex_;

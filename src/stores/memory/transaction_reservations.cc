@@ -1,5 +1,6 @@
 // Reservations: what a call with one (weir/hold_step.h) does to its buckets and its record.
 #include <algorithm>
+#include <utility>
 
 #include "stores/memory/transaction.h"
 
@@ -106,9 +107,13 @@ void Transaction::mark_no_room() {
 
 bool Transaction::take_reservation() {
   HoldStep& hold = *call_.hold;
+  const std::int64_t asked = std::exchange(hold.actual, 0) - 1;
   ReservationRecord record;
   if (find_record(record)) {
     tell(record);
+    if (hold.state == HoldState::live && asked >= 0 && record.as_asked && record.granted != asked) {
+      hold.state = HoldState::other;
+    }
     describe_all();
     return true;
   }
@@ -122,7 +127,11 @@ bool Transaction::take_reservation() {
   hold.state = HoldState::taken;
   hold.granted = amount_;
   hold.expires = from_micros(expires_us_);
-  write_record({.granted = amount_, .expires_us = expires_us_, .token = hold.token, .ttl_us = hold.ttl.count()},
+  write_record({.granted = amount_,
+                .expires_us = expires_us_,
+                .token = hold.token,
+                .ttl_us = hold.ttl.count(),
+                .as_asked = amount_ == asked},
                expires_us_ + hold.ttl.count());
   return true;
 }
@@ -168,6 +177,7 @@ bool Transaction::extend_reservation() {
     record.ttl_us = ttl.count();
   }
   record.granted = std::min(record.granted + amount_, kMaxUnits);
+  record.as_asked = record.as_asked && amount_ == 0;
   record.expires_us = expires_us_;
   record.token = hold.token;
   write_record(record, expires_us_ + record.ttl_us);

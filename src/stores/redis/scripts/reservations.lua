@@ -9,7 +9,8 @@
 --          e close by the record, f follow a record that is closed, a write into the record what other slots answered,
 --          l list, or, with the record, tell what is known of the reservation. After the six of each bucket its overdraft,
 --          for each bucket; then ten: amount (f: what the record says was granted; a: returned), 1 if part of it will do,
---          the state that e and f close it with (weir::ReservationState), actual (a: debt), 1 if f follows for the first
+--          the state that e and f close it with (weir::ReservationState), actual (a: debt; t, s: 1 + the amount that a known
+--          reservation must have been made with, 0: any), 1 if f follows for the first
 --          time; and the five of holds.lua (a: uncharged is the token; u: `expires` is what entries of the id have again)
 -- Answer   as in many.lua, with the verdict 4 for a bucket that has as many reservations as it may; then ten numbers: the
 --          four of holds.lua, state of the reservation, granted, actual, returned, debt, uncharged; for l also five for each
@@ -22,7 +23,7 @@ local extends = action == 'n' or action == 'm'
 local record_at, record
 
 -- Value of a record: 'R', version of this format (1 byte: 1), state (1), granted (5), expires (7), token (7), ttl (5),
--- actual (5), returned (5), debt (5), uncharged (5), and the moment from which nothing is known of it (7).
+-- actual (5; while it is open, 1 if `granted` is the amount that its id was made with), returned (5), debt (5), uncharged (5), and the moment from which nothing is known of it (7).
 local function record_of(state)
   if not state then
     return nil
@@ -32,6 +33,9 @@ local function record_of(state)
   local known, _ = {}
   _, _, known.state, known.granted, known.expires, known.token, known.ttl, known.actual, known.returned, known.debt,
     known.uncharged, known.idle = struct.unpack('<BBBI5I7I7I5I5I5I5I5I7', state)
+  if known.state == kOpen then
+    known.as_asked, known.actual = known.actual, 0
+  end
   if known.idle <= now then
     return nil
   elseif known.state == kOpen and known.expires <= now then
@@ -42,8 +46,9 @@ end
 
 local function keep_record(known, idle)
   known.idle = idle
+  local actual_or_flag = known.state == kOpen and known.as_asked or known.actual
   keep(KEYS[record_at], struct.pack('<BBBI5I7I7I5I5I5I5I5I7', 82, 1, known.state, known.granted, known.expires,
-    known.token, known.ttl, known.actual, known.returned, known.debt, known.uncharged, idle), idle, now)
+    known.token, known.ttl, actual_or_flag, known.returned, known.debt, known.uncharged, idle), idle, now)
 end
 
 -- Adds the ten numbers to an answer.
@@ -253,7 +258,9 @@ end
 
 local lost, again = false, {}
 if takes then
-  if record then
+  if record and record.state == kOpen and actual > 0 and record.as_asked == 1 and record.granted ~= actual - 1 then
+    return told(described(), kOther, record)
+  elseif record then
     return tell_record(record)
   end
   fit_amount()

@@ -5,7 +5,7 @@ elseif not admitted then
   return told(answer, 0, record)
 elseif not extends then
   local made = { state = kOpen, granted = amount, expires = now + ttl, token = token, ttl = ttl, actual = 0, returned = 0,
-    debt = 0, uncharged = 0 }
+    debt = 0, uncharged = 0, as_asked = amount == actual - 1 and 1 or 0 }
   if #leased == 0 then
     made.token = own_token
   end
@@ -25,7 +25,10 @@ if ttl > 0 then
     end
   end
 end
-record = record or { state = kOpen, granted = 0, ttl = ttl, actual = 0, returned = 0, debt = 0, uncharged = 0 }
+record = record or { state = kOpen, granted = 0, ttl = ttl, actual = 0, returned = 0, debt = 0, uncharged = 0, as_asked = 0 }
+if amount > 0 then
+  record.as_asked = 0
+end
 record.granted, record.expires, record.token = math.min(record.granted + amount, kMostUnits), new_expires, token
 if ttl > 0 then
   record.ttl = ttl

@@ -1,4 +1,4 @@
-// weir quota reconcile and prune: whether nodes and the ledger agree, and removing what is too old.
+// weir quota reconcile: whether nodes and the ledger agree.
 #include <chrono>
 #include <cstdlib>
 #include <ostream>
@@ -9,13 +9,9 @@
 #include "cli/database_option.h"
 #include "cli/exit_code.h"
 #include "cli/failure_report.h"
-#include "cli/local_database.h"
 #include "cli/quota_view.h"
 #include "cli/verbs.h"
-#include "control/audit_trail.h"
 #include "ledger/reading.h"
-#include "ledger/retention.h"
-#include "rules/read/yaml_values.h"
 
 namespace weir::cli {
 namespace {
@@ -24,17 +20,13 @@ using database::Access;
 using database::Database;
 using database::Outcome;
 
-// What moves between a node and the ledger is in one of them a moment later.
-constexpr int kReconcileTries = 20;
-constexpr auto kReconcilePause = std::chrono::milliseconds(300);
+// How long a node is asked again while units move between it and the ledger.
+constexpr auto kReconcilePatience = std::chrono::seconds(10);
+constexpr auto kReconcilePause = std::chrono::milliseconds(20);
 
 struct UpkeepOptions {
   AdminOptions admin;
   DatabaseOption where;
-  std::string keep;
-  std::string reason;
-  std::int64_t exported = 0;
-  bool dry_run = false;
 };
 
 bool names_server(const UpkeepOptions& options) {
@@ -51,16 +43,20 @@ int reconcile_node(const UpkeepOptions& options, const Terminal& terminal) {
   Result<AdminClient> client = AdminClient::connect(options.admin, terminal);
   if (!client.ok()) return report_failure(terminal, kVerb, options.admin.json, client.failure());
   std::string answer;
-  for (int i = 0; i < kReconcileTries; ++i) {
+  const auto end = std::chrono::steady_clock::now() + kReconcilePatience;
+  while (true) {
     const Result<std::string> asked = client.value().get("/quota-gate");
     if (!asked.ok()) {
       return report_failure(terminal, kVerb, options.admin.json, asked.failure(), hint_for(asked.failure()));
     }
     answer = asked.value();
-    if (member_text(answer, "agrees") == "true") break;
+    // What differs while nothing moves will not agree later.
+    if (member_text(answer, "agrees") == "true" || member_text(answer, "still") == "true") break;
+    if (std::chrono::steady_clock::now() >= end) break;
     std::this_thread::sleep_for(kReconcilePause);
   }
   const bool agrees = member_text(answer, "agrees") == "true";
+  const bool still = member_text(answer, "still") == "true";
   if (options.admin.json) {
     terminal.out << answer << '\n';
     return agrees ? kExitAllowed : kExitDenied;
@@ -80,8 +76,9 @@ int reconcile_node(const UpkeepOptions& options, const Terminal& terminal) {
   }
   show_items(terminal, false, items, columns, "the node holds nothing");
   terminal.out << member_text(answer, "node") << ", epoch " << member_text(answer, "epoch") << ": "
-               << (agrees ? terminal.paint(Colour::green, "agrees with the ledger")
-                          : terminal.paint(Colour::red, "differs from the ledger"))
+               << (agrees  ? terminal.paint(Colour::green, "agrees with the ledger")
+                   : still ? terminal.paint(Colour::red, "differs from the ledger")
+                           : terminal.paint(Colour::red, "differs from the ledger, and units were moving all the time"))
                << '\n';
   return agrees ? kExitAllowed : kExitDenied;
 }
@@ -109,45 +106,6 @@ int reconcile_ledger(const UpkeepOptions& options, const Terminal& terminal) {
   return overdue ? kExitDenied : kExitAllowed;
 }
 
-Status audit_pruned(database::Session& session, const ledger::Pruned& pruned, const UpkeepOptions& options,
-                    TimePoint now) {
-  control::AuditEntry entry;
-  entry.at = now;
-  entry.actor = local_actor().name;
-  entry.action = "quota.prune";
-  entry.object = "ledger";
-  entry.after = "{\"accounts\":" + std::to_string(pruned.accounts) + ",\"entries\":" + std::to_string(pruned.entries) +
-                ",\"exported\":" + std::to_string(options.exported) + "}";
-  entry.reason = options.reason;
-  return control::append(session, entry);
-}
-
-int prune_ledger(const UpkeepOptions& options, bool json, const Terminal& terminal) {
-  const auto fail = [&](const Failure& failure) { return report_failure(terminal, "weir quota prune", json, failure); };
-  const Result<Duration> keep = rules::parse_duration(options.keep);
-  if (!keep.ok()) return fail({Code::invalid_argument, "--keep: " + keep.failure().message});
-  const Result<std::unique_ptr<Database>> database = options.where.open();
-  if (!database.ok()) return fail(database.failure());
-  const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-  const ledger::Retention retention{now - keep.value(), options.exported, options.dry_run};
-  const Result<ledger::Pruned> pruned =
-      ledger::prune(*database.value(), retention, now, [&](database::Session& session, const ledger::Pruned& sums) {
-        return audit_pruned(session, sums, options, now);
-      });
-  if (!pruned.ok()) return fail(pruned.failure());
-  const ledger::Pruned& sums = pruned.value();
-  if (json) {
-    terminal.out << "{\"accounts\":" << sums.accounts << ",\"entries\":" << sums.entries
-                 << ",\"not_exported\":" << sums.unexported << "}\n";
-  } else {
-    terminal.out << (options.dry_run ? "would remove " : "removed ") << sums.entries << " entries of " << sums.accounts
-                 << " accounts";
-    if (sums.unexported > 0) terminal.out << "; " << sums.unexported << " have entries that were not exported";
-    terminal.out << '\n';
-  }
-  return sums.unexported == 0 ? kExitAllowed : kExitDenied;
-}
-
 }  // namespace
 
 void add_quota_reconcile(CLI::App& parent, Session& session) {
@@ -165,29 +123,6 @@ void add_quota_reconcile(CLI::App& parent, Session& session) {
     return names_server(*options) ? reconcile_node(*options, session.terminal)
                                   : reconcile_ledger(*options, session.terminal);
   });
-}
-
-void add_quota_prune(CLI::App& parent, Session& session) {
-  const auto options = std::make_shared<UpkeepOptions>();
-  Command verb(parent, "prune", "Remove entries of periods that ended long ago and were exported");
-  verb.text("--keep", options->keep, "Periods that ended within this time stay, such as 400d; at least 1d")
-      .value("DURATION")
-      .required();
-  verb.integer("--exported", options->exported, 0, std::int64_t{1} << 62,
-               "The cursor that the last `weir quota export` printed: only entries up to it are removed")
-      .value("CURSOR")
-      .required();
-  verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT").required();
-  verb.flag("--dry-run", options->dry_run, "Only say what would be removed");
-  options->where.add_to(verb);
-  verb.flag("--json", options->admin.json, "Answer as JSON");
-  verb.footer(
-      "What each account came to stays in the archive of the database. Open periods, what is held and grants that are "
-      "left are never touched.\n"
-      "Exit codes: 0 done, 1 some accounts were not exported yet, 2 bad input, 3 failed.\n\n"
-      "Examples:\n  weir quota export > entries.ndjson 2> cursor\n"
-      "  weir quota prune --keep 400d --exported 81234 --reason \"retention\"");
-  verb.action(session, [options, &session] { return prune_ledger(*options, options->admin.json, session.terminal); });
 }
 
 }  // namespace weir::cli

@@ -1,0 +1,145 @@
+// Settling reservations: commit, release, extend and lookup, by the id alone.
+#include <algorithm>
+
+#include "ledger/gate/gate_answers.h"
+#include "ledger/gate/ledger_gate.h"
+#include "ledger/reading.h"
+
+namespace weir::ledger {
+namespace {
+
+using database::Access;
+using database::Outcome;
+using database::Session;
+
+weir::ReservationState public_state(ReservationState state) {
+  switch (state) {
+    case ReservationState::open:
+      return weir::ReservationState::open;
+    case ReservationState::committed:
+      return weir::ReservationState::committed;
+    case ReservationState::released:
+      return weir::ReservationState::released;
+    case ReservationState::lapsed:
+      return weir::ReservationState::expired;
+  }
+  return weir::ReservationState::expired;
+}
+
+}  // namespace
+
+std::optional<Terms> LedgerGate::open_terms(const Account& closed, TimePoint wall) {
+  const std::optional<Quota> quota = options_.quota_of ? options_.quota_of(closed.key.rule) : std::nullopt;
+  if (!quota) return std::nullopt;
+  return terms_.after_close(*quota, closed, wall);
+}
+
+void LedgerGate::look_up(QuotaCall& call) {
+  auto row = std::make_shared<std::optional<Reservation>>();
+  const auto work = [row, id = call.id](Session& session) -> Status {
+    Result<std::optional<Reservation>> read = read_reservation(session, id);
+    if (!read.ok()) return read.failure();
+    *row = std::move(read).value();
+    return success();
+  };
+  const auto done = [&call, row](const Outcome& outcome) {
+    if (!outcome.ok()) return fail_call(call, outcome.status.failure());
+    call.known = row->has_value();
+    if (*row) {
+      call.state = public_state((*row)->state);
+      if ((*row)->state == ReservationState::open && call.at.wall() >= (*row)->expires) {
+        call.state = weir::ReservationState::expired;
+      }
+      call.granted = (*row)->granted;
+      call.actual = (*row)->state == ReservationState::open ? 0 : (*row)->actual;
+      call.expires = (*row)->expires;
+    }
+    call.complete();
+  };
+  const Status queued =
+      ledger_.database().submit({Access::read, work, done, std::chrono::steady_clock::now() + options_.patience});
+  if (!queued.ok()) fail_call(call, queued.failure());
+}
+
+void LedgerGate::settle(QuotaCall& call) {
+  using Verb = QuotaCall::Verb;
+  if (call.verb == Verb::lookup) return look_up(call);
+  std::unique_ptr<ReservationOperation> operation;
+  if (call.verb == Verb::commit) {
+    auto commit = std::make_unique<CommitReservation>();
+    commit->actual = call.actual;
+    operation = std::move(commit);
+  } else if (call.verb == Verb::release) {
+    operation = std::make_unique<ReleaseReservation>();
+  } else {
+    auto extend = std::make_unique<ExtendReservation>();
+    extend->ttl = call.ttl;
+    extend->add = call.amount;
+    operation = std::move(extend);
+  }
+  submit_settlement(call, std::move(operation));
+}
+
+void LedgerGate::submit_settlement(QuotaCall& call, std::unique_ptr<ReservationOperation> operation) {
+  const std::uint64_t number = operations_.fetch_add(1, std::memory_order_relaxed);
+  operation->id = "settle " + prefix_ + std::to_string(number);
+  operation->reservation = call.id;
+  operation->deadline = std::chrono::steady_clock::now() + options_.patience;
+  const bool is_first = !operation->forgo_closed;
+  operation->done = [this, &call, is_first](const Result<Answer>& answer) {
+    if (!answer.ok()) return fail_call(call, answer.failure());
+    if (answer.value().verdict == Verdict::gone) return look_up(call);
+    if (answer.value().verdict == Verdict::closed && is_first) return commit_after_close(call, answer.value().accounts);
+    settled(call, answer.value());
+  };
+  ledger_.submit(std::move(operation));
+}
+
+// Nothing was done. What was used is charged in the period that is open now.
+void LedgerGate::commit_after_close(QuotaCall& call, const std::vector<Account>& closed) {
+  auto commit = std::make_unique<CommitReservation>();
+  commit->actual = call.actual;
+  commit->forgo_closed = true;
+  for (const Account& account : closed) {
+    if (std::optional<Terms> terms = open_terms(account, call.at.wall())) {
+      commit->open_terms.push_back(*std::move(terms));
+    } else {
+      say("quota_uncharged", "rule " + account.key.rule + " is gone: a reservation of its closed period " +
+                                 account.key.period + " is not charged");
+    }
+  }
+  submit_settlement(call, std::move(commit));
+}
+
+void LedgerGate::settled(QuotaCall& call, const Answer& told) {
+  using Verb = QuotaCall::Verb;
+  call.message = told.message;
+  if (told.verdict == Verdict::not_found) call.known = false;
+  call.granted = told.granted;
+  call.returned = told.returned;
+  call.overage = told.overage;
+  call.uncharged = told.uncharged;
+  call.replayed = told.replayed;
+  call.expires = told.expires;
+  if (told.verdict == Verdict::done && call.verb == Verb::commit) call.state = weir::ReservationState::committed;
+  if (told.verdict == Verdict::done && call.verb == Verb::release) call.state = weir::ReservationState::released;
+  for (QuotaCharge& charge : call.charges) {
+    charge.outcome.admitted = told.verdict != Verdict::denied;
+    for (const Account& account : told.accounts) {
+      if (account.key.rule != charge.rule) continue;
+      fill_from(charge.outcome, account, call.amount, call.at.wall(), charge.outcome.admitted);
+    }
+  }
+  call.complete();
+}
+
+void LedgerGate::release(const std::string& reservation) {
+  auto release = std::make_unique<ReleaseReservation>();
+  release->id = "release " + reservation;
+  release->reservation = reservation;
+  release->reason = "the store refused it";
+  release->deadline = Operation::Deadline::max();
+  ledger_.submit_later(std::move(release));
+}
+
+}  // namespace weir::ledger
