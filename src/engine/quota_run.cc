@@ -195,11 +195,12 @@ void Engine::finish_quotas(Run& run, bool admitted) {
     return;
   }
   bool took_strict = false;
+  const bool spends = admitted && !run.replayed;  // the call that was charged has taken its own units
   for (std::size_t i = 0; i < part.all().size(); ++i) {
     QuotaCharge& each = part.all()[i];
     if (each.taken != nullptr) {
-      admitted ? quota_gate_->confirm(each) : quota_gate_->put_back(each);
-    } else if (admitted && each.outcome.status != Code::ok) {
+      spends ? quota_gate_->confirm(each) : quota_gate_->put_back(each);
+    } else if (spends && each.outcome.status != Code::ok) {
       quota_gate_->admitted_without(each);
     }
     const bool strict = i >= part.leased().size();

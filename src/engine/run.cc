@@ -64,7 +64,9 @@ LastingRun::~LastingRun() = default;
 void LastingRun::adopt_quotas() {
   if (std::none_of(checks.begin(), checks.end(), [](const Check& check) { return check.has_quotas(); })) return;
   own_quotas_ = std::make_unique<QuotaPart>(*this);
-  once = {};  // what the ledger refuses the store has to take back, and must charge when it is asked again
+  // What the ledger refuses after the store was asked, the store has to take back, and must charge when it is asked
+  // again.
+  if (own_quotas_->has_strict()) once = {};
 }
 
 }  // namespace weir::engine

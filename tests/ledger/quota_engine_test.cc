@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <memory>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "ledger/gate/ledger_gate.h"
 #include "tests/ledger/ledger_fixture.h"
@@ -59,10 +62,11 @@ class QuotaEngine : public LedgerFixture {
     rule.allowance = {.algorithm = Algorithm::fixed_window, .limit = limit, .window = std::chrono::hours(24 * 365)};
     return rule;
   }
-  void use(std::vector<Rule> rules) {
+  void use(std::vector<Rule> rules, std::shared_ptr<Store> store = nullptr) {
     Rules all;
     all.rules = std::move(rules);
     LimiterOptions options;
+    options.store = std::move(store);
     options.clock = std::shared_ptr<Clock>(&clock_, [](Clock*) {});
     options.quotas = gate_;
     auto made = Limiter::create(all, options);
@@ -99,6 +103,39 @@ TEST_P(QuotaEngine, AdmitsExactlyTheLimitAndSaysWhyAndUntilWhenItDenies) {
     await([&] { return of(id).used == 20; });
     EXPECT_EQ(balance(of(id)), "0 0 20 0");
   }
+}
+
+// A store that other nodes share: it admits everything, and answers a call again that it has answered before.
+class SharedStore final : public Store {
+ public:
+  bool begin(StoreCall& call) override {
+    call.replayed = call.once && !answered_.insert({call.once.id.high, call.once.id.low}).second;
+    if (!call.replayed && call.action == Action::take) ++charged;
+    for (ChargeOutcome& outcome : call.outcomes) outcome = {.admitted = true, .remaining = 1};
+    return true;
+  }
+  bool immediate() const override { return false; }
+  std::string_view name() const override { return "shared"; }
+
+  int charged = 0;
+
+ private:
+  std::set<std::pair<std::uint64_t, std::uint64_t>> answered_;
+};
+
+TEST_P(QuotaEngine, ARequestThatTheStoreHasAnsweredBeforeTakesNoMoreOfALeasedQuota) {
+  const auto store = std::make_shared<SharedStore>();
+  use({quota("leased", 100, Enforcement::leased), rate(1000)}, store);
+  const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+  Request request(attributes, Cost{5});
+  request.once = {{1, 2}, std::chrono::hours(1)};
+  EXPECT_TRUE(limiter_->check(request).allowed);
+  const Decision again = limiter_->check(request);
+  EXPECT_TRUE(again.allowed);
+  EXPECT_TRUE(again.replayed);
+  EXPECT_EQ(store->charged, 1);
+  await([&] { return of("leased").used == 5 && of("leased").held == 0; });
+  EXPECT_EQ(balance(of("leased")), "95 0 5 0");
 }
 
 TEST_P(QuotaEngine, LeavesTheStoreAloneIfTheQuotaDeniesAndTheQuotaIfTheStoreDoes) {

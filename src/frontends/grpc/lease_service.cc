@@ -2,61 +2,34 @@
 
 #include "base/protobuf_wire.h"
 #include "base/utf8.h"
-#include "weir/ask.h"
+#include "frontends/grpc/hold_calls.h"
 
 namespace weir::grpc {
 namespace {
 
-constexpr std::int64_t kMostTtlMs = kMaxHoldTtl / std::chrono::milliseconds(1);
-
 // What a message has beside the fields of a CheckRequest: a text (an id or a handle) and a TTL.
 struct LeaseFields {
   std::string_view text;
-  std::int64_t ttl_ms = 0;
+  Duration ttl{0};
 };
 
 Status read_lease_fields(std::string_view message, std::uint32_t text_field, std::uint32_t ttl_field,
                          LeaseFields& fields) {
+  std::int64_t ttl_ms = 0;
   base::WireReader reader(message);
   while (reader.next()) {
     if (reader.tag() == base::bytes_field(text_field)) fields.text = reader.bytes();
-    if (reader.tag() == base::varint_field(ttl_field)) fields.ttl_ms = static_cast<std::int64_t>(reader.number());
+    if (reader.tag() == base::varint_field(ttl_field)) ttl_ms = static_cast<std::int64_t>(reader.number());
   }
-  if (reader.failed() || !base::is_utf8(fields.text)) {
-    return Failure{Code::invalid_argument, "the message cannot be parsed"};
-  }
-  if (fields.ttl_ms < 0 || fields.ttl_ms > kMostTtlMs) {
-    return Failure{Code::invalid_argument, "ttl_ms: is " + std::to_string(fields.ttl_ms) + ", expected " +
-                                               std::to_string(kMinHoldTtl / std::chrono::milliseconds(1)) + " to " +
-                                               std::to_string(kMostTtlMs)};
-  }
+  if (reader.failed() || !base::is_utf8(fields.text)) return unparsable_message();
+  const Result<Duration> ttl = hold_ttl(ttl_ms);
+  if (!ttl.ok()) return ttl.failure();
+  fields.ttl = ttl.value();
   return success();
 }
 
-Code code_of(HoldFault fault) {
-  switch (fault) {
-    case HoldFault::none:
-      return Code::ok;
-    case HoldFault::invalid:
-    case HoldFault::other_body:
-      return Code::invalid_argument;
-    case HoldFault::forged:
-      return Code::not_found;
-    case HoldFault::gone:
-    case HoldFault::closed:
-      return Code::failed_precondition;
-    case HoldFault::running:
-      return Code::aborted;
-    case HoldFault::full:
-      return Code::resource_exhausted;
-    case HoldFault::unavailable:
-      return Code::unavailable;
-  }
-  return Code::internal;
-}
-
 void send_lease(Call& call, LeaseQuestion::Verb verb, const LeaseAnswer& answer) {
-  if (answer.fault != HoldFault::none) return call.finish(code_of(answer.fault), answer.message);
+  if (answer.fault != HoldFault::none) return call.finish(hold_code(answer.fault), answer.message);
   base::WireWriter writer(call.begin_message());
   if (verb != LeaseQuestion::Verb::release) {
     const std::size_t decision = writer.begin(1);
@@ -88,7 +61,7 @@ void LeaseService::on_message(Call& call, int method, std::string_view message) 
   LeaseQuestion question;
   question.verb = method == kRenew ? LeaseQuestion::Verb::renew : LeaseQuestion::Verb::release;
   question.handle = fields.text;
-  question.ttl = std::chrono::milliseconds(fields.ttl_ms);
+  question.ttl = fields.ttl;
   answer(call, question);
 }
 
@@ -98,33 +71,22 @@ void LeaseService::acquire(Call& call, std::string_view message) {
   if (read.ok()) read = read_lease_fields(message, 5, 4, fields);
   if (!read.ok()) return call.finish(read.failure().code, read.failure().message);
   Request& request = messages_.requests.front();
-  request.ingress = call.ingress();
-  request.trace = call.trace();
-  request.peek = false;
-  if (identity_ != nullptr) {
-    if (const auto refusal = transport::identify(*identity_, request)) {
-      if (refusal->malformed) return call.finish(Code::invalid_argument, refusal->message("", "attributes."));
-      LeaseAnswer refused;
-      refused.decision = transport::refused_decision();
-      return send_lease(call, LeaseQuestion::Verb::acquire, refused);
-    }
+  const Caller caller = identify_caller(call, request, identity_.get());
+  if (caller == Caller::answered) return;
+  if (caller == Caller::refused) {
+    LeaseAnswer refused;
+    refused.decision = transport::refused_decision();
+    return send_lease(call, LeaseQuestion::Verb::acquire, refused);
   }
   LeaseQuestion question;
   question.request = request;
   question.id = fields.text;
-  question.ttl = std::chrono::milliseconds(fields.ttl_ms);
+  question.ttl = fields.ttl;
   answer(call, question);
 }
 
 void LeaseService::answer(Call& call, const LeaseQuestion& question) {
-  const auto verb = question.verb;
-  ask(
-      leases_, question, [&](const LeaseAnswer& answer) { send_lease(call, verb, answer); },
-      [&] {
-        return [verb, pending = call.defer()](const LeaseAnswer& answer) {
-          pending.complete([verb, answer](Call& later) { send_lease(later, verb, answer); });
-        };
-      });
+  ask_holds<LeaseAnswer>(call, leases_, question, send_lease);
 }
 
 }  // namespace weir::grpc

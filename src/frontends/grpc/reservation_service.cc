@@ -2,7 +2,7 @@
 
 #include "base/protobuf_wire.h"
 #include "base/utf8.h"
-#include "weir/ask.h"
+#include "frontends/grpc/hold_calls.h"
 
 namespace weir::grpc {
 namespace {
@@ -12,18 +12,12 @@ enum ReserveField : std::uint32_t { kReserveTtl = 4, kReserveId = 5, kAmount = 6
 enum SettleField : std::uint32_t { kHandleField = 1, kActual = 2 };
 enum ExtendField : std::uint32_t { kExtendTtl = 2, kAdd = 3, kExtendPartial = 4 };
 
-constexpr std::int64_t kLongestTtlMs = kMaxHoldTtl / std::chrono::milliseconds(1);
-
-Status check_reservation_ttl(std::int64_t ttl_ms, ReservationQuestion& question) {
-  if (ttl_ms < 0 || ttl_ms > kLongestTtlMs) {
-    return Failure{Code::invalid_argument,
-                   "ttl_ms: is " + std::to_string(ttl_ms) + ", expected 10 to " + std::to_string(kLongestTtlMs)};
-  }
-  question.ttl = std::chrono::milliseconds(ttl_ms);
+Status set_ttl(std::int64_t ttl_ms, ReservationQuestion& question) {
+  const Result<Duration> ttl = hold_ttl(ttl_ms);
+  if (!ttl.ok()) return ttl.failure();
+  question.ttl = ttl.value();
   return success();
 }
-
-Failure unparsable_reservation() { return {Code::invalid_argument, "the message cannot be parsed"}; }
 
 Status read_reserve(std::string_view message, ReservationQuestion& question) {
   std::int64_t ttl_ms = 0;
@@ -36,8 +30,8 @@ Status read_reserve(std::string_view message, ReservationQuestion& question) {
     if (tag == base::varint_field(kPartial)) question.partial = reader.number() != 0;
     if (tag == base::varint_field(kDryRun)) question.dry_run = reader.number() != 0;
   }
-  if (reader.failed() || !base::is_utf8(question.id)) return unparsable_reservation();
-  return check_reservation_ttl(ttl_ms, question);
+  if (reader.failed() || !base::is_utf8(question.id)) return unparsable_message();
+  return set_ttl(ttl_ms, question);
 }
 
 Status read_settlement(std::string_view message, ReservationQuestion& question) {
@@ -53,27 +47,8 @@ Status read_settlement(std::string_view message, ReservationQuestion& question) 
     if (tag == base::varint_field(kAdd)) question.amount = static_cast<std::int64_t>(reader.number());
     if (tag == base::varint_field(kExtendPartial)) question.partial = reader.number() != 0;
   }
-  if (reader.failed()) return unparsable_reservation();
-  return check_reservation_ttl(ttl_ms, question);
-}
-
-Code reservation_code(HoldFault fault) {
-  switch (fault) {
-    case HoldFault::invalid:
-    case HoldFault::other_body:
-      return Code::invalid_argument;
-    case HoldFault::forged:
-      return Code::not_found;
-    case HoldFault::gone:
-    case HoldFault::closed:
-      return Code::failed_precondition;
-    case HoldFault::running:
-      return Code::aborted;
-    case HoldFault::full:
-      return Code::resource_exhausted;
-    default:
-      return Code::unavailable;
-  }
+  if (reader.failed()) return unparsable_message();
+  return set_ttl(ttl_ms, question);
 }
 
 bool is_denied_reservation(ReservationQuestion::Verb verb, const ReservationAnswer& answer) {
@@ -101,7 +76,7 @@ void write_reservation(base::WireWriter& writer, const ReservationAnswer& answer
 }
 
 void send_reservation(Call& call, ReservationQuestion::Verb verb, const ReservationAnswer& answer) {
-  if (answer.fault != HoldFault::none) return call.finish(reservation_code(answer.fault), answer.message);
+  if (answer.fault != HoldFault::none) return call.finish(hold_code(answer.fault), answer.message);
   base::WireWriter writer(call.begin_message());
   const std::size_t decision = writer.begin(1);
   write_decision(writer.out(), answer.decision);
@@ -132,30 +107,19 @@ void ReservationService::reserve(Call& call, std::string_view message) {
   if (read.ok()) read = read_reserve(message, question);
   if (!read.ok()) return call.finish(read.failure().code, read.failure().message);
   Request& request = messages_.requests.front();
-  request.ingress = call.ingress();
-  request.trace = call.trace();
-  request.peek = false;
-  if (identity_ != nullptr) {
-    if (const auto refusal = transport::identify(*identity_, request)) {
-      if (refusal->malformed) return call.finish(Code::invalid_argument, refusal->message("", "attributes."));
-      ReservationAnswer refused;
-      refused.decision = transport::refused_decision();
-      return send_reservation(call, question.verb, refused);
-    }
+  const Caller caller = identify_caller(call, request, identity_.get());
+  if (caller == Caller::answered) return;
+  if (caller == Caller::refused) {
+    ReservationAnswer refused;
+    refused.decision = transport::refused_decision();
+    return send_reservation(call, question.verb, refused);
   }
   question.request = request;
   answer(call, question);
 }
 
 void ReservationService::answer(Call& call, const ReservationQuestion& question) {
-  const auto verb = question.verb;
-  ask(
-      reservations_, question, [&](const ReservationAnswer& answer) { send_reservation(call, verb, answer); },
-      [&] {
-        return [verb, pending = call.defer()](const ReservationAnswer& answer) {
-          pending.complete([verb, answer](Call& later) { send_reservation(later, verb, answer); });
-        };
-      });
+  ask_holds<ReservationAnswer>(call, reservations_, question, send_reservation);
 }
 
 }  // namespace weir::grpc
