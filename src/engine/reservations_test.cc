@@ -239,6 +239,10 @@ TEST_F(ReservationsTest, AnIdOfTheClientMakesItIdempotent) {
   asked.caller = "worker";
   const ReservationAnswer first = holds().reserve(asked);
   asked.amount = 50;
+  const ReservationAnswer other = holds().reserve(asked);
+  EXPECT_EQ(other.fault, HoldFault::other_body);
+  EXPECT_NE(other.message.find("another amount"), std::string::npos);
+  asked.amount = 30;
   const ReservationAnswer again = holds().reserve(asked);
   EXPECT_FALSE(again.created);
   EXPECT_EQ(again.granted, 30);

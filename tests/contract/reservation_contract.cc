@@ -327,6 +327,34 @@ TEST_P(ReservationContract, AnIdMadeTwiceIsTheSameReservation) {
   EXPECT_EQ(list().size(), 1U);
 }
 
+TEST_P(ReservationContract, AnIdWithAReservationOfAnotherAmountIsRefused) {
+  const auto reserve_exactly = [this](std::uint64_t id, std::int64_t amount, bool partial = false) {
+    HoldStep hold;
+    hold.id = spread_key(1'000 + id);
+    hold.ttl = kTtl;
+    hold.amount = amount;
+    hold.partial = partial;
+    hold.actual = amount + 1;
+    return run(Action::take, {}, hold);
+  };
+  EXPECT_TRUE(reserve_exactly(1, 4).taken());
+  EXPECT_EQ(reserve_exactly(1, 5).hold.state, HoldState::other);
+  EXPECT_EQ(reserve_exactly(1, 0).hold.state, HoldState::other);
+  ASSERT_EQ(list().size(), 1U);
+  EXPECT_EQ(list()[0].units, 4);
+  EXPECT_EQ(reserve_exactly(1, 4).hold.state, HoldState::live);
+  EXPECT_EQ(reserve(1, 5).hold.state, HoldState::live) << "one that does not compare";
+  EXPECT_EQ(get(1).hold.actual, 0) << "it is open";
+  EXPECT_EQ(extend(1, 0, kTtl).hold.state, HoldState::live);
+  EXPECT_EQ(reserve_exactly(1, 5).hold.state, HoldState::other) << "only its time was extended";
+  EXPECT_EQ(extend(1, 1).hold.state, HoldState::live);
+  EXPECT_EQ(reserve_exactly(1, 4).hold.state, HoldState::live) << "it holds more than it was made with";
+  EXPECT_EQ(commit(1, 2).hold.actual, 2);
+  EXPECT_EQ(reserve_exactly(1, 5).hold.state, HoldState::gone);
+  EXPECT_EQ(reserve_exactly(2, 1'000, true).hold.state, HoldState::taken);
+  EXPECT_EQ(reserve_exactly(2, 900, true).hold.state, HoldState::live) << "granted in part";
+}
+
 TEST_P(ReservationContract, ABucketHoldsSoManyAndNoMore) {
   allowance_ = allowance_of(algorithm(), 5'000, kWindow);
   for (std::uint64_t id = 1; id <= kMaxHoldsPerBucket; ++id) ASSERT_TRUE(reserve(id, 1).taken()) << id;

@@ -123,7 +123,9 @@ def test_partial_dry_run_extend_and_list(server):
     assert status == 200 and would["granted"] == 100_000 and "reservation" not in would
     assert reserve(server, 200_000)[0] == 429
     _, made, _ = reserve(server, 90_000, id="job-7")
-    status, same, _ = reserve(server, 1, id="job-7")
+    status, other, _ = reserve(server, 1, id="job-7")
+    assert status == 422 and "another amount" in other["detail"], other
+    status, same, _ = reserve(server, 90_000, id="job-7")
     assert status == 200 and same["granted"] == 90_000 and same["id"] == made["id"]
     path = "/v1/reservations/" + made["reservation"]
     status, grown, _ = ask(server, "POST", path + "/extend", {"add": 5_000, "ttl_ms": 120_000})

@@ -94,6 +94,26 @@ TEST_P(ReservationContract, TheSameIdGivesTheSameReservation) {
   EXPECT_EQ(account(terms).held, 6);
 }
 
+TEST_P(ReservationContract, AnIdOfAClientIsRefusedWithAnotherAmount) {
+  const Terms terms = monthly(10);
+  const auto compare = [&](std::int64_t amount) {
+    Reserve operation;
+    operation.reservation = "r1";
+    operation.legs = {terms};
+    operation.amount = amount;
+    operation.compares = true;
+    return run(operation);
+  };
+  EXPECT_EQ(compare(6).granted, 6);
+  EXPECT_EQ(compare(4).verdict, Verdict::conflict);
+  EXPECT_EQ(account(terms).held, 6);
+  EXPECT_TRUE(compare(6).replayed);
+  extend("r1", 0s, 1);
+  EXPECT_TRUE(compare(6).replayed) << "it holds more than it was made with";
+  EXPECT_EQ(commit("r1", 7).verdict, Verdict::done);
+  EXPECT_EQ(compare(6).verdict, Verdict::gone);
+}
+
 TEST_P(ReservationContract, PartialHoldsWhatFitsEverywhere) {
   const Terms tenant = monthly(100, "tenant=acme", "tenant-month"), user = monthly(7, "user=u", "user-month");
   EXPECT_EQ(reserve("r1", {tenant, user}, 20).verdict, Verdict::denied);
