@@ -20,6 +20,13 @@ const Statement kReturning{
     "INSERT INTO note (id, words) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET words = $2 RETURNING id, words"};
 const Statement kWrong{"SELECT words FROM nowhere"};
 
+const SetStatement kAddMany{
+    {"INSERT INTO note (id, words, parent) VALUES ($1, $2, $3)"},
+    {"INSERT INTO note (id, words, parent) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])"}};
+const SetStatement kFindMany{
+    {"SELECT id, words, parent FROM note WHERE id = $1 FOR UPDATE"},
+    {"SELECT id, words, parent FROM note WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"}};
+
 class DatabaseContract : public ::testing::TestWithParam<Dialect> {
  protected:
   DatabaseContract() {
@@ -79,6 +86,45 @@ TEST_P(DatabaseContract, KeepsNumbersTextAndNothing) {
     EXPECT_EQ(found.value()[2], Rows());
     return success();
   })));
+}
+
+TEST_P(DatabaseContract, OneStatementWritesAndFindsManyRows) {
+  constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
+  const Rows rows = {{std::int64_t{1}, "Grüße, {a,b} \"quoted\" \\ 'x' $1", Value()},
+                     {std::int64_t{2}, "NULL", -highest},
+                     {highest, "", std::int64_t{0}}};
+  EXPECT_TRUE(succeeded(write([&](Session& session) -> Status {
+    Batch batch;
+    batch.add_set(kAddMany, rows);
+    batch.add(kCount);
+    batch.add_set(kFindMany, {{highest}, {std::int64_t{1}}, {std::int64_t{7}}, {std::int64_t{2}}});
+    const auto answers = session.run(batch);
+    if (!answers.ok()) return answers.failure();
+    EXPECT_EQ(answers.value().size(), 3U);
+    EXPECT_EQ(number(answers.value()[1][0][0]), 3);
+    EXPECT_THAT(answers.value()[2], ::testing::UnorderedElementsAreArray(rows));
+    return success();
+  })));
+}
+
+TEST_P(DatabaseContract, OneRowThatIsRefusedRefusesItsSet) {
+  const Outcome outcome = write([&](Session& session) -> Status {
+    Batch batch;
+    batch.add_set(kAddMany, {{std::int64_t{1}, "allowed", Value()}, {std::int64_t{2}, "forbidden", Value()}});
+    const auto answers = session.run(batch);
+    if (!answers.ok()) return answers.failure();
+    return success();
+  });
+  EXPECT_EQ(outcome.status.failure().code, Code::failed_precondition);
+  EXPECT_EQ(count(), 0);
+  const Outcome zero = write([&](Session& session) -> Status {
+    Batch batch;
+    batch.add_set(kAddMany, {{std::int64_t{1}, std::string("a\0b", 3), Value()}});
+    const auto answers = session.run(batch);
+    if (!answers.ok()) return answers.failure();
+    return success();
+  });
+  EXPECT_EQ(zero.status.failure().code, Code::invalid_argument);
 }
 
 TEST_P(DatabaseContract, ReturnsWhatAStatementWrote) {
