@@ -24,6 +24,8 @@
 
 namespace weir {
 
+struct RegionTerms;
+
 // Cost against one bucket.
 struct Charge {
   BucketKey key;                         // a keyed hash; its last 20 bits need not tell buckets apart
@@ -47,6 +49,8 @@ struct Charge {
   const Penalty* penalty = nullptr;
   // For decorators of a store (stores/leased/): alive until the call completes. Null: the store itself is asked.
   const SliceTerms* slices = nullptr;
+  // For the decorator that shares limits between regions (src/regions/): likewise. Null: the limit is this region's.
+  const RegionTerms* region = nullptr;
 };
 inline constexpr std::uint32_t kMaxRuleNumber = (1U << 20U) - 1;
 
@@ -99,6 +103,7 @@ class StoreCall {
   Code status = Code::ok;                     // anything else: the store did not answer, outcomes mean nothing
   bool atomic = true;                         // false: charged in several steps
   Consistency answered = Consistency::exact;  // by whom: the store, or a decorator without asking it
+  bool regional = false;                      // a limit was shared with other regions, or another one was asked
   bool replayed = false;                      // `once` was used before: nothing was charged, and this was answered then
   Once once{};                                // memory and calls in several steps do not use it
 

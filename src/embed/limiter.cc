@@ -16,6 +16,14 @@ constexpr std::size_t kFallbackBytes = std::size_t{16} << 20;
 // Rules that nothing would count are refused, now and when they are loaded later.
 std::shared_ptr<rules::RuleBook> make_book(const LimiterOptions& options) {
   auto book = std::make_shared<rules::RuleBook>();
+  book->accept_only([](const Rules& rules) -> Status {
+    for (const Rule& rule : rules.rules) {
+      if (rule.region == RegionSharing::none || rule.mode == Mode::off) continue;
+      return Failure{Code::failed_precondition,
+                     "rule " + rule.id + ": region needs the server, which knows the other regions"};
+    }
+    return success();
+  });
   if (options.quotas != nullptr) return book;
   book->accept_only([](const Rules& rules) -> Status {
     for (const Rule& rule : rules.rules) {

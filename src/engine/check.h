@@ -68,7 +68,7 @@ class Check {
   void drop_bad_costs();
   // Some rule of the set has a penalty, asks for challenges, or has a candidate.
   bool may_have_protection() const { return may_have_protection_; }
-  // Some rule of the set has slices: one of the charges may be answered without asking the store.
+  // Some rule of the set has slices or is shared between regions: a charge may be answered by another than the store.
   bool may_have_slices() const { return may_have_slices_; }
   // For reports: what is to be cleared costs 1, the rest nothing.
   void prepare_report(bool success);

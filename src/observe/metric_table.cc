@@ -15,6 +15,7 @@ constexpr std::string_view kRedis = "with Redis";
 constexpr std::string_view kDatabase = "with a database";
 constexpr std::string_view kQuotas = "with quota rules";
 constexpr std::string_view kShedding = "with load shedding";
+constexpr std::string_view kRegions = "with region.coordinator";
 
 constexpr MetricRow kMetrics[] = {
     {"weir_decisions_total", Kind::counter, Group::decisions, "Decisions, by reason and answer.", "reason, allowed",
@@ -166,6 +167,16 @@ constexpr MetricRow kMetrics[] = {
     {"weir_lease_draws_total", Kind::counter, Group::redis, "Calls that took units in advance.", "", "", kRedis},
     {"weir_lease_units_total", Kind::counter, Group::redis,
      "Units taken in advance; `lapsed`: of these, the ones that were not spent in time.", "result", "2", kRedis},
+    {"weir_region_share_ratio", Kind::gauge, Group::redis,
+     "Share of a rule's limit that this region may use, as the mean of the subjects in use.", "rule", "100", kRegions},
+    {"weir_region_keys", Kind::gauge, Group::redis, "Subjects whose limit is shared with other regions.", "rule", "100",
+     kRegions},
+    {"weir_region_denied_total", Kind::counter, Group::redis,
+     "Requests denied by this region's share or tolerance rather than by the whole limit.", "rule", "100", kRegions},
+    {"weir_region_coordinator_age_seconds", Kind::gauge, Group::redis,
+     "Time since the coordinator last answered; -1: it never has.", "", "", kRegions},
+    {"weir_region_coordinator_connected", Kind::gauge, Group::redis, "1 if the coordinator answered last.", "", "",
+     kRegions},
     {"weir_prefilter_hits_total", Kind::counter, Group::redis, "Denials of exhausted buckets without asking the store.",
      "", "", kRedis},
     {"weir_subject_count_failures_total", Kind::counter, Group::redis,

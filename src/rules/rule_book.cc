@@ -130,7 +130,14 @@ Status RuleBook::restore(std::uint64_t version, TimePoint now) {
 
 void RuleBook::accept_only(std::function<Status(const Rules&)> check) {
   const std::lock_guard lock(loading_);
-  accept_ = std::move(check);
+  if (!accept_) {
+    accept_ = std::move(check);
+    return;
+  }
+  accept_ = [before = std::move(accept_), also = std::move(check)](const Rules& rules) {
+    Status accepted = before(rules);
+    return accepted.ok() ? also(rules) : accepted;
+  };
 }
 
 Status RuleBook::activate_kept(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,

@@ -86,6 +86,7 @@ class RuleBook {
   // The rules and what goes before them.
   LoadedRules loaded() const;
   // From now on only rules that `check` accepts are loaded: what a server cannot keep is refused there.
+  // Called again: only those that all checks accept.
   void accept_only(std::function<Status(const Rules&)> check);
 
   // Never null; no rules at first. It carries its version.

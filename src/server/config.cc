@@ -13,6 +13,7 @@
 #include "server/listener_settings.h"
 #include "server/listener_tls.h"
 #include "server/redis_settings.h"
+#include "server/region_settings.h"
 #include "stores/redis/url.h"
 
 namespace weir::server {
@@ -289,13 +290,6 @@ Status check_namespace(const Config& config) {
   return success();
 }
 
-Status check_region(const Config& config) {
-  const std::string& name = config.region_name;
-  if (name.empty() || redis::is_namespace(name)) return success();
-  const Failure failure = bad("region.name: is '" + name + "', expected at most 64 letters, digits, '.', '_' and '-'");
-  return at(place_of(config, "region.name"), failure);
-}
-
 Status check_node_name(const Config& config) {
   const std::string& name = config.node_name;
   if (name.empty() || redis::is_namespace(name)) return success();
@@ -419,7 +413,7 @@ Result<Config> load_config(const ConfigSources& sources) {
   if (Status status = check_rules(config); !status.ok()) return status.failure();
   if (Status status = check_time(config); !status.ok()) return status.failure();
   if (Status status = check_namespace(config); !status.ok()) return status.failure();
-  if (Status status = check_region(config); !status.ok()) return status.failure();
+  if (Status status = check_region_settings(config); !status.ok()) return status.failure();
   if (config.data_dir.empty()) config.data_dir = default_data_dir(sources);
   if (Status status = check_node_name(config); !status.ok()) return status.failure();
   if (Status status = check_database(config); !status.ok()) return status.failure();

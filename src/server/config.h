@@ -113,7 +113,14 @@ struct Config {
   std::int64_t tracing_sample = 0;  // parts of a million of the requests without a trace of their own
   std::int64_t tracing_queue = 0;   // spans
   std::filesystem::path tracing_headers_file;
-  std::string region_name;  // empty: not logged
+  std::string region_name;                // empty: not logged
+  std::string region_coordinator;         // empty: none; may hold a password
+  std::vector<std::string> region_names;  // of all regions; empty: there is one
+  std::vector<NamedText> region_homes;    // region and the URL of its Redis, which may hold a password
+  Duration region_deadline{0};
+  Duration region_lease{0};
+  Duration region_sync{0};
+  std::int64_t region_max_keys = 0;
 
   std::vector<std::string> identity_apply;  // front ends
   std::vector<NamedText> identity_names;    // ip, api_key or token, and "name|name"

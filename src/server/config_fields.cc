@@ -233,7 +233,29 @@ constexpr ConfigField kFields[] = {
     {"tracing.headers_file", FieldKind::path, &Config::tracing_headers_file, "",
      "File with header fields for the collector, such as Authorization: Bearer …, one a line. Empty: none."},
     {"region.name", FieldKind::text, &Config::region_name, "",
-     "Name of the region that this node is in, for lines about decisions: letters, digits, '.', '_' and '-'."},
+     "Name of the region that this node is in, for lines about decisions and for rules with a region: letters, digits, "
+     "'.', '_' and '-'."},
+    {"region.names", FieldKind::list, &Config::region_names, "",
+     "Names of all regions that share limits (docs/regions.md), the same list in each. Empty: this one alone."},
+    {"region.coordinator", FieldKind::text, &Config::region_coordinator, "",
+     "PostgreSQL through which regions share limits (region: slices and reconcile in a rule): "
+     "postgres://USER@HOST/DATABASE. Empty: none."},
+    {"region.homes", FieldKind::pairs, &Config::region_homes, "",
+     "Redis of each region that counts for all (region: central in a rule), as region=redis://…; this node's own "
+     "region need not be among them."},
+    {"region.deadline", FieldKind::duration, &Config::region_deadline, "250ms",
+     "How long a decision waits for the Redis of another region before the rule's on_store_failure decides.",
+     kMillisecond, 10 * kSecond},
+    {"region.lease", FieldKind::duration, &Config::region_lease, "10s",
+     "How long a region may use a share of a limit without renewing it; it is renewed after half of that.", kSecond,
+     5 * kMinute},
+    {"region.sync", FieldKind::duration, &Config::region_sync, "200ms",
+     "Time between exchanges with the coordinator: how soon demand is noticed, and how often usage is told.",
+     10 * kMillisecond, 10 * kSecond},
+    {"region.max_keys", FieldKind::count, &Config::region_max_keys, "100000",
+     "Most subjects of rules with region: slices or reconcile that this node keeps shares and counts of. Further ones "
+     "get the least share.",
+     100, 10'000'000},
     {"identity.apply", FieldKind::list, &Config::identity_apply, "forward-auth,spop",
      "Front ends that identity applies to: forward-auth and spop, where it makes the attributes, and http, grpc and "
      "resp, where callers send them: then addresses are cut to their prefix, keys and tokens are hashed, revoked keys "

@@ -50,12 +50,13 @@ Status set_tls_files(const Config& config, redis::TlsOptions& tls) {
 
 bool uses_redis(const Config& config) { return redis::is_redis_url(config.store); }
 
-Result<redis::RedisOptions> redis_options(const Config& config) {
-  Result<redis::RedisOptions> parsed = redis::parse_redis_url(config.store);
+namespace {
+
+Result<redis::RedisOptions> options_of(const Config& config, const std::string& url, Duration deadline) {
+  Result<redis::RedisOptions> parsed = redis::parse_redis_url(url);
   if (!parsed.ok()) return parsed.failure();
   redis::RedisOptions options = std::move(parsed).value();
-  const std::string_view url = config.store;
-  if (!url_says(url, "deadline")) options.deadline = whole_ms(config.redis_deadline);
+  if (!url_says(url, "deadline")) options.deadline = whole_ms(deadline);
   if (!url_says(url, "connect_timeout")) options.connect_timeout = whole_ms(config.redis_connect_timeout);
   if (!url_says(url, "connections")) options.connections = static_cast<std::size_t>(config.redis_connections);
   if (!url_says(url, "in_flight")) options.max_in_flight = static_cast<std::size_t>(config.redis_max_in_flight);
@@ -63,7 +64,24 @@ Result<redis::RedisOptions> redis_options(const Config& config) {
   if (!url_says(url, "time")) {
     options.time = redis::time_source_from_name(config.redis_time).value_or(redis::TimeSource::redis);
   }
-  if (Status status = set_tls_files(config, options.tls); !status.ok()) return status.failure();
+  return options;
+}
+
+}  // namespace
+
+Result<redis::RedisOptions> redis_options(const Config& config) {
+  Result<redis::RedisOptions> options = options_of(config, config.store, config.redis_deadline);
+  if (!options.ok()) return options.failure();
+  if (Status status = set_tls_files(config, options.value().tls); !status.ok()) return status.failure();
+  return options;
+}
+
+Result<redis::RedisOptions> home_redis_options(const Config& config, const std::string& url) {
+  Result<redis::RedisOptions> options = options_of(config, url, config.region_deadline);
+  if (!options.ok()) return options.failure();
+  // The files are those of this region's Redis if that uses TLS, and this one may not.
+  if (!options.value().tls.enabled) return options;
+  if (Status status = set_tls_files(config, options.value().tls); !status.ok()) return status.failure();
   return options;
 }
 

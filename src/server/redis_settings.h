@@ -15,4 +15,7 @@ bool uses_redis(const Config& config);
 // Precondition: uses_redis(config).
 Result<redis::RedisOptions> redis_options(const Config& config);
 
+// Of the Redis of another region (region.homes), which has a deadline of its own.
+Result<redis::RedisOptions> home_redis_options(const Config& config, const std::string& url);
+
 }  // namespace weir::server

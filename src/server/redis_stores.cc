@@ -55,18 +55,18 @@ class RedisStores::LoopStore final : public Store, public transport::Backpressur
 };
 
 Result<std::unique_ptr<RedisStores>> RedisStores::open(transport::Loops& loops, const redis::RedisOptions& options,
-                                                       observe::Log& log) {
+                                                       observe::Log& log, bool own) {
   std::unique_ptr<RedisStores> all(new RedisStores(log));
   redis::RedisOptions shared = options;
   shared.census = all->census_;
   for (std::size_t i = 0; i < loops.size(); ++i) {
-    shared.asks_info = i == 0;
+    shared.asks_info = own && i == 0;
     all->connects_.push_back(std::make_shared<std::atomic<std::uint64_t>>(0));
     Result<std::unique_ptr<redis::RedisStore>> store =
         redis::RedisStore::open(loops.io(i), shared, all->listener(all->connects_.back()));
     if (!store.ok()) return store.failure();
     all->stores_.push_back(std::make_shared<LoopStore>(std::move(store).value(), loops.loop(i)));
-    loops.loop(i).set_backpressure(*all->stores_.back());
+    if (own) loops.loop(i).set_backpressure(*all->stores_.back());
   }
   return all;
 }

@@ -29,8 +29,9 @@ namespace weir::server {
 class RedisStores {
  public:
   // A server that is down is no failure; TLS files that cannot be used are.
+  // `own`: of this node's region, whose calls hold back clients; false: another region's.
   static Result<std::unique_ptr<RedisStores>> open(transport::Loops& loops, const redis::RedisOptions& options,
-                                                   observe::Log& log);
+                                                   observe::Log& log, bool own = true);
   ~RedisStores();
   RedisStores(const RedisStores&) = delete;
   RedisStores& operator=(const RedisStores&) = delete;

@@ -64,9 +64,12 @@ void warn_about_configuration(const Config& config, observe::Log& log) {
   const std::string_view tokens = config.admin_tokens.empty() ? "" : file_of(place_of(config, "admin.tokens"));
   const std::string_view store = has_password(config.store) ? file_of(place_of(config, "store")) : "";
   const std::string_view database = has_password(config.database) ? file_of(place_of(config, "database")) : "";
+  const std::string_view coordinator =
+      has_password(config.region_coordinator) ? file_of(place_of(config, "region.coordinator")) : "";
   if (!tokens.empty()) return warn_if_exposed("admin.tokens", std::filesystem::path(tokens), log);
   if (!store.empty()) return warn_if_exposed("store", std::filesystem::path(store), log);
-  if (!database.empty()) warn_if_exposed("database", std::filesystem::path(database), log);
+  if (!database.empty()) return warn_if_exposed("database", std::filesystem::path(database), log);
+  if (!coordinator.empty()) warn_if_exposed("region.coordinator", std::filesystem::path(coordinator), log);
 }
 
 }  // namespace

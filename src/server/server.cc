@@ -17,6 +17,7 @@
 #include "server/modules/operators_module.h"
 #include "server/modules/quota_module.h"
 #include "server/modules/redis_module.h"
+#include "server/modules/regions_module.h"
 #include "server/modules/rules_module.h"
 #include "server/modules/simulate_module.h"
 #include "server/modules/tracing_module.h"
@@ -60,10 +61,11 @@ void Server::Parts::add_modules() {
   add<ClockModule>();
   MemoryModule& memory = add<MemoryModule>(rules);
   RedisModule& redis = add<RedisModule>();
+  const RegionsModule& regions = add<RegionsModule>(rules, tools);
   QuotaModule& quotas = add<QuotaModule>(database, tools, rules, identity, operators);
   TrafficModule& traffic = add<TrafficModule>(tools, rules);
   TracingModule& tracing = add<TracingModule>(tools);
-  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, traffic, quotas, tracing);
+  DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, regions, traffic, quotas, tracing);
   connections = &add<ConnectionsModule>(identity);
   add(make_http_module(context, decisions, identity, redis, tracing));
   add(make_grpc_module(context, decisions, identity, tracing));

@@ -49,6 +49,11 @@ void mark_shared(const Check& check, Decision& decision) {
 }
 
 void mark_consistency(const rules::CompiledRule& rule, const ChargeOutcome& charged, RuleOutcome& outcome) {
+  if (rule.region) {
+    outcome.estimated = charged.estimated;
+    const bool tolerates = rule.region->sharing == RegionSharing::reconcile;
+    outcome.tolerance = tolerates ? rule.region->tolerance.of(outcome.limit) : 0;
+  }
   if (!rule.slices) return;
   outcome.consistency = rule.source.consistency;
   outcome.estimated = charged.estimated;

@@ -127,7 +127,7 @@ void write_rule(RoomWriter& out, const Decision& decision, const RuleOutcome& ru
   out.literal(R"(,"reset_after_ms":)");
   out.number(ceil_ms(rule.reset_after));
   write_moments(out, decision.retry_at(rule), decision.reset_at(rule));
-  if (rule.consistency != Consistency::exact || rule.estimated) [[unlikely]]
+  if (rule.consistency != Consistency::exact || rule.estimated || rule.tolerance > 0) [[unlikely]]
     write_consistency(out, rule);
   if (rule.candidate != CandidateVerdict::none) [[unlikely]] {
     out.literal(R"(,"candidate":")");

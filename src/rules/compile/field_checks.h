@@ -45,5 +45,9 @@ void check_auto_limit(const Rule& rule, RuleFaults& faults);
 // consistency_checks.cc
 void check_consistency(const Rule& rule, RuleFaults& faults);
 void check_hot_keys(const Rule& rule, RuleFaults& faults);
+// region_rules.cc
+void check_region(const Rule& rule, RuleFaults& faults);
+void check_on_partition(const Rule& rule, RuleFaults& faults);
+void check_home(const Rule& rule, RuleFaults& faults);
 
 }  // namespace weir::rules

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "rules/compile/per_entry.h"
+#include "rules/compile/region_rules.h"
 #include "rules/compile/rollout.h"
 #include "rules/compile/rule_check.h"
 #include "rules/compile/rule_set_matcher.h"
@@ -115,7 +116,8 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
   set->matcher_ = std::make_unique<const Matcher>(set->rules_, set->origin_.issues.get());
   for (CompiledRule& rule : set->rules_) {
     if (rule.slices) rule.slices->version = set->origin_.version;
-    set->has_slices_ = set->has_slices_ || (rule.slices && !is_off(rule.mode, rule.source));
+    rule.region = region_terms(rule.source);
+    set->has_slices_ = set->has_slices_ || ((rule.slices || rule.region) && !is_off(rule.mode, rule.source));
   }
   set->has_several_windows_ = std::any_of(set->rules_.begin(), set->rules_.end(),
                                           [](const CompiledRule& rule) { return rule.windows.several(); });

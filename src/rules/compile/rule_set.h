@@ -20,6 +20,7 @@
 #include "weir/allowance.h"
 #include "weir/draw_step.h"
 #include "weir/inline_vector.h"
+#include "weir/region_terms.h"
 #include "weir/request.h"
 #include "weir/result.h"
 #include "weir/rule.h"
@@ -49,12 +50,13 @@ struct CompiledRule {
   std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule denies nothing
   // Of a rule with a candidate.
   std::optional<Allowance> candidate;
-  const Allowance* own = nullptr;    // that applies without a plan or an override; null: unlimited
-  TimePoint candidate_since{};       // when rules with this candidate were first loaded, by the wall clock
-  std::vector<Allowance> adapted;    // of a rule with an auto_limit: one for each limit from its min to its max
-  std::optional<NameId> distinct;    // the attribute whose values are counted
-  WindowLengths windows;             // several() only if plans or overrides have other windows than the rule
-  std::optional<SliceTerms> slices;  // none: every decision asks the store
+  const Allowance* own = nullptr;     // that applies without a plan or an override; null: unlimited
+  TimePoint candidate_since{};        // when rules with this candidate were first loaded, by the wall clock
+  std::vector<Allowance> adapted;     // of a rule with an auto_limit: one for each limit from its min to its max
+  std::optional<NameId> distinct;     // the attribute whose values are counted
+  WindowLengths windows;              // several() only if plans or overrides have other windows than the rule
+  std::optional<SliceTerms> slices;   // none: every decision asks the store
+  std::optional<RegionTerms> region;  // none: the limit is each region's own
 };
 
 // A rule that applies to a request: it matches, and the request carries every attribute of `per`.
@@ -144,7 +146,7 @@ class RuleSet {
   const SheddingClasses* shedding() const { return shedding_.get(); }
   // Some rule counts in windows of several lengths.
   bool has_several_windows() const { return has_several_windows_; }
-  // Some rule has `slices`.
+  // Some rule has `slices` or `region`.
   bool has_slices() const { return has_slices_; }
 
  private:

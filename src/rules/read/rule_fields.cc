@@ -8,6 +8,7 @@
 #include "rules/read/field_values.h"
 #include "rules/read/penalty_fields.h"
 #include "rules/read/quota_fields.h"
+#include "rules/read/region_fields.h"
 #include "rules/read/shedding_fields.h"
 #include "rules/read/yaml_values.h"
 
@@ -371,6 +372,16 @@ constexpr Field<Rule> kRuleFields[] = {
      "`show`; `lease`: a key that a node asks for more than 1,000 times per second is leased there; see [hot "
      "keys](consistency.md#hot-keys)",
      "`show`", read_hot_keys, write_hot_keys, check_hot_keys},
+    {"region",
+     "`none`: each region has the whole limit; `slices`: each has a share that follows demand; `reconcile`: each "
+     "counts "
+     "and tells the others; `central`: one region counts for all; see [regions](regions.md)",
+     "`none`", read_region, write_region, check_region},
+    {"on_partition",
+     "with `region: reconcile`, while the other regions cannot be heard: `hold` admits no more than the tolerance, "
+     "`continue` goes on with what is known",
+     "`hold`", read_on_partition, write_on_partition, check_on_partition},
+    {"home", "with `region: central`, the region that counts", "none", read_home, write_home, check_home},
     {"hash_tag", "`tenant`, `tenant+action` or `subject`: which buckets share a slot of a Redis Cluster",
      "`tenant` if the rule counts by it, else `subject`", read_hash_tag, write_hash_tag},
 };

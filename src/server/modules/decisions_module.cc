@@ -26,10 +26,11 @@ Status DecisionsModule::open() {
     counters_.push_back(std::make_shared<observe::DecisionCounters>(rules_.labels()));
     LimiterOptions options;
     if (redis_.stores() != nullptr) {
-      leased_.push_back(std::make_shared<leased::LeasedStore>(leased::Options{.store = redis_.stores()->store(i),
-                                                                              .clock = context_.clock,
-                                                                              .epoch = redis_.stores()->connects(i),
-                                                                              .askers = askers_}));
+      leased_.push_back(std::make_shared<leased::LeasedStore>(
+          leased::Options{.store = regions_.decorate(i, redis_.stores()->store(i)),
+                          .clock = context_.clock,
+                          .epoch = redis_.stores()->connects(i),
+                          .askers = askers_}));
       options.store = leased_.back();
     } else {
       options.store = memory_.store();

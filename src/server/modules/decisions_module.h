@@ -18,6 +18,7 @@
 #include "server/modules/memory_module.h"
 #include "server/modules/quota_module.h"
 #include "server/modules/redis_module.h"
+#include "server/modules/regions_module.h"
 #include "server/modules/rules_module.h"
 #include "server/modules/tracing_module.h"
 #include "server/modules/traffic_module.h"
@@ -30,11 +31,13 @@ namespace weir::server {
 class DecisionsModule final : public Module {
  public:
   DecisionsModule(ServerContext& context, const RulesModule& rules, const MemoryModule& memory,
-                  const RedisModule& redis, TrafficModule& traffic, const QuotaModule& quotas, TracingModule& tracing)
+                  const RedisModule& redis, const RegionsModule& regions, TrafficModule& traffic,
+                  const QuotaModule& quotas, TracingModule& tracing)
       : context_(context),
         rules_(rules),
         memory_(memory),
         redis_(redis),
+        regions_(regions),
         traffic_(traffic),
         quotas_(quotas),
         tracing_(tracing),
@@ -75,6 +78,7 @@ class DecisionsModule final : public Module {
   const RulesModule& rules_;
   const MemoryModule& memory_;
   const RedisModule& redis_;
+  const RegionsModule& regions_;
   TrafficModule& traffic_;
   const QuotaModule& quotas_;
   TracingModule& tracing_;

@@ -51,6 +51,7 @@ void PartOfCall::take_over(const Waiter& from) {
   outcomes = {outcomes_.data(), outcomes_.size()};
   status = Code::ok;
   atomic = true;
+  regional = false;
 }
 
 Ask& LeasedStore::make_ask(SliceEntry& entry, const StoreCall& call, const Charge& charge, std::int64_t cost,
@@ -286,6 +287,7 @@ bool LeasedStore::conclude_part(PartOfCall& part) {
   call.status = part.status;
   call.atomic = part.atomic;
   call.answered = Consistency::exact;
+  call.regional = part.regional;
   describe_spent(part.waiter, clock_->now());
   idle_parts_.push_back(&part);
   return true;
