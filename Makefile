@@ -35,7 +35,7 @@ test-bare: ## `make run` in a minimal Debian 12 without any of our packages (as 
 	@scripts/install-deps.sh bare
 	@scripts/test-bare.sh
 
-test-gateways: ## test with a real Envoy, and Traefik if there is one
+test-gateways: ## test with a real Envoy and OpenTelemetry collector, and Traefik if there is one
 	@scripts/install-deps.sh build test
 	@scripts/test-gateways.sh
 

@@ -35,10 +35,11 @@ int run_keys() {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < kKnownKeys; ++i) keys.push_back(control::make_api_key());
   const std::size_t before = allocated();
-  auto records = std::make_shared<std::vector<control::KeyRecord>>();
-  records->reserve(kKnownKeys);
+  std::vector<std::shared_ptr<const control::KeyRecord>> made;
+  made.reserve(kKnownKeys);
   for (std::size_t i = 0; i < kKnownKeys; ++i) {
-    control::KeyRecord& record = records->emplace_back();
+    const auto added = std::make_shared<control::KeyRecord>();
+    control::KeyRecord& record = *added;
     record.id = "key_" + std::to_string(100'000'000'000 + i);
     record.name = "ci";
     record.prefix = keys[i].substr(0, control::kKeyPrefix);
@@ -47,7 +48,9 @@ int run_keys() {
     record.attributes = {{"team", "blue"}};
     record.actor = "ada";
     record.use = std::make_shared<UseMark>(record.id);
+    made.push_back(added);
   }
+  const auto records = std::make_shared<const control::RecordList<control::KeyRecord>>(std::move(made));
   server::LiveKeys live;
   live.set(records, hasher);
   const std::size_t bytes = allocated() - before;

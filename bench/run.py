@@ -166,6 +166,7 @@ SUITES = {
     "rules": lambda a: other_suite("rules_suite", lambda m: m.bench_rules(a.rounds)),
     "simulate": lambda a: other_suite("simulate_suite", lambda m: m.bench_simulate()),
     "ledger": lambda a: other_suite("ledger_suite", lambda m: m.bench_ledger(min(a.rounds, 3))),
+    "insight": lambda a: other_suite("insight_suite", lambda m: m.bench_insight(a.rounds, a.seconds)),
     "redis": lambda a: other_suite("redis_suite", lambda m: m.bench_redis(a)),
 }
 

@@ -1,6 +1,7 @@
 #include "admin/answer.h"
 
 #include "base/json_text.h"
+#include "frontends/http/token_guard.h"
 
 namespace weir::admin {
 namespace {
@@ -34,6 +35,12 @@ Answer problem(int status, std::string_view code, std::string_view detail, std::
 
 Answer not_found(std::string_view kind, std::string_view id) {
   return problem(404, "not_found", "no " + std::string(kind) + " " + std::string(id));
+}
+
+Answer token_not_accepted() {
+  Answer answer = problem(401, http::kTokenInvalid, "the token is not accepted");
+  answer.fields = "WWW-Authenticate: Bearer realm=\"weir\"\r\n";
+  return answer;
 }
 
 Answer problem_of(const Failure& failure) {

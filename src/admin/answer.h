@@ -36,6 +36,8 @@ Answer no_content();
 Answer problem(int status, std::string_view code, std::string_view detail, std::string_view members = {});
 // 404 `not_found`: "no override o_7".
 Answer not_found(std::string_view kind, std::string_view id);
+// 401 `token_invalid`, for a token that was revoked after the guard had let it pass.
+Answer token_not_accepted();
 // What a failure means to a client: invalid_argument is 400, not_found 404, already_exists and failed_precondition 409,
 // a database that does not answer or has too much to do 503.
 Answer problem_of(const Failure& failure);

@@ -12,7 +12,7 @@ http::Handler handler_of(std::shared_ptr<const Environment> environment, bool ne
              const http::HttpRequest& request, http::ResponseWriter& writer) {
     std::optional<control::Actor> actor = environment->access->actor_of(request, writer.peer());
     // The guard has let the request through, so the token was revoked a moment ago.
-    if (!actor) return writer.send_problem(401, "the token is not accepted");
+    if (!actor) return writer.send(token_not_accepted().response());
     Call call(*environment, request, writer, *std::move(actor));
     if (needs_match && call.preconditions().empty()) return call.answer(precondition_required());
     handler(call);

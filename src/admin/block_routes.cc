@@ -51,10 +51,9 @@ Status check_block_body(const BlockRecord& record, bool all, const OperatorState
                    "when: matches every request; add a narrower condition, or \"all\": true if that is what you want"};
   }
   if (rules::is_filed(block)) return success();
-  const auto records = state.blocks.current();
-  const auto unfiled = std::count_if(records->begin(), records->end(),
-                                     [](const BlockRecord& each) { return !rules::is_filed(block_of(each)); });
-  if (static_cast<std::size_t>(unfiled) >= rules::kMaxUnfiledBlocks) {
+  const std::shared_ptr<const rules::Intake> intake = state.book->loaded().intake;
+  const std::size_t unfiled = intake == nullptr || intake->blocks == nullptr ? 0 : intake->blocks->unfiled_count();
+  if (unfiled >= rules::kMaxUnfiledBlocks) {
     return Failure{Code::invalid_argument,
                    "when: there are " + std::to_string(unfiled) +
                        " blocks without an exact value or an address already, which is the most; add such a condition"};

@@ -33,7 +33,7 @@ void write_counts(JsonWriter& out, const RolloutReport& report) {
 void write_subjects(JsonWriter& out, const Traffic& traffic, std::uint32_t ordinal, const RolloutReport& report) {
   std::vector<observe::SubjectKey> keys;
   for (const observe::RolloutSubject& each : report.subjects) keys.push_back({each.key, ordinal});
-  const SubjectNames names(traffic.journal, keys);
+  const SubjectNames names(traffic, keys);
   out.begin_array("subjects");
   for (const observe::RolloutSubject& each : report.subjects) {
     out.begin_object();

@@ -12,7 +12,7 @@ Answer list_hot_keys(const Traffic& traffic, std::int64_t limit) {
     const double all = traffic.hot_keys->decisions_per_second();
     std::vector<observe::SubjectKey> keys;
     for (const observe::HotKeys::Subject& each : asked) keys.push_back(each.key);
-    const SubjectNames names(traffic.journal, keys);
+    const SubjectNames names(traffic, keys);
     for (const observe::HotKeys::Subject& each : asked) {
       out.begin_object();
       out.member("subject", subject_of(each.key.subject, each.shared));

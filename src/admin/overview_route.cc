@@ -54,7 +54,7 @@ class Overview {
       asked_ = traffic_.hot_keys->asked(kTopCount);
       close_ = traffic_.hot_keys->fullest(kTopCount, kCloseShare);
     }
-    names_.emplace(traffic_.journal, subjects());
+    names_.emplace(traffic_, subjects());
     out_.begin_object();
     out_.member("at", now_);
     out_.member("range", observe::history_range_name(range_));
@@ -89,8 +89,10 @@ class Overview {
 
   void write_state() {
     out_.begin_object("state");
+    const NodesState nodes = traffic_.nodes();
     out_.begin_object("nodes");
-    out_.member("live", 1);
+    out_.member("live", nodes.live);
+    out_.member("expected", nodes.expected);
     out_.end_object();
     write_store();
     const DatabaseState database = traffic_.database();
@@ -98,10 +100,10 @@ class Overview {
     out_.member("kind", database.kind);
     out_.member("ok", database.ok);
     out_.member("detail", database.detail);
-    out_.member("lag_ms", 0);
+    out_.member("lag_ms", ceil_ms(database.lag));
     out_.end_object();
     out_.begin_object("rules");
-    out_.member("version", traffic_.rules.version());
+    out_.member("version", traffic_.rules_version());
     out_.member("source", traffic_.rules_source);
     out_.member("loaded_at", traffic_.rules.last_success());
     const std::string error = traffic_.rules.last_error();

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "admin/rule_text.h"
 #include "admin/traffic.h"
@@ -26,21 +30,42 @@ void write_conditions(JsonWriter& out, std::string_view name, const std::vector<
   out.end_object();
 }
 
-void write_fullest(JsonWriter& out, const Traffic& traffic, std::uint32_t ordinal) {
-  const auto fullest =
-      traffic.hot_keys != nullptr ? traffic.hot_keys->fullest_of(ordinal, 1) : std::vector<observe::SubjectFill>{};
-  if (fullest.empty()) return out.null_member("fullest");
-  out.begin_object("fullest");
-  out.member("subject", subject_of(fullest[0].key.subject, fullest[0].shared));
-  out.member("share", fullest[0].share());
-  out.member("used", fullest[0].used);
-  out.member("limit", fullest[0].limit);
-  out.end_object();
-}
+// The fullest subject of each of some rules, with their names.
+class Fullest {
+ public:
+  Fullest(const Traffic& traffic, std::span<const rules::CompiledRule> rules) {
+    std::vector<observe::SubjectKey> keys;
+    for (const rules::CompiledRule& rule : rules) {
+      if (traffic.hot_keys == nullptr) break;
+      const std::vector<observe::SubjectFill> found = traffic.hot_keys->fullest_of(rule.name.ordinal, 1);
+      if (found.empty()) continue;
+      fills_.push_back(found.front());
+      keys.push_back(found.front().key);
+    }
+    names_.emplace(traffic, std::move(keys));
+  }
+
+  void write(JsonWriter& out, std::uint32_t ordinal) const {
+    const auto found = std::find_if(fills_.begin(), fills_.end(),
+                                    [&](const observe::SubjectFill& each) { return each.key.ordinal == ordinal; });
+    if (found == fills_.end()) return out.null_member("fullest");
+    out.begin_object("fullest");
+    out.member("subject", subject_of(found->key.subject, found->shared));
+    out.member("text", names_->find(found->key));
+    out.member("share", found->share());
+    out.member("used", found->used);
+    out.member("limit", found->limit);
+    out.end_object();
+  }
+
+ private:
+  std::vector<observe::SubjectFill> fills_;
+  std::optional<SubjectNames> names_;
+};
 
 // The members of a card, inside an object.
 void write_card(JsonWriter& out, const Traffic& traffic, const rules::CompiledRule& rule,
-                const std::optional<observe::History::RuleRates>& rates, bool fallback) {
+                const std::optional<observe::History::RuleRates>& rates, bool fallback, const Fullest& fullest) {
   const Rule& source = rule.source;
   out.member("id", source.id);
   out.member("algorithm", algorithm_of(source));
@@ -56,7 +81,7 @@ void write_card(JsonWriter& out, const Traffic& traffic, const rules::CompiledRu
   out.member("passed_per_second", per_second(rates, RuleTotal::passed));
   out.member("denied_per_second", per_second(rates, RuleTotal::denied));
   out.member("shadow_denied_per_second", per_second(rates, RuleTotal::shadow_denied));
-  write_fullest(out, traffic, rule.name.ordinal);
+  fullest.write(out, rule.name.ordinal);
   const bool seen = rates && rates->last_seen != TimePoint{};
   out.member("last_seen_at", seen ? std::optional(rates->last_seen) : std::nullopt);
   out.member("fallback", fallback);
@@ -80,6 +105,8 @@ Answer list_cards(const Traffic& traffic, const Page& page) {
     rule = std::find_if(rule, set->rules().end(), [&](const auto& each) { return each.name.id == page.after; });
     if (rule != set->rules().end()) ++rule;
   }
+  const auto left = static_cast<std::size_t>(set->rules().end() - rule);
+  const Fullest fullest(traffic, {rule, std::min(left, static_cast<std::size_t>(page.limit))});
   JsonWriter out;
   out.begin_object();
   out.begin_array("items");
@@ -87,7 +114,7 @@ Answer list_cards(const Traffic& traffic, const Page& page) {
   for (std::int64_t shown = 0; shown < page.limit && rule != set->rules().end(); ++shown, ++rule) {
     out.begin_object();
     write_card(out, traffic, *rule, traffic.history.rule_rates(rule->name.id),
-               is_in_fallback(facts, rule->name.ordinal));
+               is_in_fallback(facts, rule->name.ordinal), fullest);
     out.end_object();
     last = rule->name.id;
   }
@@ -109,7 +136,7 @@ void write_top_subjects(JsonWriter& out, const Traffic& traffic, std::uint32_t o
   std::vector<observe::SubjectKey> keys;
   for (const auto& each : fills) keys.push_back(each.key);
   for (const auto& each : denied) keys.push_back(each.key);
-  const SubjectNames names(traffic.journal, keys);
+  const SubjectNames names(traffic, keys);
   out.begin_array("top_subjects");
   for (const observe::HotKeys::Subject& each : denied) {
     out.begin_object();
@@ -140,7 +167,8 @@ Answer show_rule(const Traffic& traffic, const std::string& id, observe::History
   if (rule == set->rules().end()) return not_found("rule", id);
   JsonWriter out;
   out.begin_object();
-  write_card(out, traffic, *rule, traffic.history.rule_rates(id), is_in_fallback(traffic.facts(), rule->name.ordinal));
+  write_card(out, traffic, *rule, traffic.history.rule_rates(id), is_in_fallback(traffic.facts(), rule->name.ordinal),
+             Fullest(traffic, {rule, 1}));
   out.begin_array("explanation");
   for (const std::string& each : explain_rule(*rule)) out.value(each);
   out.end_array();

@@ -35,7 +35,7 @@ struct SessionRoutes {
   void show(const http::HttpRequest& request, http::ResponseWriter& writer) const {
     if (!access->admit(request, "reader", writer)) return;  // it says what is missing or wrong
     const std::optional<control::Actor> actor = access->actor_of(request, writer.peer());
-    if (!actor) return writer.send_problem(401, "the token is not accepted");
+    if (!actor) return writer.send(token_not_accepted().response());
     const std::optional<Sessions::Session> session = access->session_of(request);
     JsonWriter out;
     out.begin_object();

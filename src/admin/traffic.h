@@ -26,6 +26,13 @@ struct DatabaseState {
   std::string_view kind = "off";
   bool ok = true;
   std::string detail;
+  Duration lag{0};  // of the oldest transaction that is not done
+};
+
+// The nodes that share the database.
+struct NodesState {
+  std::int64_t live = 1;
+  std::int64_t expected = 1;  // with those that have not stopped in order
 };
 
 // An override or a block that ends within a day.
@@ -53,7 +60,9 @@ struct Traffic {
   const rules::RuleBook& rules;
   std::string rules_source{};  // "file", "database" or "built-in"
   std::function<observe::Facts()> facts{};
+  std::function<std::int64_t()> rules_version{};  // as /rules has it
   std::function<DatabaseState()> database{};
+  std::function<NodesState()> nodes{};
   // What the candidate of the rule with this ordinal would have changed, or the rule itself in shadow mode.
   std::function<observe::RolloutReport(std::uint32_t ordinal, observe::RolloutCounts::Kind kind)> rollout{};
   std::function<std::vector<EndsSoon>()> ends_soon{};  // may be empty
@@ -76,11 +85,12 @@ void write_candidate_report(JsonWriter& out, const Traffic& traffic, const rules
 // Makes the answer on the side thread; 503 if too many wait for it.
 void run_aside(Call& call, const Traffic& traffic, std::function<Answer()> make);
 
-// The names that subjects have, by rule and hash: what the journal knows of them as text. Without plain subjects, none.
+// The names that subjects have, by rule and hash: the attributes that the rule counts by, as far as the journal knows
+// them as text ("tenant=acme,ip=192.0.2.7"); "all" for a rule with one bucket. Without plain subjects, only that.
 class SubjectNames {
  public:
   // Takes milliseconds if subjects are plain: not for a loop.
-  SubjectNames(const observe::Journal* journal, std::vector<observe::SubjectKey> wanted);
+  SubjectNames(const Traffic& traffic, std::vector<observe::SubjectKey> wanted);
   std::optional<std::string> find(const observe::SubjectKey& key) const;
 
  private:

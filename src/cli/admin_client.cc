@@ -16,6 +16,7 @@ namespace {
 using simdjson::dom::element;
 
 constexpr const char* kDefaultAdmin = "http://127.0.0.1:8082";
+constexpr std::string_view kAdminBase = "/admin/v1";
 
 Failure unreadable_answer() { return {Code::internal, "the answer is not that of a Weir server's admin listener"}; }
 
@@ -34,7 +35,8 @@ Failure admin_refusal(const HttpAnswer& answer, const std::string& call) {
     case 403:
       return {Code::permission_denied, said};
     case 404:
-      return {Code::not_found, said};
+    case 405:
+      return {Code::not_found, detail.empty() ? "the server has no " + call + "; is it an older version?" : said};
     case 409:
     case 412:
     case 428:
@@ -53,14 +55,27 @@ std::string text_of_element(const element& value) {
 
 }  // namespace
 
+Option add_admin_options(Command& verb, ServerOptions& options) {
+  Option admin = verb.text("--admin", options.server,
+                           "The admin listener of the server: http://host:port, https://host:port or unix:/path "
+                           "(variable WEIR_ADMIN) [http://127.0.0.1:8082]")
+                     .value("URL")
+                     .group("Server");
+  add_connection_options(verb, options);
+  return admin;
+}
+
 void add_admin_options(Command& verb, AdminOptions& options) {
   verb.flag("--json", options.json, "Print the server's JSON answer, and errors as {\"error\":{…}}");
-  verb.text("--admin", options.server.server,
-            "The admin listener: http://host:port, https://host:port or unix:/path (variable WEIR_ADMIN) "
-            "[http://127.0.0.1:8082]")
-      .value("URL")
-      .group("Server");
-  add_connection_options(verb, options.server);
+  add_admin_options(verb, options.server);
+}
+
+Result<ServerTarget> admin_target(ServerOptions options, const Terminal& terminal) {
+  if (options.server.empty()) {
+    const char* const set = std::getenv("WEIR_ADMIN");
+    options.server = set == nullptr || *set == '\0' ? kDefaultAdmin : set;
+  }
+  return server_target(options, terminal);
 }
 
 void JsonObject::raw(std::string_view name, std::string_view json) {
@@ -123,22 +138,71 @@ std::string percent_encoded(std::string_view text) {
   return out;
 }
 
-Result<AdminClient> AdminClient::connect(const AdminOptions& options, const Terminal& terminal) {
-  ServerOptions server = options.server;
-  if (server.server.empty()) {
-    const char* const set = std::getenv("WEIR_ADMIN");
-    server.server = set == nullptr || *set == '\0' ? kDefaultAdmin : set;
+std::string attribute_query(const std::vector<Attribute>& attributes) {
+  std::string out;
+  for (const Attribute& each : attributes) {
+    out += "&attribute." + percent_encoded(each.name) + "=" + percent_encoded(each.value);
   }
-  Result<ServerTarget> target = server_target(server, terminal);
+  return out;
+}
+
+std::string attributes_json(const std::vector<Attribute>& attributes) {
+  std::string json = "{";
+  for (const Attribute& each : attributes) {
+    if (json.size() > 1) json += ',';
+    base::append_json_string(json, each.name);
+    json += ':';
+    base::append_json_string(json, each.value);
+  }
+  return json + "}";
+}
+
+Result<AdminClient> AdminClient::connect(const AdminOptions& options, const Terminal& terminal) {
+  Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return target.failure();
   return AdminClient(std::move(target).value());
 }
 
+Result<AdminAnswer> AdminClient::parsed(Result<std::string> answer, const std::string& path) {
+  if (!answer.ok()) return answer.failure();
+  AdminAnswer made;
+  made.text = std::move(answer).value();
+  if (made.text.empty()) return made;
+  Result<admin::Json> json = admin::Json::parse_object(made.text);
+  if (!json.ok()) return Failure{Code::internal, "the answer to " + path + " is not JSON"};
+  made.json = std::move(json).value();
+  return made;
+}
+
+Status AdminClient::follow(std::string_view path, const std::function<bool(std::string_view, std::string_view)>& see) {
+  std::string rest;
+  const Result<HttpAnswer> ended =
+      client_->stream(std::string(kAdminBase) + std::string(path), [&](std::string_view bytes) {
+        rest += bytes;
+        for (std::size_t end = rest.find("\n\n"); end != std::string::npos; end = rest.find("\n\n")) {
+          const std::string_view block = std::string_view(rest).substr(0, end);
+          constexpr std::string_view kEvent = "event: ";
+          constexpr std::string_view kData = "\ndata: ";
+          const std::size_t data = block.find(kData);
+          const bool goes_on =
+              !block.starts_with(kEvent) || data == std::string_view::npos ||
+              see(block.substr(kEvent.size(), data - kEvent.size()), block.substr(data + kData.size()));
+          if (!goes_on) return false;
+          rest.erase(0, end + 2);
+        }
+        return rest.size() < HttpClient::kMaxAnswerBytes;
+      });
+  if (!ended.ok()) return ended.failure();
+  if (ended.value().status != 200) return admin_refusal(ended.value(), "GET " + std::string(path));
+  return success();
+}
+
 Result<std::string> AdminClient::call(std::string_view method, const std::string& path, std::string_view body,
                                       const std::string& fields) {
-  Result<HttpAnswer> answer = client_->request(method, "/admin/v1" + path, body, fields);
+  Result<HttpAnswer> answer = client_->request(method, std::string(kAdminBase) + path, body, fields);
   if (!answer.ok()) return answer.failure();
-  if (answer.value().status / 100 != 2) return admin_refusal(answer.value(), std::string(method) + " " + path);
+  if (answer.value().status / 100 != 2)
+    return admin_refusal(answer.value(), std::string(method) + " " + path.substr(0, path.find('?')));
   return std::move(answer).value().body;
 }
 

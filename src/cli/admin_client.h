@@ -2,13 +2,16 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cli/attribute_args.h"
 #include "cli/command.h"
 #include "cli/http_client.h"
+#include "cli/json_view.h"
 #include "cli/server_call.h"
 #include "cli/terminal.h"
 #include "weir/result.h"
@@ -22,6 +25,10 @@ struct AdminOptions {
 
 // Adds --admin, --json and what is needed to connect.
 void add_admin_options(Command& verb, AdminOptions& options);
+// The same without --json.
+Option add_admin_options(Command& verb, ServerOptions& options);
+// As server_target(), with WEIR_ADMIN and the usual address of the admin listener.
+Result<ServerTarget> admin_target(ServerOptions options, const Terminal& terminal);
 
 // Makes the text of a JSON object.
 class JsonObject {
@@ -44,11 +51,16 @@ std::string json_list(const std::vector<std::string>& texts);
 Result<std::string> json_of_words(const std::vector<std::string>& words);
 // For a part of a path or a query.
 std::string percent_encoded(std::string_view text);
+// "&attribute.tenant=acme", one for each.
+std::string attribute_query(const std::vector<Attribute>& attributes);
+// {"tenant":"acme"}
+std::string attributes_json(const std::vector<Attribute>& attributes);
 
-// Failures, besides those of HttpClient: invalid_argument, unauthenticated, permission_denied, not_found,
-// failed_precondition (it was changed meanwhile, or must not be changed), unavailable.
+// Paths begin behind /admin/v1. Failures, besides those of HttpClient: invalid_argument, unauthenticated,
+// permission_denied, not_found, failed_precondition (it was changed meanwhile, or must not be changed), unavailable.
 class AdminClient {
  public:
+  explicit AdminClient(ServerTarget target) : client_(std::make_unique<HttpClient>(std::move(target))) {}
   static Result<AdminClient> connect(const AdminOptions& options, const Terminal& terminal);
 
   Result<std::string> get(const std::string& path) { return call("GET", path, {}, {}); }
@@ -61,8 +73,14 @@ class AdminClient {
   // The items of all pages, as JSON texts.
   Result<std::vector<std::string>> list(const std::string& path);
 
+  // The same, read.
+  Result<AdminAnswer> look(const std::string& path) { return parsed(get(path), path); }
+  Result<AdminAnswer> ask(const std::string& path, const std::string& body) { return parsed(post(path, body), path); }
+  // Server-sent events: see(event, data) for each, until it returns false.
+  Status follow(std::string_view path, const std::function<bool(std::string_view, std::string_view)>& see);
+
  private:
-  explicit AdminClient(ServerTarget target) : client_(std::make_unique<HttpClient>(std::move(target))) {}
+  static Result<AdminAnswer> parsed(Result<std::string> answer, const std::string& path);
   Result<std::string> call(std::string_view method, const std::string& path, std::string_view body,
                            const std::string& fields);
 

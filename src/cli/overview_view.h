@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/admin_call.h"
+#include "cli/admin_client.h"
 
 namespace weir::cli {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/moment.h"
+
 namespace weir::cli {
 namespace {
 

@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "cli/moment.h"
+
 namespace weir::cli {
 namespace {
 

@@ -4,10 +4,10 @@
 #include <ostream>
 
 #include "admin/json.h"
-#include "cli/admin_call.h"
 #include "cli/admin_client.h"
 #include "cli/exit_code.h"
 #include "cli/failure_report.h"
+#include "cli/moment.h"
 #include "cli/verbs.h"
 
 namespace weir::cli {

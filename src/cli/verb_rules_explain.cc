@@ -3,11 +3,12 @@
 #include <ostream>
 
 #include "base/json_text.h"
-#include "cli/admin_call.h"
+#include "cli/admin_client.h"
 #include "cli/attribute_args.h"
 #include "cli/decision_bound.h"
 #include "cli/exit_code.h"
 #include "cli/failure_report.h"
+#include "cli/moment.h"
 #include "cli/verbs.h"
 #include "rules/rule_book.h"
 #include "server/config_value.h"
@@ -184,10 +185,10 @@ int explain_on_server(const ExplainOptions& options, const Terminal& terminal) {
   if (!args.ok()) return fail(args.failure());
   Result<ServerTarget> target = admin_target(options.connection, terminal);
   if (!target.ok()) return fail(target.failure());
-  TrafficClient client(std::move(target).value());
+  AdminClient client(std::move(target).value());
   const Result<AdminAnswer> answer =
-      client.post("/subjects/lookup", "{\"attributes\":" + attributes_json(args.value().attributes()) +
-                                          ",\"cost\":" + std::to_string(options.cost) + "}");
+      client.ask("/subjects/lookup", "{\"attributes\":" + attributes_json(args.value().attributes()) +
+                                         ",\"cost\":" + std::to_string(options.cost) + "}");
   if (!answer.ok()) return fail(answer.failure());
   if (options.json) {
     terminal.out << answer.value().text << '\n';

@@ -44,7 +44,7 @@ int status(const StatusOptions& options, const Terminal& terminal) {
   };
   Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return fail(target.failure());
-  const Result<AdminAnswer> answer = TrafficClient(std::move(target).value()).get("/overview");
+  const Result<AdminAnswer> answer = AdminClient(std::move(target).value()).look("/overview");
   if (!answer.ok()) return fail(answer.failure());
   const Overview now = read_overview(answer.value().view());
   const std::vector<std::string> troubles = now.troubles();

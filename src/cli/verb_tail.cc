@@ -2,9 +2,10 @@
 #include <memory>
 #include <ostream>
 
-#include "cli/admin_call.h"
+#include "cli/admin_client.h"
 #include "cli/exit_code.h"
 #include "cli/failure_report.h"
+#include "cli/moment.h"
 #include "cli/verbs.h"
 
 namespace weir::cli {
@@ -50,12 +51,12 @@ int tail(const TailOptions& options, const Terminal& terminal) {
   Result<ServerTarget> target = admin_target(server, terminal);
   if (!target.ok()) return fail(target.failure());
   std::string query = attribute_query(args.value().attributes());
-  if (!options.rule.empty()) query += "&rule=" + query_text(options.rule);
-  if (!options.reason.empty()) query += "&reason=" + query_text(options.reason);
+  if (!options.rule.empty()) query += "&rule=" + percent_encoded(options.rule);
+  if (!options.reason.empty()) query += "&reason=" + percent_encoded(options.reason);
   if (!options.outcome.empty()) query += "&outcome=" + options.outcome;
   if (!query.empty()) query[0] = '?';
   std::int64_t seen = 0;
-  const Status ended = TrafficClient(std::move(target).value())
+  const Status ended = AdminClient(std::move(target).value())
                            .follow("/decisions/stream" + query, [&](std::string_view event, std::string_view data) {
                              const Result<admin::Json> json = admin::Json::parse_object(data);
                              if (!json.ok()) return true;

@@ -124,7 +124,7 @@ bool press(char key, TopState& state) {
   return true;
 }
 
-int run_top(const TopOptions& options, const Terminal& terminal, TrafficClient& client, Overview now) {
+int run_top(const TopOptions& options, const Terminal& terminal, AdminClient& client, Overview now) {
   TopState state;
   RawScreen screen(terminal.out);
   std::signal(SIGINT, end_top);
@@ -143,7 +143,7 @@ int run_top(const TopOptions& options, const Terminal& terminal, TrafficClient& 
     next = Clock::now() + period;
     if (++shown_frames == options.frames) break;
     if (state.paused) continue;
-    const Result<AdminAnswer> answer = client.get("/overview");
+    const Result<AdminAnswer> answer = client.look("/overview");
     state.trouble = answer.ok() ? "" : answer.failure().message + "; trying again";
     if (answer.ok()) now = read_overview(answer.value().view());
   }
@@ -159,8 +159,8 @@ int top(const TopOptions& options, const Terminal& terminal) {
   }
   Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return fail(target.failure());
-  TrafficClient client(std::move(target).value());
-  const Result<AdminAnswer> first = client.get("/overview");
+  AdminClient client(std::move(target).value());
+  const Result<AdminAnswer> first = client.look("/overview");
   if (!first.ok()) return fail(first.failure());
   return run_top(options, terminal, client, read_overview(first.value().view()));
 }

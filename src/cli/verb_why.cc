@@ -3,9 +3,10 @@
 #include <memory>
 #include <ostream>
 
-#include "cli/admin_call.h"
+#include "cli/admin_client.h"
 #include "cli/exit_code.h"
 #include "cli/failure_report.h"
+#include "cli/moment.h"
 #include "cli/verbs.h"
 
 namespace weir::cli {
@@ -69,7 +70,7 @@ void show_now(JsonView lookup, const Terminal& terminal) {
 // The query of the denials that were asked for.
 Result<std::string> denials_query(const WhyOptions& options, const std::vector<Attribute>& attributes) {
   std::string query = "?outcome=denied&limit=" + std::to_string(options.limit) + attribute_query(attributes);
-  if (!options.rule.empty()) query += "&rule=" + query_text(options.rule);
+  if (!options.rule.empty()) query += "&rule=" + percent_encoded(options.rule);
   if (options.at.empty()) return query;
   const Result<std::int64_t> at = parse_moment(options.at, std::time(nullptr));
   if (!at.ok()) return at.failure();
@@ -88,11 +89,11 @@ int why(const WhyOptions& options, const Terminal& terminal) {
   if (!query.ok()) return fail(query.failure());
   Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return fail(target.failure());
-  TrafficClient client(std::move(target).value());
-  const Result<AdminAnswer> denials = client.get("/decisions" + query.value());
+  AdminClient client(std::move(target).value());
+  const Result<AdminAnswer> denials = client.look("/decisions" + query.value());
   if (!denials.ok()) return fail(denials.failure());
   const Result<AdminAnswer> now =
-      client.post("/subjects/lookup", "{\"attributes\":" + attributes_json(attributes) + "}");
+      client.ask("/subjects/lookup", "{\"attributes\":" + attributes_json(attributes) + "}");
   if (!now.ok()) return fail(now.failure());
   const std::vector<JsonView> found = denials.value().view()["items"].items();
   if (options.json) {

@@ -12,10 +12,6 @@ namespace weir::control {
 namespace {
 
 constexpr std::size_t kMaxKeptBytes = std::size_t{256} << 20;
-// Tables of a million records take longer than the first of these; each look that was not done in time gives the next
-// one twice as long.
-constexpr std::chrono::seconds kLookPatience{5};
-constexpr std::chrono::seconds kMostPatience{160};
 
 }  // namespace
 
@@ -88,7 +84,7 @@ Status ChangeWatch::read_changed(database::Session& session, std::vector<Seen>& 
     {
       const std::lock_guard applying(applying_);
       if (watched_[i].version == version) continue;
-      if (watched_[i].kept_records < kMostKept) known = watched_[i].version;
+      if (watched_[i].kept_records <= kMostKept) known = watched_[i].version;
     }
     Result<Seen> read = read_topic(session, i, known, version);
     if (!read.ok()) return read.failure();
@@ -130,15 +126,19 @@ void ChangeWatch::take(std::vector<Seen> seen) {
 
 // Changes are never kept with a whole topic that is newer than they are.
 Status ChangeWatch::keep(Watched& watched, const Seen& seen) {
-  const std::filesystem::path changes = changes_path(watched);
-  if (!seen.keys) {
-    std::error_code error;
-    std::filesystem::remove(changes, error);
-    watched.kept_records = 0;
-    return base::write_file_atomically(folder_ / watched.name, seen.text);
-  }
+  if (!seen.keys) return keep_whole(watched, seen.text);
   watched.kept_records += seen.keys->size();
-  return append_kept_change(changes, *seen.keys, seen.text);
+  if (watched.kept_records > kMostKept) {
+    if (const std::optional<std::string> text = watched.topic->whole_text()) return keep_whole(watched, *text);
+  }
+  return append_kept_change(changes_path(watched), *seen.keys, seen.text);
+}
+
+Status ChangeWatch::keep_whole(Watched& watched, std::string_view text) {
+  std::error_code error;
+  std::filesystem::remove(changes_path(watched), error);
+  watched.kept_records = 0;
+  return base::write_file_atomically(folder_ / watched.name, text);
 }
 
 // Precondition: applying_ is held.
@@ -167,7 +167,7 @@ void ChangeWatch::submit_look() {
   std::chrono::seconds patience;
   {
     const std::lock_guard lock(mutex_);
-    patience = patience_ = std::max(patience_, kLookPatience);
+    patience = patience_.now();
     begun_ = std::chrono::steady_clock::now();
   }
   const Status queued = database_.submit(
@@ -190,10 +190,8 @@ void ChangeWatch::finish_look(const database::Outcome& outcome, std::vector<Seen
     const std::lock_guard lock(mutex_);
     if (outcome.ok()) {
       synced_ = clock_->now();
-      patience_ = kLookPatience;
-    } else if (std::chrono::steady_clock::now() - begun_ >= patience_) {
-      patience_ = std::min(2 * patience_, kMostPatience);
     }
+    patience_.note(outcome.ok(), std::chrono::steady_clock::now() - begun_);
     waiting.swap(waiting_);
     waiting_.swap(waiting_next_);
     again = std::exchange(look_again_, false) && outcome.ok();

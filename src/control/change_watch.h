@@ -18,7 +18,9 @@
 // add() before start(); look(), age() and the rest from any thread. Borrows the database and the topics.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -53,6 +55,28 @@ class Topic {
   virtual Result<std::string> read_some(database::Session& session, const std::vector<std::string>& keys);
   // As apply(): the records with these keys are now what the text has of them, and all others as they were.
   virtual Status change(const std::vector<std::string>& keys, std::string_view text);
+  // What is active, as read() would give it; nothing: it is not known. One call at a time with the two that apply.
+  virtual std::optional<std::string> whole_text() const { return std::nullopt; }
+};
+
+// How long a look may take. Reading tables of a million records takes longer than the first of these; each look that
+// was not done in time gives the next one twice as long, until one succeeds. A plain value.
+class LookPatience {
+ public:
+  static constexpr std::chrono::seconds kFirst{5};
+  static constexpr std::chrono::seconds kMost{160};
+
+  std::chrono::seconds now() const { return patience_; }
+  void note(bool succeeded, std::chrono::steady_clock::duration took) {
+    if (succeeded) {
+      patience_ = kFirst;
+    } else if (took >= patience_) {
+      patience_ = std::min(2 * patience_, kMost);
+    }
+  }
+
+ private:
+  std::chrono::seconds patience_ = kFirst;
 };
 
 class ChangeWatch {
@@ -62,7 +86,8 @@ class ChangeWatch {
   static constexpr Duration kStaleAfter = std::chrono::seconds(5);
   // Beyond that, a whole topic is read.
   static constexpr std::size_t kMostRecords = 200;  // in one look
-  static constexpr std::size_t kMostKept = 2'000;   // since it was last read as a whole
+  // Beyond that, the file of the whole topic is written again, from memory where the topic has it.
+  static constexpr std::size_t kMostKept = 2'000;
 
   // Files are kept in `folder`, which must exist. `report` is told what went wrong, once for each cause, from any
   // thread.
@@ -101,6 +126,7 @@ class ChangeWatch {
   Result<Seen> read_topic(database::Session& session, std::size_t index, std::int64_t from, std::int64_t to);
   void take(std::vector<Seen> seen);
   Status keep(Watched& watched, const Seen& seen);
+  Status keep_whole(Watched& watched, std::string_view text);
   void load_changes(const Watched& watched);
   std::filesystem::path changes_path(const Watched& watched) const { return folder_ / (watched.name + ".changes"); }
   void finish_look(const database::Outcome& outcome, std::vector<Seen> seen);
@@ -124,7 +150,7 @@ class ChangeWatch {
   std::vector<std::function<void()>> waiting_;  // for the look that runs
   std::vector<std::function<void()>> waiting_next_;
   std::optional<TimePoint> synced_;
-  std::chrono::seconds patience_{0};  // of the look that runs, or of the next one
+  LookPatience patience_;  // of the look that runs, or of the next one
   std::chrono::steady_clock::time_point begun_{};
 };
 

@@ -1,5 +1,5 @@
-// Kept: the records of one kind in the memory of this node, as a topic of the ChangeWatch. Whoever acts on them is told
-// when they change; the marks of records that stay are kept.
+// Kept: the records of one kind in the memory of this node, as a topic of the ChangeWatch. Code that acts on them is
+// told when they change; the marks of records that stay are kept.
 //
 // Thread-safe.
 #pragma once
@@ -10,13 +10,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "control/change_watch.h"
+#include "control/record_list.h"
 #include "control/record_tables.h"
 #include "control/row_text.h"
 
@@ -25,9 +26,11 @@ namespace weir::control {
 template <typename Record>
 class Kept final : public Topic {
  public:
-  using Records = std::vector<Record>;
-  // Makes them active. A failure keeps those before.
-  using Act = std::function<Status(const std::shared_ptr<const Records>&)>;
+  using Records = RecordList<Record>;
+  // Makes them active. `changed` has the keys of those that were added, changed or removed since the last call that
+  // succeeded; none: perhaps all. A failure keeps those before.
+  using Act =
+      std::function<Status(const std::shared_ptr<const Records>& records, std::span<const std::string> changed)>;
 
   explicit Kept(Act act) : act_(std::move(act)) {}
 
@@ -38,17 +41,15 @@ class Kept final : public Topic {
   }
 
   Status apply(std::string_view text) override {
-    const Result<database::Rows> rows = read_rows(text);
-    if (!rows.ok()) return rows.failure();
-    auto records = std::make_shared<Records>();
-    records->reserve(rows.value().size());
-    for (const database::Row& row : rows.value()) {
-      Result<Record> record = Table<Record>::record_of(row);
-      if (!record.ok()) return record.failure();
-      records->push_back(std::move(record).value());
+    Result<std::vector<Made>> made = records_of(text);
+    if (!made.ok()) return made.failure();
+    std::sort(made.value().begin(), made.value().end(),
+              [](const Made& a, const Made& b) { return a->key() < b->key(); });
+    const std::shared_ptr<const Records> before = current();
+    if constexpr (kHasMark) {
+      for (const Made& each : made.value()) keep_mark(*each, *before);
     }
-    std::sort(records->begin(), records->end(), [](const Record& a, const Record& b) { return a.key() < b.key(); });
-    return act_on(std::move(records));
+    return act_on({made.value().begin(), made.value().end()}, {});
   }
 
   bool takes_changes() const override { return true; }
@@ -64,20 +65,28 @@ class Kept final : public Topic {
   }
 
   Status change(const std::vector<std::string>& keys, std::string_view text) override {
-    const Result<database::Rows> rows = read_rows(text);
-    if (!rows.ok()) return rows.failure();
-    std::map<std::string, std::optional<Record>> changes;
-    for (const std::string& key : keys) changes[key] = std::nullopt;
-    for (const database::Row& row : rows.value()) {
-      Result<Record> record = Table<Record>::record_of(row);
-      if (!record.ok()) return record.failure();
-      std::string key = record.value().key();
-      changes[std::move(key)] = std::move(record).value();
+    Result<std::vector<Made>> made = records_of(text);
+    if (!made.ok()) return made.failure();
+    const std::shared_ptr<const Records> before = current();
+    std::map<std::string, Pointer> changes;  // null: it is gone
+    for (const std::string& key : keys) changes[key] = nullptr;
+    for (Made& each : made.value()) {
+      if constexpr (kHasMark) keep_mark(*each, *before);
+      std::string key = each->key();
+      changes[std::move(key)] = std::move(each);
     }
-    return act_on(changed(changes));
+    return act_on(changed(*before, changes), keys);
   }
 
-  // By key, ascending. Never null.
+  std::optional<std::string> whole_text() const override {
+    const std::shared_ptr<const Records> records = current();
+    database::Rows rows;
+    rows.reserve(records->size());
+    for (const Record& record : *records) rows.push_back(Table<Record>::row_of(record));
+    return write_rows(rows);
+  }
+
+  // Never null.
   std::shared_ptr<const Records> current() const {
     const std::lock_guard lock(mutex_);
     return current_;
@@ -87,53 +96,56 @@ class Kept final : public Topic {
   std::shared_ptr<UseMark> mark_of(const std::string& key) const requires requires(Record record) { record.use; }
   {
     const std::shared_ptr<const Records> records = current();
-    const auto found =
-        std::lower_bound(records->begin(), records->end(), key,
-                         [](const Record& record, const std::string& wanted) { return record.key() < wanted; });
-    return found == records->end() || found->key() != key ? nullptr : found->use;
+    const Record* const found = records->find(key);
+    return found == nullptr ? nullptr : found->use;
   }
 
  private:
+  using Pointer = typename Records::Pointer;
+  using Made = std::shared_ptr<Record>;
   static constexpr bool kHasMark = requires(Record record) { record.use; };
 
-  // The records as they are, but for the changes: both are by key, ascending.
-  std::shared_ptr<Records> changed(std::map<std::string, std::optional<Record>>& changes) const {
-    const std::shared_ptr<const Records> before = current();
-    auto records = std::make_shared<Records>();
-    records->reserve(before->size() + changes.size());
-    auto next = changes.begin();
-    const auto add_next = [&] {
-      if (next->second) records->push_back(std::move(*next->second));
-      ++next;
-    };
-    for (const Record& record : *before) {
-      while (next != changes.end() && next->first < record.key()) add_next();
-      if (next != changes.end() && next->first == record.key()) {
-        add_next();
-      } else {
-        records->push_back(record);
-      }
+  static Result<std::vector<Made>> records_of(std::string_view text) {
+    const Result<database::Rows> rows = read_rows(text);
+    if (!rows.ok()) return rows.failure();
+    std::vector<Made> records;
+    records.reserve(rows.value().size());
+    for (const database::Row& row : rows.value()) {
+      Result<Record> record = Table<Record>::record_of(row);
+      if (!record.ok()) return record.failure();
+      records.push_back(std::make_shared<Record>(std::move(record).value()));
     }
-    while (next != changes.end()) add_next();
     return records;
   }
 
-  Status act_on(std::shared_ptr<Records> records) {
-    if constexpr (kHasMark) keep_marks(*records);
-    if (Status acted = act_(records); !acted.ok()) return acted;
+  // The records as they are, but for the changes: both are by key, ascending.
+  static std::vector<Pointer> changed(const Records& before, const std::map<std::string, Pointer>& changes) {
+    std::vector<Pointer> records;
+    records.reserve(before.size() + changes.size());
+    auto from = before.pointers().begin();
+    const auto end = before.pointers().end();
+    for (const auto& [key, record] : changes) {
+      const auto place =
+          std::lower_bound(from, end, key, [](const Pointer& a, const std::string& b) { return a->key() < b; });
+      records.insert(records.end(), from, place);
+      if (record != nullptr) records.push_back(record);
+      from = place != end && (*place)->key() == key ? place + 1 : place;
+    }
+    records.insert(records.end(), from, end);
+    return records;
+  }
+
+  Status act_on(std::vector<Pointer> sorted, std::span<const std::string> changed) {
+    auto records = std::make_shared<const Records>(std::move(sorted));
+    if (Status acted = act_(records, changed); !acted.ok()) return acted;
     const std::lock_guard lock(mutex_);
-    current_ = std::move(records);
+    current_.swap(records);
     return success();
   }
 
-  void keep_marks(Records& records) const {
-    const std::shared_ptr<const Records> before = current();
-    auto known = before->begin();
-    for (Record& record : records) {
-      while (known != before->end() && known->key() < record.key()) ++known;
-      const bool same = known != before->end() && known->key() == record.key();
-      record.use = same ? known->use : std::make_shared<UseMark>(record.key());
-    }
+  static void keep_mark(Record& record, const Records& before) {
+    const Record* const known = before.find(record.key());
+    record.use = known != nullptr ? known->use : std::make_shared<UseMark>(record.key());
   }
 
   const Act act_;

@@ -134,7 +134,7 @@ TEST_F(RecordTablesTest, PagesFollowTheKeys) {
 
 TEST_F(RecordTablesTest, ANodeKeepsWhatItReadAndTheMarksOfWhatStays) {
   std::vector<std::string> acted;
-  Kept<OverrideRecord> kept([&](const auto& records) {
+  Kept<OverrideRecord> kept([&](const auto& records, auto) {
     acted.clear();
     for (const OverrideRecord& record : *records) acted.push_back(record.id);
     return success();

@@ -1,5 +1,6 @@
 #include "database/database.h"
 
+#include <algorithm>
 #include <future>
 
 namespace weir::database {
@@ -42,7 +43,14 @@ void Database::stop() {
 Health Database::health() const {
   Health health;
   health.queued = reads_.size() + writes_.size();
+  const auto now = std::chrono::steady_clock::now();
+  const auto count_lag = [&](const std::optional<std::chrono::steady_clock::time_point>& since) {
+    if (since) health.lag = std::max(health.lag, std::chrono::duration_cast<std::chrono::microseconds>(now - *since));
+  };
+  count_lag(reads_.oldest());
+  count_lag(writes_.oldest());
   for (const auto& worker : workers_) {
+    count_lag(worker->running_since());
     if (std::string trouble = worker->trouble(); !trouble.empty()) {
       health.connected = false;
       health.trouble = std::move(trouble);

@@ -38,6 +38,7 @@ struct Health {
   bool connected = true;  // false: the last attempt to connect failed
   std::string trouble;    // why
   std::size_t queued = 0;
+  std::chrono::microseconds lag{0};  // for how long the oldest transaction that is not done has waited
   // Since the start.
   std::uint64_t transactions = 0;  // committed
   std::uint64_t failures = 0;

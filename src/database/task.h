@@ -26,6 +26,7 @@ struct Task {
   std::function<void(const Outcome&)> done;
   // By then it has ended, or it fails with deadline_exceeded.
   Connection::Deadline deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  std::chrono::steady_clock::time_point queued{};  // set by the queue
 };
 
 // First in, first out, bounded. Thread-safe.
@@ -42,6 +43,7 @@ class TaskQueue {
         return Failure{Code::resource_exhausted,
                        "too much work is waiting for the database (" + std::to_string(most_) + " transactions)"};
       }
+      task.queued = std::chrono::steady_clock::now();
       waiting_.push_back(std::move(task));
     }
     filled_.notify_one();
@@ -75,6 +77,12 @@ class TaskQueue {
     filled_.notify_all();
     closing_.notify_all();
     return left;
+  }
+
+  // Since when the oldest waits; nothing: none does.
+  std::optional<std::chrono::steady_clock::time_point> oldest() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.empty() ? std::nullopt : std::optional(waiting_.front().queued);
   }
 
   std::size_t size() const {

@@ -14,6 +14,16 @@ std::string Worker::trouble() const {
   return trouble_;
 }
 
+std::optional<std::chrono::steady_clock::time_point> Worker::running_since() const {
+  const std::lock_guard lock(mutex_);
+  return running_since_;
+}
+
+void Worker::note_running(std::optional<Clock::time_point> since) {
+  const std::lock_guard lock(mutex_);
+  running_since_ = since;
+}
+
 void Worker::note_trouble(std::string message) {
   const std::lock_guard lock(mutex_);
   trouble_ = std::move(message);
@@ -21,7 +31,9 @@ void Worker::note_trouble(std::string message) {
 
 void Worker::work() {
   while (std::optional<Task> task = queue_.pop()) {
+    note_running(task->queued);
     const Outcome outcome = perform(*task);
+    note_running(std::nullopt);
     (outcome.ok() ? counts_.transactions : counts_.failures).fetch_add(1, std::memory_order_relaxed);
     if (outcome.unknown) counts_.unknown.fetch_add(1, std::memory_order_relaxed);
     task->done(outcome);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -41,6 +42,8 @@ class Worker {
   const Counts& counts() const { return counts_; }
   // Why there is no connection; empty if there is one, or none was needed yet.
   std::string trouble() const;
+  // When the task that runs was queued; nothing: none runs.
+  std::optional<std::chrono::steady_clock::time_point> running_since() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -51,6 +54,7 @@ class Worker {
   std::optional<Outcome> attempt(const Task& task);
   Status ensure_open(Clock::time_point deadline);
   void note_trouble(std::string message);
+  void note_running(std::optional<Clock::time_point> since);
   // Between attempts, longer each time and of random length, so that two that collided do not collide again.
   void pause_before(int attempt);
 
@@ -59,7 +63,8 @@ class Worker {
   const WorkerLimits limits_;
   Counts counts_;
   mutable std::mutex mutex_;
-  std::string trouble_;  // guarded by mutex_
+  std::string trouble_;  // guarded by mutex_, like the next
+  std::optional<Clock::time_point> running_since_;
 
   // Only on the thread.
   std::chrono::milliseconds connect_pause_{0};

@@ -30,8 +30,7 @@ constexpr MetricRow kMetrics[] = {
      "Decisions by tenant, for the tenants in `metrics.tenants`; `other`: everyone else.", "tenant, outcome", "101 × 2",
      "with `metrics.tenants`"},
     {"weir_ad_hoc_charges_total", Kind::counter, Group::decisions,
-     "Charges whose limit came with the request, by where they came from and outcome.", "space, outcome", "9 × 4",
-     "after the first such charge"},
+     "Charges whose limit came with the request, by where they came from and outcome.", "space, outcome", "9 × 4", ""},
     {"weir_shedding_requests_total", Kind::counter, Group::decisions,
      "Requests by class and result, while shedding is configured.", "class, result", "classes × 2", "with `shedding`"},
     {"weir_shedding_active", Kind::gauge, Group::decisions, "1 while requests of the class are being shed.", "class",
@@ -67,7 +66,7 @@ constexpr MetricRow kMetrics[] = {
     {"weir_checks_total", Kind::counter, Group::rules,
      "What each rule said to the checks that it applied to. A check that another rule denied counts as allowed here if "
      "this rule would have allowed it.",
-     "rule, algorithm, outcome", "1,001 × 6", "after the rule's first check"},
+     "rule, algorithm, outcome", "1,001 × 6", ""},
     {"weir_denials_total", Kind::counter, Group::rules,
      "Denied requests, by the rule that is reported, the reason, and what the rule counts by; `shared`: the bucket of "
      "newcomers beyond max_subjects.",
@@ -84,7 +83,7 @@ constexpr MetricRow kMetrics[] = {
      "Allowed checks that left less than a fifth of the rule's limit.", "rule", "1,001", ""},
     {"weir_shared_subject_checks_total", Kind::counter, Group::rules,
      "Checks that were counted in the bucket that newcomers beyond max_subjects share.", "rule", "1,001",
-     "after the first such check"},
+     "while a rule has `max_subjects`"},
     {"weir_rule_remaining_ratio", Kind::histogram, Group::rules,
      "What was left of the rule's capacity after a decision, as a share of it; of one decision in 16. The sum is an "
      "upper estimate from the buckets.",
@@ -116,12 +115,12 @@ constexpr MetricRow kMetrics[] = {
      "while the store does not answer"},
     {"weir_estimate_settled_total", Kind::counter, Group::rules,
      "Committed reservations whose amount the rule had estimated.", "rule", "rules with an estimate",
-     "after the first such reservation"},
+     "while a rule has an `estimate`"},
     {"weir_estimate_over_units_total", Kind::counter, Group::rules,
      "Units that estimates reserved beyond what the work has cost.", "rule", "rules with an estimate",
-     "after the first such reservation"},
+     "while a rule has an `estimate`"},
     {"weir_estimate_under_units_total", Kind::counter, Group::rules, "Units that estimates reserved too little.",
-     "rule", "rules with an estimate", "after the first such reservation"},
+     "rule", "rules with an estimate", "while a rule has an `estimate`"},
     {"weir_override_misfits", Kind::gauge, Group::rules,
      "Overrides set at run time that do not fit a rule that they name, or name none.", "", "", kDatabase},
     {"weir_store_keys", Kind::gauge, Group::store, "Buckets held now.", "store", "1", ""},
@@ -246,6 +245,8 @@ constexpr MetricRow kMetrics[] = {
      "1 if the database answered last, 0 if it could not be reached.", "", "", kDatabase},
     {"weir_database_queued_transactions", Kind::gauge, Group::database, "Transactions that wait for a database thread.",
      "", "", kDatabase},
+    {"weir_database_lag_seconds", Kind::gauge, Group::database,
+     "For how long the oldest transaction that is not done has waited.", "", "", kDatabase},
     {"weir_database_transactions_total", Kind::counter, Group::database,
      "Transactions, by result; unknown: the connection was lost before the answer to the commit.", "result", "3",
      kDatabase},
@@ -354,6 +355,7 @@ constexpr PanelRow kPanels[] = {
      "sum(rate(weir_ledger_operations_total[$__rate_interval])) / "
      "clamp_min(sum(rate(weir_ledger_transactions_total[$__rate_interval])), 1e-9)",
      "changes", "short", kQuotas},
+    {"quotas", "Ledger: lag", "max by (instance) (weir_database_lag_seconds)", "{{instance}}", "s", kDatabase},
     {"quotas", "Ledger: queued transactions", "sum by (instance) (weir_database_queued_transactions)", "{{instance}}",
      "short", kDatabase},
 };
@@ -390,8 +392,9 @@ constexpr AlertRow kAlerts[] = {
     {"WeirHotSubject", "weir_hot_subjects > 0", "10m", "ticket",
      "{{ $labels.instance }}: {{ $value }} subjects ask for at least 2 % of all decisions each",
      "See /admin/v1/hot-keys. A local_limit keeps one subject from taking the store.", "while a subject is hot"},
-    {"WeirLedgerLag", "weir_database_queued_transactions > 100 or weir_quota_waiting_decisions > 100", "5m", "page",
-     "{{ $labels.instance }}: the database does not keep up, {{ $value }} wait",
+    {"WeirLedgerLag",
+     "weir_database_queued_transactions > 100 or weir_quota_waiting_decisions > 100 or weir_database_lag_seconds > 10",
+     "5m", "page", "{{ $labels.instance }}: the database does not keep up ({{ $value }} transactions or seconds wait)",
      "Look at the database. Leased quotas go on until their slices are used up.", kDatabase},
     {"WeirQuotaUnusable", "weir_quota_usable == 0", "2m", "page",
      "{{ $labels.instance }}: leased quotas cannot be taken",
@@ -454,12 +457,6 @@ const MetricRow* find_metric(std::string_view name) {
   const auto* const found =
       std::find_if(std::begin(kMetrics), std::end(kMetrics), [&](const MetricRow& row) { return row.name == name; });
   return found == std::end(kMetrics) ? nullptr : found;
-}
-
-void describe_families(std::vector<prometheus::MetricFamily>& families) {
-  for (prometheus::MetricFamily& family : families) {
-    if (const MetricRow* const row = find_metric(family.name)) family.help = row->help;
-  }
 }
 
 std::string metric_tables_json() {

@@ -5,8 +5,6 @@
 // A new metric is one new row; the code that fills it may leave its help empty. Constant; thread-safe.
 #pragma once
 
-#include <prometheus/metric_family.h>
-
 #include <cstdint>
 #include <span>
 #include <string>
@@ -55,9 +53,6 @@ struct AlertRow {
   std::string_view when;  // as in MetricRow
 };
 std::span<const AlertRow> alert_table();
-
-// Gives each family the help of its row. Families that are not in the table stay as they are.
-void describe_families(std::vector<prometheus::MetricFamily>& families);
 
 // All three tables as one JSON object, for the generator.
 std::string metric_tables_json();

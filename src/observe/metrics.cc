@@ -1,17 +1,15 @@
 #include "observe/metrics.h"
 
-#include <prometheus/text_serializer.h>
-
 #include <algorithm>
 #include <array>
 #include <initializer_list>
-#include <limits>
 #include <map>
 #include <utility>
 
 #include "observe/latency_metrics.h"
 #include "observe/metric_families.h"
-#include "observe/metric_table.h"
+#include "observe/metric_text.h"
+#include "observe/rule_metrics.h"
 #include "observe/store_metrics.h"
 
 namespace weir::observe {
@@ -166,48 +164,13 @@ void collect_more(const std::vector<FactMetric>& metrics, std::vector<MetricFami
   const std::size_t first = out.size();
   for (const FactMetric& each : metrics) {
     const MetricType type = each.kind == FactMetric::Kind::counter ? MetricType::Counter : MetricType::Gauge;
-    const auto known = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(),
+    // Samples of one family mostly follow each other.
+    const auto known = std::find_if(out.rbegin(), out.rend() - static_cast<std::ptrdiff_t>(first),
                                     [&](const MetricFamily& family) { return family.name == each.name; });
-    MetricFamily& in = known != out.end() ? *known : out.emplace_back(family(type, each.name, each.help));
+    const bool is_new = known == out.rend() - static_cast<std::ptrdiff_t>(first);
+    MetricFamily& in = is_new ? out.emplace_back(family(type, each.name, each.help)) : *known;
     in.metric.push_back(sample(type, each.value, {}));
     for (const auto& [name, value] : each.labels) in.metric.back().label.push_back({std::string(name), value});
-  }
-}
-
-// The sum is an upper estimate from the bounds of the steps.
-void collect_remaining(const std::vector<RuleRemaining>& rules, std::vector<MetricFamily>& out) {
-  MetricFamily left = family(MetricType::Histogram, "weir_rule_remaining_ratio", {});
-  for (const RuleRemaining& each : rules) {
-    ClientMetric metric;
-    metric.label.push_back({"rule", each.rule});
-    for (std::size_t i = 0; i < each.counts.size(); ++i) {
-      const bool last = i == kRemainingBounds.size();
-      const double bound = last ? std::numeric_limits<double>::infinity() : kRemainingBounds[i];
-      metric.histogram.sample_count += each.counts[i];
-      metric.histogram.sample_sum += static_cast<double>(each.counts[i]) * (last ? 1.0 : bound);
-      metric.histogram.bucket.push_back({.cumulative_count = metric.histogram.sample_count, .upper_bound = bound});
-    }
-    left.metric.push_back(std::move(metric));
-  }
-  if (!left.metric.empty()) out.push_back(std::move(left));
-}
-
-bool is_usual(Outcome outcome) {
-  return outcome == Outcome::allowed || outcome == Outcome::denied || outcome == Outcome::shadow_denied;
-}
-
-void add_denials(const DecisionCounters::RuleCounts& counts, std::string_view rule, std::string_view subject,
-                 MetricFamily& denials) {
-  for (int r = 0; r < kReasonCount; ++r) {
-    for (const bool shared : {false, true}) {
-      const std::uint64_t count = counts.denials[static_cast<std::size_t>(r)][shared ? 1 : 0];
-      // From the start with 0, so that the first denials are an increase.
-      const bool usual = static_cast<Reason>(r) == Reason::limit_exceeded && !shared;
-      if (count == 0 && !usual) continue;
-      denials.metric.push_back(sample(
-          MetricType::Counter, static_cast<double>(count),
-          {{"rule", rule}, {"reason", reason_name(static_cast<Reason>(r))}, {"subject", shared ? "shared" : subject}}));
-    }
   }
 }
 
@@ -216,49 +179,6 @@ void add_denials(const DecisionCounters::RuleCounts& counts, std::string_view ru
 Metrics::Metrics(std::vector<const DecisionCounters*> loops, std::shared_ptr<const RuleLabels> labels,
                  std::function<Facts()> facts)
     : loops_(std::move(loops)), labels_(std::move(labels)), facts_(std::move(facts)) {}
-
-void Metrics::collect_rule_counts(std::vector<MetricFamily>& out) const {
-  MetricFamily checks = family(MetricType::Counter, "weir_checks_total",
-                               "What each rule said to the checks that it applied to. A check that another rule denied "
-                               "counts as allowed here if this rule would have allowed it.");
-  MetricFamily near = family(MetricType::Counter, "weir_near_limit_total",
-                             "Allowed checks that left less than a fifth of the rule's limit.");
-  MetricFamily shared = family(MetricType::Counter, "weir_shared_subject_checks_total",
-                               "Checks that were counted in the bucket that newcomers beyond max_subjects share.");
-  MetricFamily denials =
-      family(MetricType::Counter, "weir_denials_total",
-             "Denied requests, by the rule that is reported, the reason, and what the rule counts by; `shared`: the "
-             "bucket of newcomers beyond max_subjects.");
-  const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
-  for (std::uint32_t row = 0; row <= kOtherRule; ++row) {
-    if (table->tenures[row] == 0) continue;
-    const std::string_view id = table->ids[row];
-    DecisionCounters::RuleCounts counts;
-    for (const DecisionCounters* loop : loops_) loop->add_counts(row, table->tenures[row], counts);
-    for (std::size_t a = 0; a < kAlgorithmRows; ++a) {
-      for (std::size_t o = 0; o < kOutcomeCount; ++o) {
-        const std::uint64_t count = counts.checks[a][o];
-        // From the start with 0, for the rule's own algorithm; a store that does not answer, and costs that can never
-        // fit, are seldom, and a scrape need not have them for each of many rules.
-        const bool usual = algorithm_row_name(a) == table->algorithms[row] && is_usual(static_cast<Outcome>(o));
-        if (count == 0 && !usual) continue;
-        checks.metric.push_back(sample(
-            MetricType::Counter, static_cast<double>(count),
-            {{"rule", id}, {"algorithm", algorithm_row_name(a)}, {"outcome", outcome_name(static_cast<Outcome>(o))}}));
-      }
-    }
-    add_denials(counts, id, table->subjects[row], denials);
-    near.metric.push_back(sample(MetricType::Counter, static_cast<double>(counts.near_limit), {{"rule", id}}));
-    if (counts.shared == 0) continue;
-    shared.metric.push_back(sample(MetricType::Counter, static_cast<double>(counts.shared), {{"rule", id}}));
-  }
-  for (MetricFamily* each : {&checks, &near, &shared, &denials}) {
-    if (!each->metric.empty()) out.push_back(std::move(*each));
-  }
-  FactWriter(out).gauge("weir_rules_without_label",
-                        "Loaded rules that are counted together as rule=\"other\", because there are too many.",
-                        static_cast<double>(table->without_label));
-}
 
 void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
   const auto sum = [this](auto&& read) {
@@ -284,26 +204,14 @@ void Metrics::collect_decisions(std::vector<MetricFamily>& out) const {
                 sum([](const DecisionCounters& c) { return c.degraded(); }));
 }
 
-void Metrics::collect_rule_subjects(const Facts& facts, std::vector<MetricFamily>& out) const {
-  const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
-  std::map<std::uint32_t, std::int64_t> sums;  // by row
-  for (const RuleSubjects& each : facts.rule_subjects) sums[table->row(each.ordinal)] += each.count;
-  MetricFamily subjects = family(MetricType::Gauge, "weir_rule_subjects",
-                                 "Subjects of the rule that have a bucket; with Redis an estimate.");
-  for (const auto& [row, count] : sums) {
-    subjects.metric.push_back(sample(MetricType::Gauge, static_cast<double>(count), {{"rule", table->ids[row]}}));
-  }
-  if (!subjects.metric.empty()) out.push_back(std::move(subjects));
-}
-
 // Of the rules without a label the one that has waited longest.
-void Metrics::collect_rule_fallbacks(const Facts& facts, std::vector<MetricFamily>& out) const {
+void Metrics::collect_rule_fallbacks(const Facts& facts, const RuleLabels::Table& table,
+                                     std::vector<MetricFamily>& out) {
   FactWriter(out).gauge("weir_rules_on_fallback", "Rules that the store does not answer for at the moment.",
                         static_cast<double>(facts.rule_fallbacks.size()));
-  const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
   std::map<std::pair<std::string_view, std::string_view>, Duration> longest;  // by rule and policy
   for (const RuleFallback& each : facts.rule_fallbacks) {
-    Duration& lasted = longest[{table->ids[table->row(each.ordinal)], each.policy}];
+    Duration& lasted = longest[{table.ids[table.row(each.ordinal)], each.policy}];
     lasted = std::max(lasted, each.lasted);
   }
   MetricFamily seconds = family(MetricType::Gauge, "weir_rule_fallback_seconds",
@@ -320,8 +228,7 @@ void Metrics::collect_charges(std::vector<MetricFamily>& out) const {
   std::map<std::string_view, std::array<std::uint64_t, kChargeResultCount>> sums;
   const auto add = [&sums](const ChargeCounters& charges, std::size_t row) {
     for (std::size_t r = 0; r < kChargeResultCount; ++r) {
-      const std::uint64_t count = charges.charges(row, static_cast<ChargeResult>(r));
-      if (count > 0) sums[charges.space(row)][r] += count;
+      sums[charges.space(row)][r] += charges.charges(row, static_cast<ChargeResult>(r));
     }
   };
   for (const DecisionCounters* loop : loops_) {
@@ -332,7 +239,6 @@ void Metrics::collect_charges(std::vector<MetricFamily>& out) const {
                                 "Charges whose limit came with the request, by where they came from and outcome.");
   for (const auto& [space, counts] : sums) {
     for (std::size_t r = 0; r < kChargeResultCount; ++r) {
-      if (counts[r] == 0) continue;
       charges.metric.push_back(
           sample(MetricType::Counter, static_cast<double>(counts[r]),
                  {{"space", space}, {"outcome", charge_result_name(static_cast<ChargeResult>(r))}}));
@@ -341,20 +247,33 @@ void Metrics::collect_charges(std::vector<MetricFamily>& out) const {
   if (!charges.metric.empty()) out.push_back(std::move(charges));
 }
 
-std::vector<MetricFamily> Metrics::Collect() const {
+std::string Metrics::text() const {
+  const std::shared_ptr<const RuleLabels::Table> table = labels_->table();
+  const Facts facts = facts_();
+  std::string out;
+  out.reserve(last_size_.load(std::memory_order_relaxed));
+  write_rule_counts(out, loops_, *table);
+  write_rule_subjects(out, facts.rule_subjects, *table);
+  write_rule_remaining(out, facts.remaining);
+  append_families(out, collect(facts, *table));
+  last_size_.store(out.size() + out.size() / 8, std::memory_order_relaxed);
+  return out;
+}
+
+std::vector<MetricFamily> Metrics::collect(const Facts& facts, const RuleLabels::Table& table) const {
   std::vector<MetricFamily> out;
-  collect_rule_counts(out);
+  FactWriter write(out);
+  write.gauge("weir_rules_without_label",
+              "Loaded rules that are counted together as rule=\"other\", because there are too many.",
+              static_cast<double>(table.without_label));
   collect_decisions(out);
   collect_charges(out);
-  const Facts facts = facts_();
-  FactWriter write(out);
   collect_rules(facts, write);
   collect_rule_issues(facts, out);
   collect_estimates(facts, out);
   collect_store(facts, write);
   collect_fallbacks(facts.fallbacks, out);
-  collect_rule_subjects(facts, out);
-  collect_rule_fallbacks(facts, out);
+  collect_rule_fallbacks(facts, table, out);
   if (facts.remote_store) collect_remote_store(*facts.remote_store, out);
   collect_http(facts.http_responses, out);
   collect_answer_times(facts.answer_times, out);
@@ -362,16 +281,12 @@ std::vector<MetricFamily> Metrics::Collect() const {
   collect_callers(facts, out);
   collect_connections(facts, write);
   collect_clock(facts, write, out);
-  collect_remaining(facts.remaining, out);
   collect_more(facts.more, out);
   write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
                 facts.log_lines_suppressed);
   write.gauge("weir_build_info", "Always 1; the labels tell which program this is.", 1, {{"version", facts.version}});
   write.gauge("process_start_time_seconds", "When the process started.", unix_seconds(facts.started));
-  describe_families(out);
   return out;
 }
-
-std::string Metrics::text() const { return prometheus::TextSerializer().Serialize(Collect()); }
 
 }  // namespace weir::observe

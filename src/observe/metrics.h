@@ -7,10 +7,10 @@
 // Thread-safe once built, if `facts` is. Borrows the counters.
 #pragma once
 
-#include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -219,27 +219,28 @@ struct Facts {
   std::vector<FactMetric> more;
 };
 
-class Metrics final : public prometheus::Collectable {
+class Metrics {
  public:
   Metrics(std::vector<const DecisionCounters*> loops, std::shared_ptr<const RuleLabels> labels,
           std::function<Facts()> facts);
 
-  std::vector<prometheus::MetricFamily> Collect() const override;
   // The scrape in the Prometheus text format.
   std::string text() const;
 
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
  private:
-  void collect_rule_counts(std::vector<prometheus::MetricFamily>& out) const;
+  // All but what there is for each rule (rule_metrics.h).
+  std::vector<prometheus::MetricFamily> collect(const Facts& facts, const RuleLabels::Table& table) const;
   void collect_decisions(std::vector<prometheus::MetricFamily>& out) const;
-  void collect_rule_subjects(const Facts& facts, std::vector<prometheus::MetricFamily>& out) const;
-  void collect_rule_fallbacks(const Facts& facts, std::vector<prometheus::MetricFamily>& out) const;
+  static void collect_rule_fallbacks(const Facts& facts, const RuleLabels::Table& table,
+                                     std::vector<prometheus::MetricFamily>& out);
   void collect_charges(std::vector<prometheus::MetricFamily>& out) const;
 
   const std::vector<const DecisionCounters*> loops_;
   const std::shared_ptr<const RuleLabels> labels_;
   const std::function<Facts()> facts_;
+  mutable std::atomic<std::size_t> last_size_{0};  // of a scrape, to make room for the next
 };
 
 }  // namespace weir::observe

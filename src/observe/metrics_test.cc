@@ -218,7 +218,8 @@ TEST_F(MetricsTest, SumsTheAdHocChargesBySpaceAndOutcome) {
   large.too_large = true;
   ChargeOutcome failed;
   failed.status = Code::unavailable;
-  EXPECT_THAT(text(), Not(HasSubstr("weir_ad_hoc_charges_total")));
+  EXPECT_THAT(text(), HasSubstr("weir_ad_hoc_charges_total{space=\"other\",outcome=\"allowed\"} 0\n"))
+      << "the family is there from the start";
   first_.on_charge("envoy.override", {});
   for (DecisionCounters* each : {&first_, &second_}) {
     each->on_charge("cl.throttle", {});
@@ -230,7 +231,10 @@ TEST_F(MetricsTest, SumsTheAdHocChargesBySpaceAndOutcome) {
   EXPECT_THAT(text(), HasSubstr("weir_ad_hoc_charges_total{space=\"cl.throttle\",outcome=\"allowed\"} 2\n"
                                 "weir_ad_hoc_charges_total{space=\"cl.throttle\",outcome=\"denied\"} 4\n"
                                 "weir_ad_hoc_charges_total{space=\"cl.throttle\",outcome=\"too_large\"} 1\n"
+                                "weir_ad_hoc_charges_total{space=\"cl.throttle\",outcome=\"failed\"} 0\n"
                                 "weir_ad_hoc_charges_total{space=\"envoy.override\",outcome=\"allowed\"} 1\n"
+                                "weir_ad_hoc_charges_total{space=\"envoy.override\",outcome=\"denied\"} 0\n"
+                                "weir_ad_hoc_charges_total{space=\"envoy.override\",outcome=\"too_large\"} 0\n"
                                 "weir_ad_hoc_charges_total{space=\"envoy.override\",outcome=\"failed\"} 1\n"));
 }
 

@@ -1,10 +1,14 @@
 #include "observe/request_counters.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "observe/metric_table.h"
+#include "observe/metric_text.h"
 
 namespace weir::observe {
 namespace {
@@ -97,14 +101,40 @@ TEST(MetricTable, DescribesEachMetricOnce) {
   }
 }
 
-TEST(MetricTable, GivesFamiliesTheirHelp) {
-  std::vector<prometheus::MetricFamily> families(2);
+TEST(MetricText, GivesFamiliesTheHelpOfTheTable) {
+  std::vector<prometheus::MetricFamily> families(3);
   families[0].name = "weir_connections";
   families[1].name = "someone_elses";
-  families[1].help = "as it was";
-  describe_families(families);
-  EXPECT_EQ(families[0].help, find_metric("weir_connections")->help);
-  EXPECT_EQ(families[1].help, "as it was");
+  families[1].help = "as it\nwas";
+  families[2].name = "without_samples";
+  for (std::size_t i = 0; i < 2; ++i) families[i].metric.resize(1);
+  std::string out;
+  append_families(out, families);
+  EXPECT_THAT(out, testing::HasSubstr("# HELP weir_connections " + std::string(find_metric("weir_connections")->help)));
+  EXPECT_THAT(out, testing::HasSubstr("# HELP someone_elses as it\\nwas\n"));
+  EXPECT_THAT(out, testing::Not(testing::HasSubstr("without_samples")));
+}
+
+TEST(MetricText, WritesNumbersThatPrometheusReads) {
+  const std::pair<double, const char*> numbers[] = {{0, "0"},
+                                                    {7, "7"},
+                                                    {-2, "-2"},
+                                                    {0.05, "0.05"},
+                                                    {1'782'907'200.5, "1782907200.5"},
+                                                    {1e300, "1e+300"},
+                                                    {std::numeric_limits<double>::infinity(), "+Inf"},
+                                                    {std::numeric_limits<double>::quiet_NaN(), "NaN"}};
+  for (const auto& [value, expected] : numbers) {
+    std::string out;
+    append_metric_number(out, value);
+    EXPECT_EQ(out, expected);
+  }
+  MetricLines lines("x_total");
+  std::string labels;
+  append_label(labels, "a", "q\"\\\n");
+  append_label(labels, "b", "");
+  lines.add(labels, 18'446'744'073'709'551'615ULL);
+  EXPECT_EQ(lines.text(), "x_total{a=\"q\\\"\\\\\\n\",b=\"\"} 18446744073709551615\n");
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ void RuleLabels::update(std::span<const LabelledRule> loaded) {
     made->ids[row] = rule.id;
     made->subjects[row] = rule.subject;
     made->algorithms[row] = rule.algorithm;
+    made->reasons[row] = rule.reasons;
+    made->shares[row] = rule.shares;
   };
   // First those that have a label, so that none of them loses its row to a newcomer.
   for (const LabelledRule& rule : loaded) {

@@ -28,6 +28,8 @@ struct LabelledRule {
   std::uint32_t ordinal = 0;
   std::string subject = {};         // what it counts by: "tenant+ip", "all"
   std::string_view algorithm = {};  // "token-bucket", "quota"; must stay alive. Empty: not known
+  std::uint32_t reasons = 0;        // a bit for each Reason that it may deny for
+  bool shares = false;              // newcomers may share a bucket (max_subjects)
 };
 
 class RuleLabels {
@@ -39,6 +41,8 @@ class RuleLabels {
     std::array<std::string_view, kMaxRuleLabels + 1> ids{};  // by row
     std::array<std::string, kMaxRuleLabels + 1> subjects;    // by row
     std::array<std::string_view, kMaxRuleLabels + 1> algorithms{};
+    std::array<std::uint32_t, kMaxRuleLabels + 1> reasons{};
+    std::array<bool, kMaxRuleLabels + 1> shares{};
     std::uint64_t without_label = 0;
 
     Table() {

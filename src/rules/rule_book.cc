@@ -154,7 +154,7 @@ Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr
   if (!made.ok()) return made.failure();
   std::vector<Block> blocks = std::move(made.value().blocks);
   mark_blocks(blocks);
-  Result<std::shared_ptr<const Intake>> intake = make_intake(blocks);
+  Result<std::shared_ptr<const Intake>> intake = make_intake(blocks, runtime_blocks_);
   if (!intake.ok()) return intake.failure();
   base_blocks_ = std::move(blocks);
   LoadedRules loaded{std::move(made.value().set), std::move(intake).value()};

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -80,6 +81,11 @@ class RuleBook {
   // fit a rule are left out there, see misfits(). Blocks come in addition to those of the base.
   Status set_overrides(std::vector<RuntimeOverride> overrides, TimePoint now = {});
   Status set_blocks(std::vector<Block> blocks);
+  // Changes some of the blocks that were set, by the id of their mark; nothing: it is gone. The cost does not grow with
+  // those that stay. Preconditions: those that were set have marks, by id, ascending; takes_block_changes().
+  Status change_blocks(std::map<std::string, std::optional<Block>> changes);
+  // False: so many changes, with those since set_blocks(), are too many; it is to be called again.
+  bool takes_block_changes(std::size_t count);
   void set_plans(std::shared_ptr<const PlanTable> plans);
   std::vector<std::string> misfits() const;
 
@@ -143,7 +149,8 @@ class RuleBook {
   Result<Made> make(Rules rules, const RulesBase& base, const RuleChanges& changes,
                     const std::vector<RuntimeOverride>& overrides, std::uint64_t version, TimePoint now);
   // What goes before the rules, of blocks of the base and what operators have set. With loading_ held.
-  Result<std::shared_ptr<const Intake>> make_intake(const std::vector<Block>& base_blocks) const;
+  Result<std::shared_ptr<const Intake>> make_intake(const std::vector<Block>& base_blocks,
+                                                    std::shared_ptr<const BlockSet> runtime_blocks) const;
   void prepare_users(const LoadedRules& loaded);
   void install_intake(std::shared_ptr<const Intake> intake);
   // Gives the blocks of the base a mark each: the one that they had, if they are not new.
@@ -162,7 +169,9 @@ class RuleBook {
   std::mutex loading_;             // one load at a time, held while files are read
   std::vector<RulesUser*> users_;  // guarded by loading_, like all that operators have set
   std::vector<RuntimeOverride> overrides_;
-  std::vector<Block> runtime_blocks_;
+  std::shared_ptr<const BlockSet> set_blocks_;                 // as set; null: none
+  std::map<std::string, std::optional<Block>> block_changes_;  // since then
+  std::shared_ptr<const BlockSet> runtime_blocks_;             // both; null: none
   std::shared_ptr<const PlanTable> plans_;
   std::vector<Block> base_blocks_;              // of the active base
   std::function<Status(const Rules&)> accept_;  // guarded by loading_

@@ -5,6 +5,12 @@
 #include "rules/rule_book.h"
 
 namespace weir::rules {
+namespace {
+
+// All of them are compiled again with each change.
+constexpr std::size_t kMostBlockChanges = 1'000;
+
+}  // namespace
 
 Status RuleBook::set_overrides(std::vector<RuntimeOverride> overrides, TimePoint now) {
   const std::lock_guard loading(loading_);
@@ -34,13 +40,37 @@ Status RuleBook::set_overrides(std::vector<RuntimeOverride> overrides, TimePoint
 
 Status RuleBook::set_blocks(std::vector<Block> blocks) {
   const std::lock_guard loading(loading_);
-  if (blocks.empty() && runtime_blocks_.empty()) return success();
-  std::swap(runtime_blocks_, blocks);
-  Result<std::shared_ptr<const Intake>> intake = make_intake(base_blocks_);
-  if (!intake.ok()) {
-    std::swap(runtime_blocks_, blocks);
-    return intake.failure();
+  if (blocks.empty() && runtime_blocks_ == nullptr) return success();
+  std::shared_ptr<const BlockSet> set;
+  if (!blocks.empty()) {
+    Result<std::shared_ptr<const BlockSet>> compiled = BlockSet::compile(std::move(blocks));
+    if (!compiled.ok()) return compiled.failure();
+    set = std::move(compiled).value();
   }
+  Result<std::shared_ptr<const Intake>> intake = make_intake(base_blocks_, set);
+  if (!intake.ok()) return intake.failure();
+  block_changes_.clear();
+  set_blocks_ = set;
+  runtime_blocks_ = std::move(set);
+  install_intake(std::move(intake).value());
+  return success();
+}
+
+bool RuleBook::takes_block_changes(std::size_t count) {
+  const std::lock_guard loading(loading_);
+  return set_blocks_ != nullptr && block_changes_.size() + count <= kMostBlockChanges;
+}
+
+Status RuleBook::change_blocks(std::map<std::string, std::optional<Block>> changes) {
+  const std::lock_guard loading(loading_);
+  std::map<std::string, std::optional<Block>> all = block_changes_;
+  for (auto& [id, block] : changes) all[id] = std::move(block);
+  Result<std::shared_ptr<const BlockSet>> changed = BlockSet::changed(set_blocks_, all);
+  if (!changed.ok()) return changed.failure();
+  Result<std::shared_ptr<const Intake>> intake = make_intake(base_blocks_, changed.value());
+  if (!intake.ok()) return intake.failure();
+  block_changes_ = std::move(all);
+  runtime_blocks_ = std::move(changed).value();
   install_intake(std::move(intake).value());
   return success();
 }
@@ -58,14 +88,14 @@ void RuleBook::set_plans(std::shared_ptr<const PlanTable> plans) {
   install_intake(none ? nullptr : std::move(intake));
 }
 
-Result<std::shared_ptr<const Intake>> RuleBook::make_intake(const std::vector<Block>& base_blocks) const {
-  if (base_blocks.empty() && runtime_blocks_.empty() && plans_ == nullptr) return std::shared_ptr<const Intake>();
+Result<std::shared_ptr<const Intake>> RuleBook::make_intake(const std::vector<Block>& base_blocks,
+                                                            std::shared_ptr<const BlockSet> runtime_blocks) const {
+  if (base_blocks.empty() && runtime_blocks == nullptr && plans_ == nullptr) return std::shared_ptr<const Intake>();
   auto intake = std::make_shared<Intake>();
   intake->plans = plans_;
-  if (!base_blocks.empty() || !runtime_blocks_.empty()) {
-    std::vector<Block> all = base_blocks;
-    all.insert(all.end(), runtime_blocks_.begin(), runtime_blocks_.end());
-    Result<std::shared_ptr<const BlockSet>> compiled = BlockSet::compile(std::move(all));
+  intake->blocks = std::move(runtime_blocks);
+  if (!base_blocks.empty()) {
+    Result<std::shared_ptr<const BlockSet>> compiled = BlockSet::over(std::move(intake->blocks), base_blocks);
     if (!compiled.ok()) return compiled.failure();
     intake->blocks = std::move(compiled).value();
   }

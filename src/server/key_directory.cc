@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <utility>
+#include <vector>
 
 namespace weir::server {
 namespace {

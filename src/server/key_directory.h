@@ -4,9 +4,9 @@
 
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "control/key_hash.h"
+#include "control/record_list.h"
 #include "control/records.h"
 #include "identity/known_keys.h"
 
@@ -14,7 +14,7 @@ namespace weir::server {
 
 class LiveKeys final : public identity::KeyDirectory {
  public:
-  using Records = std::shared_ptr<const std::vector<control::KeyRecord>>;
+  using Records = std::shared_ptr<const control::RecordList<control::KeyRecord>>;
 
   // Nothing is found without a hasher.
   void set(Records records, std::shared_ptr<const control::KeyHasher> hasher);

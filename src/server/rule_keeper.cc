@@ -28,6 +28,18 @@ std::string subject_kind(const Rule& rule) {
   return kind.empty() ? "all" : kind;
 }
 
+// A bit for each reason that a denial by the rule may have.
+std::uint32_t denial_reasons(const Rule& rule) {
+  const auto bit = [](Reason reason) { return 1U << static_cast<unsigned>(reason); };
+  std::uint32_t reasons = bit(Reason::cost_too_large) | bit(Reason::too_many_reservations);
+  reasons |= bit(rule.kind == ChargeKind::quota   ? Reason::quota_exceeded
+                 : rule.kind == ChargeKind::lease ? Reason::concurrency_exceeded
+                                                  : Reason::limit_exceeded);
+  reasons |= bit(Reason::store_unavailable);
+  if (rule.penalty) reasons |= bit(Reason::penalized) | bit(Reason::challenge);
+  return reasons;
+}
+
 }  // namespace
 
 RuleKeeper::RuleKeeper(std::filesystem::path path, Clock& clock, observe::Log& log, rules::RulesFormat format)
@@ -48,7 +60,12 @@ void RuleKeeper::prepare(const rules::LoadedRules& loaded, std::uint64_t /*versi
   };
   for (const rules::CompiledRule& rule : loaded.set->rules()) {
     if (!may_count(rule)) continue;
-    labelled.push_back({rule.name.id, rule.name.ordinal, subject_kind(rule.source), admin::algorithm_of(rule.source)});
+    labelled.push_back({.id = rule.name.id,
+                        .ordinal = rule.name.ordinal,
+                        .subject = subject_kind(rule.source),
+                        .algorithm = admin::algorithm_of(rule.source),
+                        .reasons = denial_reasons(rule.source),
+                        .shares = rule.source.max_subjects.has_value()});
   }
   labels_->update(labelled);
 }

@@ -80,6 +80,11 @@ bool RuleRecord::has_version() const {
   return version_.has_value();
 }
 
+std::int64_t RuleRecord::version() const {
+  const std::lock_guard lock(mutex_);
+  return version_ ? version_->version : 0;
+}
+
 std::string RuleRecord::text_of_base() const {
   const std::shared_ptr<const rules::RulesBase> base = keeper_.book()->base();
   if (base == nullptr) return {};

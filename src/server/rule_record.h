@@ -36,6 +36,8 @@ class RuleRecord final : public control::Topic, public admin::RulesView {
   void flush();
 
   admin::ActiveRules active() const override;
+  // As in active(); 0: of the database's rules there is none yet.
+  std::int64_t version() const;
 
  private:
   static constexpr std::size_t kMaxPending = 100;

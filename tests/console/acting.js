@@ -133,6 +133,57 @@ module.exports = {
     await page.getByText("No lease is held.").waitFor();
   },
 
+  async an_operator_releases_a_reservation(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    const made = await page.context().request.post(`http://${process.env.WEIR_HTTP}/v1/reservations`, {
+      data: { attributes: { tenant: "reserver", api_key: "k", path: "/v1/search" }, amount: 5 },
+    });
+    check(made.status() === 201, await made.text());
+    await page.show("/quotas?tab=reservations&a=tenant%3Dreserver&a=api_key%3Dk&a=path%3D%2Fv1%2Fsearch");
+    await page.getByRole("button", { name: "Release…" }).first().click();
+    await fill(page, "Reason", "the job has crashed");
+    await submit(page, "Release");
+    await page.getByText("No reservation is open.").waitFor();
+  },
+
+  async an_admin_grants_and_adjusts_a_quota(browser, { admin, operator }) {
+    const page = await browser.page({ token: admin });
+    const used = await page.context().request.post(`http://${process.env.WEIR_HTTP}/v1/check`, {
+      data: { attributes: { tenant: "reporter", action: "report" }, cost: 10 },
+    });
+    check(used.status() === 200, await used.text());
+    await page.show("/quotas");
+    await page.getByRole("row", { name: /tenant=reporter/ }).getByRole("link", { name: "reports-hour" }).click();
+    await page.getByText("990").first().waitFor();
+    await page.getByRole("button", { name: "Grant…" }).click();
+    await fill(page, "Amount", "500");
+    await fill(page, "Reason", "a late delivery");
+    await submit(page, "Grant");
+    await page.getByText("a late delivery").first().waitFor();
+    await page.getByRole("button", { name: "Adjust…" }).click();
+    await fill(page, "Amount", "-4");
+    await fill(page, "Reason", "counted twice");
+    await submit(page, "Adjust");
+    await page.getByText("counted twice").first().waitFor();
+    const [account] = (await answer(page, "/accounts?rule=reports-hour")).items;
+    check(account.used === 6 && account.granted === 500, JSON.stringify(account));
+    const other = await browser.page({ token: operator });
+    await other.show(`/quotas/${account.id}`);
+    await other.getByText("reports-hour").first().waitFor();
+    check((await other.getByRole("button", { name: "Adjust…" }).count()) === 0, "an operator is not offered it");
+  },
+
+  async a_draft_is_tried_on_the_recorded_requests(browser, { operator }) {
+    const page = await browser.page({ token: operator });
+    await page.show("/change");
+    const editor = page.getByRole("textbox", { name: "Text of the rules" });
+    await until("the text is there", async () => (await editor.inputValue()).includes("search-per-key"));
+    await editor.fill((await editor.inputValue()).replace("limit: 600", "limit: 6"));
+    await page.getByText(/valid, \d+ rules/).waitFor();
+    await page.getByRole("button", { name: "Simulate" }).click();
+    await page.getByText(/would be denied; with the rules of now/).waitFor();
+  },
+
   async a_reason_is_required(browser, { operator }) {
     const page = await browser.page({ token: operator });
     await page.show(subject);
@@ -269,5 +320,39 @@ module.exports = {
     await submit(page, "Restore");
     await page.getByText("back again").first().waitFor();
     check((await answer(page, "/rules")).text === text, "the server has the old text again");
+  },
+
+  async an_operator_promotes_a_candidate_and_discards_another(browser, { admin }) {
+    const page = await browser.page({ token: admin });
+    await page.show("/change");
+    const editor = page.getByRole("textbox", { name: "Text of the rules" });
+    const settle = async (limit, verb, said) => {
+      await page.show("/change");
+      await until("the text is there", async () => (await editor.inputValue()).includes("id: 'odd.name'"));
+      const text = await editor.inputValue();
+      const line = text.split("\n").find((each) => each.includes("id: 'odd.name'"));
+      await editor.fill(text.replace(line, line.replace("window: 60s", `window: 60s, candidate: {limit: ${limit}}`)));
+      await page.getByText(/valid, \d+ rules/).waitFor();
+      await page.getByRole("button", { name: "Apply…" }).click();
+      await fill(page, "Reason", `try ${limit}`);
+      await submit(page, "Apply");
+      await page.getByText(`try ${limit}`).first().waitFor();
+      await page.show("/rules/odd.name");
+      const card = page.locator(".card", { has: page.getByRole("heading", { name: "Candidate", exact: true }) });
+      await card.getByText("Requests compared").waitFor();
+      await card.getByRole("button", { name: `${verb}…` }).click();
+      check(await page.getByRole("dialog").getByRole("button", { name: verb, exact: true }).isEnabled() === false, "a reason is needed");
+      await fill(page, "Reason", `${verb} ${limit}`);
+      await submit(page, verb);
+      await page.getByText(said).waitFor();
+      await until("the card is gone", async () => (await card.count()) === 0);
+      return (await answer(page, "/rules")).text;
+    };
+    const promoted = await settle(77, "Promote", "The candidate enforces now");
+    check(/odd\.name.*limit: 77/s.test(promoted) && !promoted.includes("candidate"), promoted);
+    const discarded = await settle(55, "Discard", "The candidate was discarded");
+    check(!discarded.includes("55") && !discarded.includes("candidate"), discarded);
+    const actions = (await answer(page, "/audit?limit=50")).items.map((each) => each.action);
+    check(actions.some((each) => each.includes("promote")) && actions.some((each) => each.includes("discard")), actions.join(" "));
   },
 };

@@ -173,7 +173,7 @@ module.exports = {
     check(/20\d\d at \d\d:\d\d:\d\d/.test(await time.getAttribute("title")), await time.getAttribute("title"));
   },
 
-  async a_lost_server_is_shown_and_the_page_recovers(browser, { reader }) {
+  async a_lost_network_is_shown_and_the_page_recovers(browser, { reader }) {
     const page = await browser.page({ token: reader, allowFailures: true });
     await page.show("");
     await page.locator(".pill").first().waitFor();

@@ -91,6 +91,13 @@ module.exports = {
     check(!page.url().includes("path"), page.url());
   },
 
+  async a_subject_shows_its_penalty(browser, { reader }) {
+    const page = await browser.page({ token: reader });
+    await page.show("/subject?a=account%3Danna&a=action%3Dlogin");
+    const card = page.locator(".card", { has: page.getByRole("heading", { name: "Penalties" }) });
+    await card.getByText("login-account").waitFor();
+  },
+
   async decisions_come_live_and_expand(browser, { reader }) {
     const page = await browser.page({ token: reader });
     await page.show("/decisions");

@@ -8,6 +8,7 @@ const scenarios = {
   ...require("./acting"),
   ...require("./manners"),
   ...require("./pictures"),
+  ...require("./restart"),
 };
 
 async function main() {

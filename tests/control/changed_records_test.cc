@@ -11,6 +11,7 @@
 #include "control/change_watch.h"
 #include "control/expiries.h"
 #include "control/kept.h"
+#include "control/nodes.h"
 #include "control/schema/operator_schema.h"
 #include "control/schema/schema.h"
 #include "control/tokens.h"
@@ -44,6 +45,7 @@ class WatchedBlocks final : public Topic {
   Status change(const std::vector<std::string>& keys, std::string_view text) override {
     return kept.change(keys, text);
   }
+  std::optional<std::string> whole_text() const override { return kept.whole_text(); }
 
   std::vector<std::string> ids() const {
     std::vector<std::string> all;
@@ -51,7 +53,7 @@ class WatchedBlocks final : public Topic {
     return all;
   }
 
-  Kept<BlockRecord> kept{[](const auto&) { return success(); }};
+  Kept<BlockRecord> kept{[](const auto&, auto) { return success(); }};
   int whole = 0;
   std::vector<std::vector<std::string>> some;
 };
@@ -113,6 +115,20 @@ class ChangedRecords : public testing::TestWithParam<database::Dialect> {
 
 INSTANTIATE_TEST_SUITE_P(BothDatabases, ChangedRecords, database::tests::kBothDatabases, database::tests::dialect_name);
 
+TEST(LookPatience, DoublesWithEachLookThatIsNotDoneInTime) {
+  using std::chrono::seconds;
+  LookPatience patience;
+  EXPECT_EQ(patience.now(), seconds(5));
+  patience.note(false, seconds(1));
+  EXPECT_EQ(patience.now(), seconds(5)) << "more time would not have helped";
+  patience.note(false, seconds(5));
+  EXPECT_EQ(patience.now(), seconds(10));
+  for (int i = 0; i < 9; ++i) patience.note(false, seconds(200));
+  EXPECT_EQ(patience.now(), LookPatience::kMost);
+  patience.note(true, seconds(100));
+  EXPECT_EQ(patience.now(), seconds(5));
+}
+
 TEST_P(ChangedRecords, AreReadAloneAndTheRestStays) {
   ASSERT_EQ(blocks_.whole, 1);
   put("b", "new");
@@ -161,6 +177,28 @@ TEST_P(ChangedRecords, TooManyAreReadAsAWhole) {
   EXPECT_EQ(blocks_.ids().size(), ChangeWatch::kMostRecords + 3);
 }
 
+TEST_P(ChangedRecords, WhatIsKeptInFilesIsWrittenFromMemoryNowAndThen) {
+  for (std::size_t i = 0; i <= ChangeWatch::kMostKept / ChangeWatch::kMostRecords; ++i) {
+    ASSERT_TRUE(succeeded(write([&](Session& session) -> Status {
+      for (std::size_t j = 0; j < ChangeWatch::kMostRecords; ++j) {
+        const std::string id = "x" + std::to_string(i) + "-" + std::to_string(j);
+        Status done = add_record(session, block(id, "many"));
+        if (done.ok()) done = note_change(session, Table<BlockRecord>::kTopic, {&id, 1});
+        if (!done.ok()) return done;
+      }
+      return success();
+    })));
+    look();
+  }
+  EXPECT_EQ(blocks_.whole, 1) << "the table is not read again";
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "blocks.changes"));
+  EXPECT_EQ(kept_in_files(), blocks_.ids());
+  put("y", "later");
+  look();
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "blocks.changes"));
+  EXPECT_EQ(kept_in_files(), blocks_.ids());
+}
+
 TEST_P(ChangedRecords, ATornEndOfTheFileIsLeftOut) {
   put("b", "new");
   look();
@@ -183,6 +221,24 @@ TEST_P(ChangedRecords, OnlyTheLatestVersionsNameTheirRecords) {
     EXPECT_THAT(*latest.value(), ElementsAre("a"));
     return success();
   })));
+}
+
+TEST_P(ChangedRecords, NodesAreCountedUntilTheyStop) {
+  const auto note = [&](const std::string& name) {
+    NodeCounts counts;
+    EXPECT_TRUE(succeeded(write([&](Session& session) -> Status {
+      const Result<NodeCounts> noted = note_node(session, name);
+      if (!noted.ok()) return noted.failure();
+      counts = noted.value();
+      return success();
+    })));
+    return counts;
+  };
+  EXPECT_EQ(note("one"), (NodeCounts{1, 1}));
+  EXPECT_EQ(note("two"), (NodeCounts{2, 2}));
+  EXPECT_EQ(note("one"), (NodeCounts{2, 2}));
+  EXPECT_TRUE(succeeded(write([](Session& session) { return forget_node(session, "two"); })));
+  EXPECT_EQ(note("one"), (NodeCounts{1, 1}));
 }
 
 TEST_P(ChangedRecords, ATokenThatHasExpiredIsFoundUntilTheTrailHasAnEntry) {

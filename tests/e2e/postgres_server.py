@@ -17,6 +17,10 @@ class Postgres(postgres_node.Postgres):
     def url(self):
         return f"postgres://weir@127.0.0.1:{self.port}/weir"
 
+    def run(self, statements):
+        subprocess.run([PROGRAMS / "psql", "-h", "127.0.0.1", "-p", str(self.port), "-U", "weir", "-v", "ON_ERROR_STOP=1", "-qf", "-", "weir"],
+                       input=statements, text=True, check=True, capture_output=True)
+
     def stop(self):
         self.kill()
 

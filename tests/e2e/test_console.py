@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -38,11 +39,19 @@ rules:
     algorithm: sliding-counter
     limit: 60000
     window: 60s
-  - {id: login-account, match: {action: login}, per: [account], algorithm: sliding-counter, limit: 10, window: 60s}
+  - {id: login-account, match: {action: login}, per: [account], algorithm: sliding-counter, limit: 10, window: 60s,
+     penalty: {after: 2, within: 1h, block: 30s, decay: 24h}}
   - {id: exports-active, match: {action: export}, per: [tenant], algorithm: concurrency, limit: 3, lease: 60s}
   - {id: global-capacity, per: [], algorithm: gcra, limit: 20, window: 1s, mode: shadow}
+  - {id: reports-hour, match: {action: report}, per: [tenant], algorithm: quota, limit: 1000, period: hour, enforcement: strict}
   - {id: 'odd.name', match: {action: odd}, per: [user], algorithm: fixed-window, limit: 100, window: 60s}
 """
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def scenarios():
@@ -137,6 +146,37 @@ def run(server, modules, name):
 @pytest.mark.parametrize("name", scenarios())
 def test_in_a_browser(server, modules, name):
     run(server, modules, name)
+
+
+@pytest.mark.parametrize("name", ["the_server_restarts", "the_server_restarts_and_sessions_end"])
+def test_a_server_that_is_stopped_and_started_again(tmp_path, modules, name):
+    (tmp_path / "rules.yaml").write_text(RULES)
+    listen = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+
+    def begin(log):
+        return Server("--listen-http", listen[0], "--listen-admin", listen[1], "--rules", str(tmp_path / "rules.yaml"),
+                      "--data-dir", str(tmp_path / "data"), log=tmp_path / log)
+
+    running = [begin("first")]
+    load = Load(listen[0])
+    env = {**os.environ, "NODE_PATH": str(modules), "CHROMIUM": CHROMIUM, "WEIR_ADMIN": listen[1], "WEIR_HTTP": listen[0]}
+    page = None
+    try:
+        if name.endswith("sessions_end"):
+            env["TOKEN_OPERATOR"] = call(running[0], "POST", "/admin/v1/tokens", {"name": "ops", "role": "operator"})["token"]
+        page = subprocess.Popen(["node", str(SCRIPT), name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
+        assert page.stdout.readline() == "open\n", page.communicate(timeout=60)
+        running[0].process.kill()
+        running[0].stop()
+        assert page.stdout.readline() == "lost\n", page.communicate(timeout=60)
+        running.append(begin("second"))
+        said, _ = page.communicate(timeout=180)
+        assert page.returncode == 0, said
+    finally:
+        load.stop()
+        if page is not None and page.poll() is None:
+            page.kill()
+        running[-1].stop()
 
 
 def test_the_console_is_small_and_its_files_can_be_kept(server):

@@ -95,3 +95,61 @@ def test_nodes_agree_within_a_second_and_keep_what_they_know(node, postgres):
 def limit_for_key(server, key):
     answer = json.loads(server.call("/v1/check", {"attributes": {"api_key": key, "action": "search"}, "peek": True})[1])
     return answer["rules"][0]["limit"] if answer.get("rules") else None
+
+
+MANY = 100_000
+FILL = f"""
+INSERT INTO control_key (id, name, prefix, hash, tenant, plan, attributes, actor, created_at, revision)
+  SELECT 'k' || lpad(i::text, 9, '0'), 'key ' || i, 'wk_' || i, encode(sha256(('key ' || i)::bytea), 'hex'), 'tenant-' || i, '', '[]', 'test', 0, 1
+  FROM generate_series(1, {MANY}) AS i;
+INSERT INTO control_block (id, conditions, reason, actor, created_at, revision, hits)
+  SELECT 'b' || lpad(i::text, 9, '0'), '[["ip","10.' || i / 65536 || '.' || i / 256 % 256 || '.' || i % 256 || '"]]', 'many', 'test', 0, 1, 0
+  FROM generate_series(1, {MANY}) AS i;
+INSERT INTO change_log (topic, version) VALUES ('keys', 1), ('blocks', 1)
+  ON CONFLICT (topic) DO UPDATE SET version = change_log.version + 1;
+"""
+
+
+def test_a_change_is_everywhere_within_a_second_beside_a_hundred_thousand_keys_and_blocks(node, postgres):
+    one = node("one")
+    postgres.run(FILL)
+    two = node("two")
+    operators = Operators(one)
+
+    for server in (one, two):
+        eventually("it has them all", lambda: check(server, ip="10.0.0.7", action="search")[0] == 403)
+    waits = {}
+
+    def change(what, make, holds):
+        """From before the call, which answers when its own node acts on it, until the other node does."""
+        began = time.monotonic()
+        made = make()
+        eventually(what, lambda: holds(made))
+        waits[what] = time.monotonic() - began
+        return made
+
+    block = change("block", lambda: operators.made("/blocks", {"when": {"tenant": "late"}, "reason": "unpaid"}),
+                   lambda _: check(two, tenant="late", action="search")[0] == 403)
+    change("lifted block", lambda: operators.remove(f"/blocks/{block['id']}", block["etag"]),
+           lambda _: check(two, tenant="late", action="search")[0] != 403)
+    key = change("key", lambda: operators.made("/keys", {"name": "ci", "tenant": "late"}), lambda made: limit_for_key(two, made["key"]) == 2)
+    change("revoked key", lambda: operators.remove(f"/keys/{key['id']}", key["etag"]),
+           lambda _: check(two, api_key=key["key"], action="search")[0] == 403)
+    assert {what: wait for what, wait in waits.items() if wait > WITHIN_S} == {}
+
+
+def nodes(server):
+    return json.loads(server.call("/admin/v1/overview", listener=server.admin)[1])["state"]["nodes"]
+
+
+def test_nodes_know_how_many_of_them_are_live(node):
+    one, two = node("first"), node("second")
+    for server in (one, two):
+        eventually("both are live", lambda: nodes(server) == {"live": 2, "expected": 2})
+    two.process.kill()
+    two.stop()
+    eventually("one has failed", lambda: nodes(one) == {"live": 1, "expected": 2})
+    two = node("second")
+    eventually("it is back", lambda: nodes(one) == {"live": 2, "expected": 2})
+    two.stop()
+    eventually("it has stopped in order", lambda: nodes(one) == {"live": 1, "expected": 1})

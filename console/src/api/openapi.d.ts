@@ -1741,6 +1741,11 @@ export interface components {
                 nodes: {
                     /** Format: int64 */
                     live: number;
+                    /**
+                     * Format: int64
+                     * @description With those that have failed within the last hour.
+                     */
+                    expected: number;
                 };
                 store: {
                     name: string;
@@ -1855,6 +1860,7 @@ export interface components {
             shadow_denied_per_second: number;
             fullest: {
                 subject: string;
+                text: string | null;
                 share: number;
                 /** Format: int64 */
                 used: number;
@@ -1928,6 +1934,7 @@ export interface components {
             shadow_denied_per_second: number;
             fullest: {
                 subject: string;
+                text: string | null;
                 share: number;
                 /** Format: int64 */
                 used: number;

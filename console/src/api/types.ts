@@ -38,7 +38,7 @@ export interface Overview {
   range: Range;
   node: string;
   state: {
-    nodes: { live: number; expected?: number };
+    nodes: { live: number; expected: number };
     store: { name: string; ok: boolean; breaker?: string; p99_ms?: number | null };
     database: { kind: string; ok: boolean; detail: string; lag_ms?: number | null };
     rules: { version: number; source: string; loaded_at: string; error: string | null };

@@ -16,6 +16,10 @@ import { SubjectName } from "../ui/subject_name";
 // Of each table, so that everything is seen at once.
 const mostRows = 5;
 
+// A transaction that takes less is none of anyone's business; one that takes this long holds up quotas.
+const shownLagMs = 100;
+const slowDatabaseMs = 5000;
+
 export const ranges: [Range, string][] = [
   ["5m", "5 min"],
   ["1h", "1 h"],
@@ -80,16 +84,17 @@ export function Now(): JSX.Element {
 function StateStrip(props: { of: Overview | null }): JSX.Element {
   if (!props.of) return <div class="strip" />;
   const { nodes, store, database, rules, fallbacks } = props.of.state;
-  const missing = nodes.expected !== undefined && nodes.live < nodes.expected;
+  const missing = nodes.live < nodes.expected;
   const breaker = store.breaker && store.breaker !== "closed" ? `breaker ${store.breaker}` : "";
   const storeText = store.ok ? breaker || (store.p99_ms ? `p99 ${number(store.p99_ms)} ms` : "ok") : breaker || "no answer";
   const lag = database.lag_ms ?? 0;
-  const databaseText = !database.ok ? database.detail || "no answer" : lag > 0 ? `lag ${duration(lag)}` : "ok";
+  const slow = lag >= slowDatabaseMs;
+  const databaseText = !database.ok ? database.detail || "no answer" : lag >= shownLagMs ? `lag ${duration(lag)}` : "ok";
   const longest = fallbacks.reduce((all, each) => Math.max(all, now.value - Date.parse(each.since)), 0);
   return (
     <div class="strip">
       <Pill label="Nodes" health={missing ? "warn" : "good"} title={`this answer is from ${props.of.node}`}>
-        {nodes.expected !== undefined ? `${nodes.live} of ${nodes.expected}` : number(nodes.live)}
+        {nodes.expected > 1 ? `${nodes.live} of ${nodes.expected}` : number(nodes.live)}
       </Pill>
       <Pill label={storeName(store.name)} health={!store.ok ? "bad" : breaker ? "warn" : "good"}>
         {storeText}
@@ -99,7 +104,7 @@ function StateStrip(props: { of: Overview | null }): JSX.Element {
           off
         </Pill>
       ) : (
-        <Pill label={database.kind === "postgres" ? "PostgreSQL" : "SQLite"} health={database.ok ? "good" : "bad"} title={database.detail}>
+        <Pill label={database.kind === "postgres" ? "PostgreSQL" : "SQLite"} health={!database.ok ? "bad" : slow ? "warn" : "good"} title={database.detail}>
           {databaseText}
         </Pill>
       )}

@@ -60,7 +60,7 @@ function Accounts(): JSX.Element {
           pages={pages}
           columns={[["Account"], ["Used", "w-bar"], ["Left", "r"], ["Used up", "r"], ["Period ends", "r"]]}
           empty={
-            <Empty command={"rules:\n  - id: exports-month\n    per: tenant\n    quota: {limit: 1000, period: month}"}>
+            <Empty command={"rules:\n  - {id: exports-month, per: [tenant], algorithm: quota, limit: 1000, period: month}"}>
               No account has been used. A rule with a quota opens one per subject and period:
             </Empty>
           }
@@ -114,7 +114,7 @@ function Holds(props: { kind: "leases" | "reservations" }): JSX.Element {
   const example =
     props.kind === "leases"
       ? `curl http://127.0.0.1:8080/v1/leases -d '{"attributes":{"tenant":"acme"}}'`
-      : `curl http://127.0.0.1:8080/v1/reservations -d '{"attributes":{"tenant":"acme"},"cost":100}'`;
+      : `curl http://127.0.0.1:8080/v1/reservations -d '{"attributes":{"tenant":"acme"},"amount":100}'`;
   return (
     <>
       <AttributeInput

@@ -10,6 +10,24 @@ import { colour, usePlot, xAxis, yAxis } from "./chart";
 /** Closer times are shown with the hour. */
 const longDayMs = 20 * 3_600_000;
 
+/** The same as a sentence. */
+function Pace(props: { of: Account }): JSX.Element {
+  const { forecast_at, ends_at } = props.of;
+  if (!forecast_at || Date.parse(forecast_at) >= Date.parse(ends_at)) return <>At this pace it lasts to the end of the period</>;
+  if (Date.parse(forecast_at) <= now.value) {
+    return (
+      <>
+        It is <Forecast of={props.of} />
+      </>
+    );
+  }
+  return (
+    <>
+      At this pace it is used up {Date.parse(forecast_at) - now.value < longDayMs ? "at" : "on"} <Forecast of={props.of} />
+    </>
+  );
+}
+
 /** When an account is used up at this pace, if that is before its period ends. */
 export function Forecast(props: { of: Account }): JSX.Element {
   const { forecast_at, ends_at } = props.of;
@@ -75,7 +93,7 @@ export function BurnDown(props: { of: AccountDetail; height?: number; title?: JS
         aria-label={`${number(of.available)} left of ${number(of.limit + of.granted)}`}
       />
       <p class="small">
-        {number(of.used)} used, {number(of.available)} left. At this pace: <Forecast of={of} />.
+        {number(of.used)} used, {number(of.available)} left. <Pace of={of} />.
       </p>
     </>
   );

@@ -67,6 +67,16 @@ const Condition* best_condition(const Block& block, const Shares& shares) {
   return best;
 }
 
+std::size_t expressions_of(const Block& block) {
+  std::size_t count = 0;
+  for (const Condition& condition : block.when) {
+    for (const std::string& pattern : condition.patterns) {
+      count += pattern_kind(condition.attribute, pattern) == PatternKind::expression ? 1 : 0;
+    }
+  }
+  return count;
+}
+
 Failure fault_of(std::size_t block, const BlockFault& fault) {
   return {Code::invalid_argument,
           "blocks[" + std::to_string(block) + "]" + (fault.field.empty() ? "" : ".") + fault.field + ": " + fault.what};
@@ -98,29 +108,53 @@ bool blocks_everything(const Block& block) { return std::all_of(block.when.begin
 bool is_filed(const Block& block) { return std::any_of(block.when.begin(), block.when.end(), can_be_filed); }
 
 Result<std::shared_ptr<const BlockSet>> BlockSet::compile(std::vector<Block> blocks) {
+  return over(nullptr, std::move(blocks));
+}
+
+Result<std::shared_ptr<const BlockSet>> BlockSet::over(std::shared_ptr<const BlockSet> below,
+                                                       std::vector<Block> blocks) {
+  Result<std::shared_ptr<BlockSet>> made = make(std::move(blocks));
+  if (!made.ok()) return made.failure();
+  if (below != nullptr) made.value()->lie_over(std::move(below), {});
+  return std::shared_ptr<const BlockSet>(std::move(made).value());
+}
+
+Result<std::shared_ptr<const BlockSet>> BlockSet::changed(std::shared_ptr<const BlockSet> set,
+                                                          const std::map<std::string, std::optional<Block>>& changes) {
+  Places gone(set->blocks_.size());
+  std::vector<Block> added;
+  for (const auto& [id, block] : changes) {
+    if (const std::optional<std::size_t> place = set->place_of(id)) gone[*place] = true;
+    if (block) added.push_back(*block);
+  }
+  Result<std::shared_ptr<BlockSet>> made = make(std::move(added));
+  if (!made.ok()) return made.failure();
+  made.value()->lie_over(std::move(set), std::move(gone));
+  if (Status fits = made.value()->check_counts(); !fits.ok()) return fits.failure();
+  return std::shared_ptr<const BlockSet>(std::move(made).value());
+}
+
+Status BlockSet::check_counts() const {
+  if (unfiled_count_ <= kMaxUnfiledBlocks && expression_count_ <= kMaxExpressions) return success();
+  return Failure{Code::out_of_range, "blocks: has " + std::to_string(unfiled_count_) +
+                                         " blocks without an exact value or an address and " +
+                                         std::to_string(expression_count_) + " regular expressions, expected at most " +
+                                         std::to_string(kMaxUnfiledBlocks) + " and " + std::to_string(kMaxExpressions)};
+}
+
+Result<std::shared_ptr<BlockSet>> BlockSet::make(std::vector<Block> blocks) {
   if (blocks.size() > kMaxBlocks) {
     return Failure{Code::out_of_range, "blocks: has " + std::to_string(blocks.size()) + " blocks, expected at most " +
                                            std::to_string(kMaxBlocks)};
   }
-  std::size_t expressions = 0;
-  std::size_t unfiled = 0;
+  const std::shared_ptr<BlockSet> set(new BlockSet);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const std::vector<BlockFault> faults = check_block(blocks[i]);
     if (!faults.empty()) return fault_of(i, faults.front());
-    unfiled += is_filed(blocks[i]) ? 0 : 1;
-    for (const Condition& condition : blocks[i].when) {
-      for (const std::string& pattern : condition.patterns) {
-        expressions += pattern_kind(condition.attribute, pattern) == PatternKind::expression ? 1 : 0;
-      }
-    }
+    set->unfiled_count_ += is_filed(blocks[i]) ? 0 : 1;
+    set->expression_count_ += expressions_of(blocks[i]);
   }
-  if (unfiled > kMaxUnfiledBlocks || expressions > kMaxExpressions) {
-    return Failure{Code::out_of_range,
-                   "blocks: has " + std::to_string(unfiled) + " blocks without an exact value or an address and " +
-                       std::to_string(expressions) + " regular expressions, expected at most " +
-                       std::to_string(kMaxUnfiledBlocks) + " and " + std::to_string(kMaxExpressions)};
-  }
-  const std::shared_ptr<BlockSet> set(new BlockSet);
+  if (Status fits = set->check_counts(); !fits.ok()) return fits.failure();
   set->blocks_ = std::move(blocks);
   std::vector<ValueIndex::Filing> values;
   std::vector<PrefixIndex::Filing> prefixes;
@@ -128,7 +162,27 @@ Result<std::shared_ptr<const BlockSet>> BlockSet::compile(std::vector<Block> blo
   set->values_ = ValueIndex(std::move(values));
   set->prefixes_ = PrefixIndex(prefixes);
   if (!set->prefixes_.empty()) set->address_ = set->names_.add(kAddressAttribute);
-  return std::shared_ptr<const BlockSet>(set);
+  return set;
+}
+
+void BlockSet::lie_over(std::shared_ptr<const BlockSet> below, Places gone) {
+  below_ = std::move(below);
+  gone_ = std::move(gone);
+  filed_shapes_ |= below_->filed_shapes_;
+  unfiled_count_ += below_->unfiled_count_;
+  expression_count_ += below_->expression_count_;
+  for (std::size_t i = 0; i < gone_.size(); ++i) {
+    if (!gone_[i]) continue;
+    unfiled_count_ -= is_filed(below_->blocks_[i]) ? 0 : 1;
+    expression_count_ -= expressions_of(below_->blocks_[i]);
+  }
+}
+
+std::optional<std::size_t> BlockSet::place_of(const std::string& id) const {
+  const auto found = std::lower_bound(blocks_.begin(), blocks_.end(), id,
+                                      [](const Block& a, const std::string& wanted) { return a.use->id() < wanted; });
+  if (found == blocks_.end() || found->use->id() != id) return std::nullopt;
+  return static_cast<std::size_t>(found - blocks_.begin());
 }
 
 void BlockSet::file(std::vector<ValueIndex::Filing>& values, std::vector<PrefixIndex::Filing>& prefixes) {
@@ -175,18 +229,25 @@ bool BlockSet::applies(std::uint32_t block, const RequestView& view, TimePoint n
 
 // The names of all attributes are looked up only when some block may apply, for its other conditions.
 [[gnu::noinline]] const Block* BlockSet::first_that_applies(std::span<const std::uint32_t> blocks,
-                                                            const Request& request, TimePoint now) const {
+                                                            const Request& request, TimePoint now,
+                                                            const Places* gone) const {
   ResolvedNames resolved;
   for (std::size_t i = 0; i < request.attributes.size(); ++i) {
     resolved.ids[i] = names_.find(request.attributes[i].name);
   }
   const RequestView view{request, resolved.ids};
-  const auto found =
-      std::find_if(blocks.begin(), blocks.end(), [&](std::uint32_t block) { return applies(block, view, now); });
+  const auto found = std::find_if(blocks.begin(), blocks.end(), [&](std::uint32_t block) {
+    return (gone == nullptr || !(*gone)[block]) && applies(block, view, now);
+  });
   return found == blocks.end() ? nullptr : &blocks_[*found];
 }
 
-const Block* BlockSet::search(const Request& request, TimePoint now) const {
+const Block* BlockSet::search(const Request& request, TimePoint now, const Places* gone) const {
+  if (const Block* const found = search_own(request, now, gone)) return found;
+  return below_ == nullptr ? nullptr : below_->search(request, now, gone_.empty() ? nullptr : &gone_);
+}
+
+const Block* BlockSet::search_own(const Request& request, TimePoint now, const Places* gone) const {
   const Block* found = nullptr;
   for (const Attribute& attribute : request.attributes) {
     if ((shape_bit(attribute.name) & filed_shapes_) == 0) continue;
@@ -194,18 +255,18 @@ const Block* BlockSet::search(const Request& request, TimePoint now) const {
     if (name == kUnknownName) continue;
     if (values_.may_mention(name)) {
       const std::span<const std::uint32_t> items = values_.find(name, attribute.value);
-      if (!items.empty()) found = first_that_applies(items, request, now);
+      if (!items.empty()) found = first_that_applies(items, request, now, gone);
       if (found != nullptr) return found;
     }
     if (name != address_) continue;
     const auto client = base::IpPrefix::parse(attribute.value, base::HostBits::ignored);
     const auto look = [&](std::uint32_t block) {
-      found = first_that_applies({&block, 1}, request, now);
+      found = first_that_applies({&block, 1}, request, now, gone);
       return found != nullptr;
     };
     if (client && prefixes_.any_of(*client, look)) return found;
   }
-  return unfiled_.empty() ? nullptr : first_that_applies(unfiled_, request, now);
+  return unfiled_.empty() ? nullptr : first_that_applies(unfiled_, request, now, gone);
 }
 
 }  // namespace weir::rules

@@ -143,5 +143,51 @@ TEST(BlockSet, BlocksThatMustBeTriedOneByOneAreBounded) {
   EXPECT_TRUE(BlockSet::compile(blocks).ok());
 }
 
+TEST(BlockSet, ChangesAddReplaceAndRemoveAndLeaveTheRest) {
+  const auto set = compiled({block_of({{"tenant", {"a"}}}, "1"), block_of({{"ip", {"203.0.113.0/24"}}}, "2"),
+                             block_of({{"tenant", {"c*"}}}, "3")});
+  const auto changed = BlockSet::changed(set, {{"1", block_of({{"tenant", {"b"}}}, "1")},
+                                               {"2", std::nullopt},
+                                               {"3", std::nullopt},
+                                               {"4", block_of({{"user", {"d"}}}, "4")},
+                                               {"9", std::nullopt}})
+                           .value();
+  EXPECT_EQ("", found_by(*changed, {{"tenant", "a"}})) << "it is another tenant's now";
+  EXPECT_EQ("1", found_by(*changed, {{"tenant", "b"}}));
+  EXPECT_EQ("", found_by(*changed, {{"ip", "203.0.113.9"}}));
+  EXPECT_EQ("", found_by(*changed, {{"tenant", "c1"}}));
+  EXPECT_EQ("4", found_by(*changed, {{"user", "d"}}));
+  EXPECT_EQ(0U, changed->unfiled_count());
+  EXPECT_EQ("1", found_by(*set, {{"tenant", "a"}})) << "the set itself stays as it is";
+  const auto kept = BlockSet::changed(set, {{"4", block_of({{"user", {"d"}}}, "4")}}).value();
+  EXPECT_EQ("1", found_by(*kept, {{"tenant", "a"}}));
+  EXPECT_EQ("2", found_by(*kept, {{"ip", "203.0.113.9"}}));
+  EXPECT_EQ("3", found_by(*kept, {{"tenant", "c1"}}));
+  EXPECT_EQ(1U, kept->unfiled_count());
+}
+
+TEST(BlockSet, BlocksOverAnotherSetComeInAdditionToIt) {
+  const auto below =
+      BlockSet::changed(compiled({block_of({{"tenant", {"a"}}}, "1"), block_of({{"tenant", {"b"}}}, "2")}),
+                        {{"2", std::nullopt}})
+          .value();
+  const auto set = BlockSet::over(below, {block_of({{"ip", {"10.0.0.1"}}}, "file-1")}).value();
+  EXPECT_EQ("file-1", found_by(*set, {{"ip", "10.0.0.1"}}));
+  EXPECT_EQ("1", found_by(*set, {{"tenant", "a"}}));
+  EXPECT_EQ("", found_by(*set, {{"tenant", "b"}}));
+  EXPECT_EQ(1U, set->blocks().size());
+}
+
+TEST(BlockSet, ChangesAreBoundedTogetherWithTheRest) {
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < kMaxUnfiledBlocks; ++i) {
+    blocks.push_back(block_of({{"tenant", {std::to_string(i) + "*"}}}, std::to_string(100'000 + i)));
+  }
+  const auto set = compiled(std::move(blocks));
+  const Block more = block_of({{"tenant", {"x*"}}}, "9");
+  EXPECT_FALSE(BlockSet::changed(set, {{"9", more}}).ok());
+  EXPECT_TRUE(BlockSet::changed(set, {{"9", more}, {"100000", std::nullopt}}).ok());
+}
+
 }  // namespace
 }  // namespace weir::rules

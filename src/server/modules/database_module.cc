@@ -173,6 +173,8 @@ void DatabaseModule::add_facts(observe::Facts& facts) const {
       health.connected && is_ready() ? 1 : 0);
   add("weir_database_queued_transactions", "Transactions that wait for a database thread.", Kind::gauge,
       static_cast<double>(health.queued));
+  add("weir_database_lag_seconds", "For how long the oldest transaction that is not done has waited.", Kind::gauge,
+      static_cast<double>(health.lag.count()) / 1e6);
   constexpr std::string_view kTransactions = "weir_database_transactions_total";
   constexpr std::string_view kHelp =
       "Transactions, by result; unknown: the connection was lost before the answer to the commit.";

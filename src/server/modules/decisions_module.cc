@@ -1,5 +1,6 @@
 #include "server/modules/decisions_module.h"
 
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <utility>
@@ -133,6 +134,14 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   }
   for (const engine::Estimates::Errors& each : shared_.estimates->errors()) {
     facts.estimates.push_back({each.rule, each.settled, each.over, each.under});
+  }
+  // From the start with 0, of the rules that have a label.
+  const std::shared_ptr<const observe::RuleLabels::Table> labels = rules_.labels()->table();
+  for (const rules::CompiledRule& rule : rules_.book()->current()->rules()) {
+    if (!rule.source.estimate || labels->row(rule.name.ordinal) == observe::kOtherRule) continue;
+    const bool counted = std::any_of(facts.estimates.begin(), facts.estimates.end(),
+                                     [&](const observe::EstimateErrors& each) { return each.rule == rule.name.id; });
+    if (!counted) facts.estimates.push_back({std::string(rule.name.id), 0, 0, 0});
   }
   for (std::size_t p = 0; p < kFailurePolicyCount; ++p) {
     const auto policy = static_cast<FailurePolicy>(p);

@@ -33,7 +33,7 @@ rules::RuntimeOverride runtime_override(const OverrideRecord& record) {
 }
 
 // The newest first: of two that apply, the later one was meant to.
-std::vector<const OverrideRecord*> newest_first(const std::vector<OverrideRecord>& records) {
+std::vector<const OverrideRecord*> newest_first(const control::RecordList<OverrideRecord>& records) {
   std::vector<const OverrideRecord*> order;
   for (const OverrideRecord& record : records) order.push_back(&record);
   std::stable_sort(order.begin(), order.end(),
@@ -41,8 +41,17 @@ std::vector<const OverrideRecord*> newest_first(const std::vector<OverrideRecord
   return order;
 }
 
+Block block_of_record(const BlockRecord& record) {
+  Block block;
+  block.when = record.when;
+  block.until = record.until;
+  block.reason = record.reason;
+  block.use = record.use;
+  return block;
+}
+
 template <typename Record>
-bool has_expired(const std::vector<Record>& records, TimePoint now) {
+bool has_expired(const control::RecordList<Record>& records, TimePoint now) {
   return std::any_of(records.begin(), records.end(), [now](const Record& record) {
     const std::optional<TimePoint> until = record.until;
     return until && *until <= now;
@@ -57,10 +66,10 @@ OperatorsModule::OperatorsModule(ServerContext& context, AdminToolsModule& tools
       tools_(tools),
       book_(rules.book()),
       identity_(identity),
-      overrides_([this](const auto& records) { return take_overrides(*records); }),
-      blocks_([this](const auto& records) { return take_blocks(*records); }),
-      tenants_([this](const auto& records) { return take_tenants(*records); }),
-      keys_([this](const auto& records) {
+      overrides_([this](const auto& records, auto) { return take_overrides(*records); }),
+      blocks_([this](const auto& records, auto changed) { return take_blocks(*records, changed); }),
+      tenants_([this](const auto& records, auto) { return take_tenants(*records); }),
+      keys_([this](const auto& records, auto) {
         live_keys_->set(records, secret_.hasher());
         return success();
       }),
@@ -97,26 +106,29 @@ Status OperatorsModule::start() {
   return success();
 }
 
-Status OperatorsModule::take_overrides(const std::vector<OverrideRecord>& records) {
+Status OperatorsModule::take_overrides(const control::RecordList<OverrideRecord>& records) {
   std::vector<rules::RuntimeOverride> made;
   for (const OverrideRecord* record : newest_first(records)) made.push_back(runtime_override(*record));
   return book_->set_overrides(std::move(made), context_.clock->wall());
 }
 
-Status OperatorsModule::take_blocks(const std::vector<BlockRecord>& records) {
+Status OperatorsModule::take_blocks(const control::RecordList<BlockRecord>& records,
+                                    std::span<const std::string> changed) {
+  if (!changed.empty() && book_->takes_block_changes(changed.size())) {
+    std::map<std::string, std::optional<Block>> changes;
+    for (const std::string& key : changed) {
+      const BlockRecord* const record = records.find(key);
+      changes[key] = record == nullptr ? std::nullopt : std::optional(block_of_record(*record));
+    }
+    return book_->change_blocks(std::move(changes));
+  }
   std::vector<Block> made;
   made.reserve(records.size());
-  for (const BlockRecord& record : records) {
-    Block& block = made.emplace_back();
-    block.when = record.when;
-    block.until = record.until;
-    block.reason = record.reason;
-    block.use = record.use;
-  }
+  for (const BlockRecord& record : records) made.push_back(block_of_record(record));
   return book_->set_blocks(std::move(made));
 }
 
-Status OperatorsModule::take_tenants(const std::vector<TenantRecord>& records) {
+Status OperatorsModule::take_tenants(const control::RecordList<TenantRecord>& records) {
   auto plans = std::make_shared<rules::PlanTable>();
   const TimePoint now = context_.clock->wall();
   TimePoint next = TimePoint::max();

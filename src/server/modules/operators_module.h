@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "admin/operator_state.h"
@@ -47,9 +48,10 @@ class OperatorsModule final : public Module {
     std::int64_t uses;
   };
 
-  Status take_overrides(const std::vector<control::OverrideRecord>& records);
-  Status take_blocks(const std::vector<control::BlockRecord>& records);
-  Status take_tenants(const std::vector<control::TenantRecord>& records);
+  Status take_overrides(const control::RecordList<control::OverrideRecord>& records);
+  // `changed` has the keys of those that have changed; none: perhaps all.
+  Status take_blocks(const control::RecordList<control::BlockRecord>& records, std::span<const std::string> changed);
+  Status take_tenants(const control::RecordList<control::TenantRecord>& records);
 
   // On the background thread.
   void remove_expired();

@@ -34,11 +34,8 @@ const Rule* first_quota(const Rules& rules) {
 
 std::optional<control::TenantRecord> QuotaModule::Zones::find(const std::string& tenant) const {
   const auto records = operators_.tenants().current();
-  const auto found =
-      std::lower_bound(records->begin(), records->end(), tenant,
-                       [](const control::TenantRecord& a, const std::string& b) { return a.tenant < b; });
-  if (found == records->end() || found->tenant != tenant) return std::nullopt;
-  return *found;
+  const control::TenantRecord* const found = records->find(tenant);
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 std::string QuotaModule::Zones::zone_of(const std::string& tenant) const {

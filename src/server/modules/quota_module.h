@@ -80,7 +80,7 @@ class QuotaModule final : public Module {
   IdentityModule& identity_;
   const OperatorsModule& operators_;
   const Zones zones_;
-  std::weak_ptr<const std::vector<control::TenantRecord>> tenants_seen_;  // only on the background thread
+  std::weak_ptr<const control::RecordList<control::TenantRecord>> tenants_seen_;  // only on the background thread
   std::string node_;
   std::atomic<bool> loops_over_{false};
   std::unique_ptr<ledger::Ledger> ledger_;

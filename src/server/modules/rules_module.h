@@ -19,6 +19,8 @@ class RulesModule final : public Module {
   Status reload() override { return rules_.reload(); }
 
   const std::shared_ptr<rules::RuleBook>& book() const { return rules_.book(); }
+  // Of the active rules, as the admin API numbers them.
+  std::int64_t version() const { return record_->version(); }
   std::shared_ptr<const observe::RuleLabels> labels() const { return rules_.labels(); }
 
  private:

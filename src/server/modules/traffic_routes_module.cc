@@ -12,6 +12,7 @@
 #include "server/modules/front_ends.h"
 #include "server/modules/operators_module.h"
 #include "server/modules/traffic_module.h"
+#include "server/node_beat.h"
 
 namespace weir::server {
 namespace {
@@ -38,7 +39,9 @@ class TrafficRoutesModule final : public Module {
                            .rules = *rules_.book(),
                            .rules_source = rules_source(),
                            .facts = [this] { return context_.facts(); },
+                           .rules_version = [this] { return rules_.version(); },
                            .database = [this] { return database_state(); },
+                           .nodes = [this] { return nodes_state(); },
                            .rollout =
                                [this](std::uint32_t ordinal, observe::RolloutCounts::Kind kind) {
                                  return observe::rollout_report(decisions_.counters(), ordinal, kind);
@@ -48,8 +51,19 @@ class TrafficRoutesModule final : public Module {
                                                  const auto& after) { return find_stored(query, count, after); },
                            .node = tools_.node(),
                            .side = side_});
+    database::Database* const database = tools_.databases().database();
+    if (database != nullptr && database->dialect() == database::Dialect::postgres) {
+      beat_ = std::make_unique<NodeBeat>(*database, tools_.node());
+      context_.add_task(control::kBeatPeriod, [this] {
+        if (tools_.databases().is_ready()) beat_->beat();
+      });
+    }
     context_.add_routes("admin", [this](http::Router& router, std::size_t loop) { add_routes(router, loop); });
     return success();
+  }
+
+  void stop() override {
+    if (beat_ != nullptr && tools_.databases().is_ready()) beat_->leave();
   }
 
  private:
@@ -76,9 +90,8 @@ class TrafficRoutesModule final : public Module {
     std::string tenant;
     for (const Attribute& each : found.attributes) {
       if (each.name != "tenant") continue;
-      for (const control::TenantRecord& record : *state.tenants.current()) {
-        if (record.tenant == each.value) tenant = admin::describe(record);
-      }
+      const auto records = state.tenants.current();
+      if (const control::TenantRecord* const record = records->find(each.value)) tenant = admin::describe(*record);
     }
     out.raw_member("tenant", tenant);
     out.begin_array("overrides");
@@ -154,7 +167,14 @@ class TrafficRoutesModule final : public Module {
     const database::Health health = databases.database()->health();
     state.ok = databases.is_ready() && health.connected;
     state.detail = health.trouble;
+    state.lag = std::chrono::duration_cast<Duration>(health.lag);
     return state;
+  }
+
+  admin::NodesState nodes_state() const {
+    if (beat_ == nullptr) return {};
+    const control::NodeCounts counts = beat_->counts();
+    return {.live = counts.live, .expected = counts.expected};
   }
 
   ServerContext& context_;
@@ -164,7 +184,8 @@ class TrafficRoutesModule final : public Module {
   const TrafficModule& traffic_;
   DecisionsModule& decisions_;
   std::unique_ptr<admin::Traffic> shown_;
-  admin::SideThread side_;  // ends before what its tasks use
+  std::unique_ptr<NodeBeat> beat_;  // null: this node is alone
+  admin::SideThread side_;          // ends before what its tasks use
 };
 
 }  // namespace
