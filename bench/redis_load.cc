@@ -1,12 +1,14 @@
 // Load on a Redis store from inside one process: one loop, one limiter, a fixed number of checks in flight. Prints one
 // JSON object for bench/redis_suite.py.
 //
-//   redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT PREFILTER [KEYS CONSISTENCY]
+//   redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT PREFILTER [KEYS CONSISTENCY NODES]
 //
 // FLOOD_PERCENT of the checks are on kFloodKeys exhausted keys, the others on keys that never are: kKeys of them, each
 // as often as the others, or, with KEYS, `hot` for a single one or `zipf` for a million of which the nth is asked for
-// n^-1.1 times as often as the first. PREFILTER is on or off; CONSISTENCY is exact or leased.
+// n^-1.1 times as often as the first. PREFILTER is on or off; CONSISTENCY is exact, leased or
+// synced; a synced one waits until as many processes as NODES share the tolerance.
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -22,6 +24,9 @@
 #include "stores/leased/leased_store.h"
 #include "stores/redis/redis_store.h"
 #include "stores/redis/url.h"
+#include "stores/synced/boot_clock.h"
+#include "stores/synced/members.h"
+#include "stores/synced/synced_store.h"
 #include "weir/limiter.h"
 
 namespace weir::bench {
@@ -130,6 +135,61 @@ bool connect(boost::asio::io_context& loop, Limiter& limiter) {
   return answered;
 }
 
+// What a server does for its synced stores: reports that are due, and beats.
+class SyncedNode {
+ public:
+  SyncedNode(boost::asio::io_context& loop, std::shared_ptr<redis::RedisStore> redis, std::shared_ptr<Clock> clock)
+      : redis_(std::move(redis)),
+        membership_(std::make_shared<synced::Membership>(synced::Membership::Options{
+            .id = static_cast<std::uint64_t>(steady_clock::now().time_since_epoch().count()),
+            .settled = [this] { return store_->settled(); }})),
+        store_(std::make_shared<synced::SyncedStore>(
+            synced::Options{.store = redis_,
+                            .clock = std::move(clock),
+                            .boot = boot_,
+                            .credit = std::shared_ptr<const synced::Credit>(membership_, &membership_->credit())})),
+        timer_(loop) {
+    turn();
+  }
+  const std::shared_ptr<synced::SyncedStore>& store() const { return store_; }
+  bool await(boost::asio::io_context& loop, std::uint32_t nodes) {
+    const auto give_up = steady_clock::now() + kConnectPatience;
+    const auto ready = [&] {
+      return membership_->nodes() == nodes && membership_->credit().parts(boot_->now()) == nodes;
+    };
+    while (!ready() && steady_clock::now() < give_up) {
+      loop.restart();
+      loop.run_one();
+    }
+    return ready();
+  }
+  void stop() { timer_.cancel(); }
+
+ private:
+  void turn() {
+    if (++turns_ % 20 == 1) beat();
+    store_->tick();
+    timer_.expires_after(std::chrono::milliseconds(25));
+    timer_.async_wait([this](const boost::system::error_code& failure) {
+      if (!failure) turn();
+    });
+  }
+  void beat() {
+    const synced::Beat beat = membership_->next(boot_->now());
+    redis_->beat({.id = beat.id, .number = beat.number, .weight = 1, .held = beat.held, .ttl = synced::kMemberTtl},
+                 [this, number = beat.number](const redis::MemberGrant& grant) {
+                   membership_->answered(number, {.parts = grant.parts, .nodes = grant.nodes});
+                 });
+  }
+
+  const std::shared_ptr<redis::RedisStore> redis_;
+  const std::shared_ptr<Clock> boot_ = std::make_shared<synced::BootClock>();
+  const std::shared_ptr<synced::Membership> membership_;
+  const std::shared_ptr<synced::SyncedStore> store_;
+  boost::asio::steady_timer timer_;
+  int turns_ = 0;
+};
+
 int measure(std::span<char* const> words) {
   const bool with_keys = words.size() > 7;
   const Keys keys = !with_keys ? Keys::uniform : std::strcmp(words[6], "zipf") == 0 ? Keys::zipf : Keys::hot;
@@ -151,10 +211,24 @@ int measure(std::span<char* const> words) {
   settings.store = store;
   if (leased)
     settings.store = std::make_shared<leased::LeasedStore>(leased::Options{.store = store, .clock = settings.clock});
+  const bool synced = with_keys && std::strcmp(words[7], "synced") == 0;
+  std::unique_ptr<SyncedNode> node;
+  if (synced) {
+    node = std::make_unique<SyncedNode>(loop, store, settings.clock);
+    settings.store = node->store();
+  }
   settings.prefilter = std::strcmp(words[5], "on") == 0;
-  auto limiter = Limiter::create(redis_rules(leased ? Consistency::leased : Consistency::exact), settings);
+  auto limiter = Limiter::create(redis_rules(leased   ? Consistency::leased
+                                             : synced ? Consistency::synced
+                                                      : Consistency::exact),
+                                 settings);
   if (!limiter.ok() || !connect(loop, *limiter.value())) {
     std::cerr << "redis_load: no decision came from Redis\n";
+    return 1;
+  }
+  const auto nodes = static_cast<std::uint32_t>(words.size() > 8 ? std::strtoul(words[8], nullptr, 10) : 1);
+  if (node != nullptr && !node->await(loop, nodes)) {
+    std::cerr << "redis_load: the other nodes did not come\n";
     return 1;
   }
 
@@ -164,6 +238,12 @@ int measure(std::span<char* const> words) {
   const auto start = steady_clock::now();
   load.run(loop, decisions, std::strtoull(words[3], nullptr, 10));
   const std::chrono::duration<double> took = steady_clock::now() - start;
+  if (node != nullptr) {
+    node->stop();
+    node->store()->tick(true);
+    loop.restart();
+    loop.run_for(std::chrono::milliseconds(50));
+  }
   std::printf(R"({"decisions":%llu,"seconds":%.6f,"allowed":%llu,"degraded":%llu,"script_calls":%llu})"
               "\n",
               static_cast<unsigned long long>(decisions), took.count(), static_cast<unsigned long long>(load.allowed()),
@@ -176,8 +256,9 @@ int measure(std::span<char* const> words) {
 }  // namespace weir::bench
 
 int main(int argc, char** argv) {
-  if (argc != 6 && argc != 8) {
-    std::cerr << "usage: redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT on|off [hot|zipf exact|leased]\n";
+  if (argc != 6 && argc != 8 && argc != 9) {
+    std::cerr
+        << "usage: redis_load URL DECISIONS IN_FLIGHT FLOOD_PERCENT on|off [hot|zipf exact|leased|synced [NODES]]\n";
     return 2;
   }
   return weir::bench::measure({argv, static_cast<std::size_t>(argc)});

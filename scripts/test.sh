@@ -98,7 +98,7 @@ if build tsan WEIR_TESTS memory_tests engine_tests; then
 else
   failed=$((failed + 1))
 fi
-if build asan WEIR_TESTS algorithms_tests base_tests keys_tests identity_tests rules_tests memory_tests leased_tests engine_tests transport_tests render_tests http_tests http2_tests \
+if build asan WEIR_TESTS algorithms_tests base_tests keys_tests identity_tests rules_tests memory_tests leased_tests synced_tests engine_tests transport_tests render_tests http_tests http2_tests \
   redis_standalone_tests fuzz_targets; then
   for target in $(basename -s .cc -a tests/fuzz/*_fuzz.cc); do
     step "$target" env SECONDS_EACH=2 scripts/fuzz.sh --check "$target"

@@ -27,14 +27,25 @@ struct DrawStep {
   std::int64_t granted = 0;  // cost included; 0: denied
   Duration lasts{0};         // until the window that granted them ends; zero: no window
   TimePoint at{};            // the moment of this call by the bucket's time
+  bool existed = true;       // false: there was no bucket, so nothing of it was in use
 };
 
-// How the buckets of one rule are kept on a node in front of a shared store. Constant after compilation.
+// How the buckets of one rule are kept on a node in front of a shared store: drawn in advance (stores/leased/), or
+// charged afterwards (stores/synced/). Constant after compilation.
 struct SliceTerms {
   Consistency consistency = Consistency::exact;  // exact: leased only where its key is hot
   std::uint64_t version = 0;                     // of the rules: what was drawn under others is not spent
   Duration life{0};                              // how long a slice may be spent, and what its size is measured by
   std::int64_t floor = 0;                        // as in DrawStep
+  // Consistency::synced: what nodes together may admit beyond the capacity, and how often they report.
+  std::int64_t tolerance = 0;  // units, or percent of the capacity
+  bool in_percent = false;
+  Duration sync_interval{0};
+
+  // In units, rounded down.
+  std::int64_t tolerated(std::int64_t capacity) const {
+    return in_percent ? capacity / 100 * tolerance + capacity % 100 * tolerance / 100 : tolerance;
+  }
 };
 
 }  // namespace weir

@@ -29,6 +29,11 @@ TimePoint bucket_time(const Allowance& allowance, ConstBucketWords bucket, TimeP
   return std::max(from_micros(clamp_tick(micros(now))), last_change(allowance.algorithm, bucket));
 }
 
+Duration until_window_ends(const Allowance& allowance, TimePoint time) {
+  const Windows windows(allowance);
+  return Duration{windows.start_of(micros(time)) + windows.width - micros(time)};
+}
+
 bool late_counts(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, const DrawStep& step) {
   if (step.late <= 0 || !takes_late(allowance.algorithm)) return false;
   if (refills(allowance.algorithm)) return true;
@@ -51,9 +56,7 @@ ChargeOutcome draw(const Allowance& allowance, BucketWords bucket, TimePoint now
       debt.raise_to(step.floor);
       debt.write(allowance, bucket.head);
     } else {
-      const Windows windows(allowance);
-      const std::int64_t time = micros(bucket_time(allowance, bucket, now));
-      step.lasts = Duration{windows.start_of(time) + windows.width - time};
+      step.lasts = until_window_ends(allowance, bucket_time(allowance, bucket, now));
     }
     const std::int64_t left = evaluate(allowance, bucket, now, 0).remaining;
     units = std::min(std::max(step.want, cost), std::max(cost, left / step.parts));

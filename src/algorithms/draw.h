@@ -25,6 +25,9 @@ constexpr bool takes_late(Algorithm algorithm) { return refills(algorithm) || al
 // The moment `now` by the bucket's own time.
 TimePoint bucket_time(const Allowance& allowance, ConstBucketWords bucket, TimePoint now);
 
+// From a moment by a bucket's time to the end of its window. Precondition: the algorithm counts in windows.
+Duration until_window_ends(const Allowance& allowance, TimePoint time);
+
 // False: there is nothing of step.late to charge, or its window has passed.
 bool late_counts(const Allowance& allowance, ConstBucketWords bucket, TimePoint now, const DrawStep& step);
 // False: it owes as much as it can already, and nothing has changed. Precondition: late_counts().

@@ -8,7 +8,10 @@ namespace weir::cli {
 
 advise::Bound bound_of(const rules::RuleExplanation& rule) {
   if (!rule.allowance) return {"everything", true};
-  return rule.kind == ChargeKind::lease ? advise::bound_of_lease(*rule.allowance) : advise::bound_of(*rule.allowance);
+  if (rule.kind == ChargeKind::lease) return advise::bound_of_lease(*rule.allowance);
+  advise::Bound bound = advise::bound_of(*rule.allowance);
+  if (rule.tolerance == 0) return bound;
+  return {bound.text + "; synced: up to " + std::to_string(rule.tolerance) + " more", false};
 }
 
 DecisionBound decision_bound(const rules::Explanation& explanation, const Rules& rules) {

@@ -281,6 +281,7 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
 // Who answered: the store, or this node by what it had of the buckets.
 [[gnu::noinline]] std::string_view Engine::source_of(const Run& run) const {
   if (run.regional) return "region";
+  if (run.answered == Consistency::synced) return "synced";
   return run.answered == Consistency::leased ? "lease" : source_;
 }
 

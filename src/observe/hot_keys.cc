@@ -45,13 +45,25 @@ void HotKeyCounter::on_decision(const Decision& decision) {
 [[gnu::noinline]] void HotKeyCounter::count(const Decision& decision, bool drawn) {
   if (busy_.test_and_set(std::memory_order_acquire)) return;
   for (const RuleOutcome& rule : decision.rules) {
-    if (rule.unlimited || rule.store_failed) continue;
+    if (rule.unlimited || rule.store_failed || is_left_out(rule)) continue;
     if (drawn) table_->asked.add({rule.subject, rule.ordinal}, rule.shared, next_random() >> 32);
     if (drawn || is_close(rule)) note_fill(rule, decision.at);
   }
-  if (const RuleOutcome* const rule = decision.allowed ? nullptr : decision.decisive()) {
+  const RuleOutcome* const rule = decision.allowed ? nullptr : decision.decisive();
+  if (rule != nullptr && !is_left_out(*rule)) {
     table_->denied.add({rule->subject, rule->ordinal}, rule->shared, next_random() >> 32);
   }
+  busy_.clear(std::memory_order_release);
+}
+
+bool HotKeyCounter::is_left_out(const RuleOutcome& rule) const {
+  return !left_out_.empty() && std::binary_search(left_out_.begin(), left_out_.end(), rule.ordinal);
+}
+
+void HotKeyCounter::leave_out(std::vector<std::uint32_t> ordinals) {
+  while (busy_.test_and_set(std::memory_order_acquire)) {
+  }
+  left_out_.swap(ordinals);
   busy_.clear(std::memory_order_release);
 }
 
@@ -81,6 +93,19 @@ std::unique_ptr<HotKeyCounter::Table> HotKeyCounter::take(std::unique_ptr<Table>
 
 HotKeys::HotKeys(std::vector<HotKeyCounter*> loops) : loops_(std::move(loops)), every_(loops_.size(), 1) {
   for (std::size_t i = 0; i < loops_.size(); ++i) spare_.push_back(std::make_unique<HotKeyCounter::Table>());
+}
+
+void HotKeys::leave_out(std::vector<std::uint32_t> ordinals) {
+  if (ordinals == left_out_) return;
+  left_out_ = std::move(ordinals);
+  for (HotKeyCounter* const loop : loops_) loop->leave_out(left_out_);
+  const auto is_out = [this](const SubjectKey& key) {
+    return std::binary_search(left_out_.begin(), left_out_.end(), key.ordinal);
+  };
+  const std::lock_guard lock(mutex_);
+  std::erase_if(asked_, [&](const auto& each) { return is_out(each.first); });
+  std::erase_if(denied_, [&](const auto& each) { return is_out(each.first); });
+  for (const std::uint32_t ordinal : left_out_) fills_.erase(ordinal);
 }
 
 void HotKeys::merge(TimePoint now) {

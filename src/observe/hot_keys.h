@@ -54,6 +54,9 @@ class HotKeyCounter final : public Observer {
   // On the owning loop only.
   void on_decision(const Decision& decision) override;
 
+  // From one other thread: subjects of these rules (RuleOutcome::ordinal, ascending) are not counted from now on.
+  void leave_out(std::vector<std::uint32_t> ordinals);
+
   // From one other thread: exchanges the table for `empty`, and looks at one decision in `every` from now on, a power
   // of two.
   std::unique_ptr<Table> take(std::unique_ptr<Table> empty, std::uint32_t every);
@@ -61,13 +64,15 @@ class HotKeyCounter final : public Observer {
  private:
   void count(const Decision& decision, bool drawn);
   void note_fill(const RuleOutcome& rule, TimePoint at);
+  bool is_left_out(const RuleOutcome& rule) const;
   std::uint64_t next_random() { return random_ = random_ * 6'364'136'223'846'793'005U + 1'442'695'040'888'963'407U; }
 
   std::uint64_t random_;                      // of the loop
   std::atomic<std::uint32_t> shift_{0};       // one decision in 2^shift_
   std::atomic<std::uint64_t> decisions_{0};   // written by the loop
-  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  // guards table_
+  std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  // guards the next two
   std::unique_ptr<Table> table_;
+  std::vector<std::uint32_t> left_out_;
   std::uint64_t taken_decisions_ = 0;  // of the thread that takes
 };
 
@@ -87,6 +92,9 @@ class HotKeys {
 
   // The counters are borrowed.
   explicit HotKeys(std::vector<HotKeyCounter*> loops);
+
+  // Subjects of these rules are neither counted nor shown: those with `hot_keys: off`. From the thread of merge().
+  void leave_out(std::vector<std::uint32_t> ordinals);
 
   // From one thread at a time, about once a second.
   void merge(TimePoint now);
@@ -121,6 +129,7 @@ class HotKeys {
   std::vector<std::unique_ptr<HotKeyCounter::Table>> spare_;  // of merge(), one for each loop
   std::vector<std::uint32_t> every_;                          // of merge(), one for each loop
   TimePoint merged_;                                          // of merge()
+  std::vector<std::uint32_t> left_out_;                       // of leave_out()
 
   mutable std::mutex mutex_;
   // All guarded by mutex_.

@@ -171,5 +171,33 @@ TEST(HotKeys, UnlimitedRulesAndThoseThatTheStoreDidNotAnswerForAreLeftOut) {
   EXPECT_TRUE(keys.fullest(10, 0).empty());
 }
 
+TEST(HotKeys, RulesThatAreLeftOutAreNeitherCountedNorShown) {
+  HotKeyCounter counter(1);
+  HotKeys hot({&counter});
+  for (int i = 0; i < 100; ++i) {
+    counter.on_decision(decision_of(1, 5, 0));
+    counter.on_decision(decision_of(2, 5, 3));
+    counter.on_decision(denial_of(1));
+  }
+  hot.merge(kNow);
+  ASSERT_EQ(hot.asked(10).size(), 2U);
+  hot.leave_out({0});
+  const auto only_other = [&] {
+    EXPECT_EQ(hot.asked(10).size(), 1U);
+    EXPECT_EQ(hot.asked(10).front().key.ordinal, 3U);
+    EXPECT_TRUE(hot.denied(10).empty());
+    EXPECT_TRUE(hot.fullest_of(0, 10).empty());
+    EXPECT_FALSE(hot.fullest_of(3, 10).empty());
+  };
+  only_other();
+  for (int i = 0; i < 100; ++i) {
+    counter.on_decision(decision_of(1, 5, 0));
+    counter.on_decision(decision_of(2, 5, 3));
+    counter.on_decision(denial_of(1));
+  }
+  hot.merge(kNow + seconds(1));
+  only_other();
+}
+
 }  // namespace
 }  // namespace weir::observe

@@ -23,6 +23,15 @@ TEST_P(DrawContract, GrantsWhatIsWantedAndTakesIt) {
   EXPECT_EQ(step.at, now_);
 }
 
+TEST_P(DrawContract, TellsWhetherThereWasABucket) {
+  DrawStep step{.want = 1};
+  draw(charge(1), step);
+  EXPECT_FALSE(step.existed);
+  step = {.want = 1};
+  draw(charge(1), step);
+  EXPECT_TRUE(step.existed);
+}
+
 TEST_P(DrawContract, GrantsOnlyAPartOfWhatIsLeftButAlwaysTheCost) {
   if (!can_be_drawn(algorithm())) return;
   DrawStep step{.want = 100, .parts = 4};

@@ -1,4 +1,4 @@
-"""Leased rules on real nodes and a real Redis: never more than the limit, with far fewer calls. Standard library and pytest only."""
+"""Leased and synced rules on real nodes and a real Redis: their bounds, with far fewer calls. Standard library and pytest only."""
 
 import collections
 import concurrent.futures
@@ -19,6 +19,10 @@ rules:
 BUCKET = """version: 1
 rules:
   - {id: leased, match: {kind: leased}, per: [tenant], limit: 400, window: 1s, burst: 1000, consistency: leased, on_store_failure: deny}
+"""
+SYNCED = """version: 1
+rules:
+  - {id: synced, match: {kind: synced}, per: [tenant], limit: 1000, window: 3650d, consistency: synced, tolerance: 10%, on_store_failure: deny}
 """
 
 
@@ -92,3 +96,53 @@ def test_what_a_node_has_drawn_is_not_spent_after_redis_was_away(redis, start, r
         redis.signal(signal.SIGCONT)
     eventually("Redis is back", lambda: node.store()["state"] == "closed")
     eventually("it decides again", lambda: node.caller().check("leased")[0] == 200)
+
+
+def has_credit(nodes):
+    """The nodes know of each other, and each admits without asking."""
+    eventually("all are known", lambda: all(node.metric("weir_synced_nodes") == len(nodes) for node in nodes))
+    for node in nodes:
+        callers = [node.caller() for _ in range(4)]  # of both loops
+        eventually("credit", lambda: any([caller.check("synced", "warm")[1]["source"] == "synced" for caller in callers]))
+
+
+def test_synced_nodes_together_admit_no_more_than_the_tolerance_and_ask_redis_now_and_then(redis, start, rules):
+    rules.write_text(SYNCED)
+    nodes = [start(redis.url), start(redis.url)]
+    first = nodes[0].caller().check("synced", "first")[1]
+    assert first["source"] == "redis" and first["rules"][0]["tolerance"] == 100, "a node that has just started has no credit"
+    has_credit(nodes)
+    before = sum(node.metric("weir_store_calls_total") for node in nodes)
+    answers = hammer(nodes, 400, "synced")
+    allowed = [answer for _, _, status, answer in answers if status == 200]
+    assert 1_000 <= len(allowed) <= 1_100
+    synced = [answer for answer in allowed if answer["source"] == "synced"]
+    assert len(synced) > 500
+    rule = synced[0]["rules"][0]
+    assert rule["consistency"] == "synced" and rule["tolerance"] == 100 and rule["estimated"] is True
+    assert sum(node.metric("weir_store_calls_total") for node in nodes) - before < 1_000
+    assert sum(node.metric("weir_synced_answers_total") for node in nodes) >= len(synced)
+    assert all(node.metric('weir_synced_reports_total{result="lost"}') == 0 for node in nodes)
+    # What was admitted too much is owed: in ten years the bucket refills by nothing that matters here.
+    eventually("all is reported", lambda: nodes[0].caller().check("synced")[0] != 200 and nodes[1].caller().check("synced")[0] != 200)
+
+
+def test_a_synced_node_spends_its_credit_while_redis_is_away_and_then_its_policy_decides(redis, start, rules):
+    rules.write_text(SYNCED)
+    node = start(redis.url)
+    has_credit([node])
+    caller = node.caller()
+    eventually("it is known", lambda: caller.check("synced")[1]["source"] == "synced")
+    redis.signal(signal.SIGSTOP)
+    try:
+        allowed = 0
+        while True:
+            status, answer = caller.check("synced")
+            if answer["degraded"]:
+                break
+            assert answer["source"] == "synced"
+            allowed += status == 200
+        assert status != 200 and allowed <= 50, "its loop has half of the tolerance"
+    finally:
+        redis.signal(signal.SIGCONT)
+    eventually("it decides again", lambda: node.caller().check("synced")[0] == 200)

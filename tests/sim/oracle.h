@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "algorithms/arithmetic.h"
 #include "algorithms/bucket.h"
 
 namespace weir::sim {
@@ -42,6 +43,32 @@ class Oracle {
       over += event.units - room - excused;
     }
     return over;
+  }
+  // The most that was ever admitted beyond what the bucket would have had, if it could owe. `tolerance` of it is not
+  // counted.
+  std::int64_t over_at_once(std::int64_t tolerance) {
+    std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
+    const bool window = allowance_.algorithm == Algorithm::fixed_window;
+    const algorithms::Wide scale = window ? 1 : allowance_.rate_ticks;
+    algorithms::Wide owed = 0;
+    TimePoint last{};
+    std::int64_t forgiven = 0;
+    std::int64_t worst = 0;
+    for (const Event& event : events_) {
+      forgiven += event.forgiven;
+      if (event.units == 0) continue;
+      if (!window) {
+        owed -= algorithms::Wide{allowance_.rate_units} * (event.time - last).count();
+        if (owed < 0) owed = 0;
+      } else if (micros(event.time) / allowance_.window.count() != micros(last) / allowance_.window.count()) {
+        owed = 0;
+      }
+      last = event.time;
+      owed += event.units * scale;
+      const auto beyond = static_cast<std::int64_t>((owed + scale - 1) / scale) - allowance_.largest_cost();
+      worst = std::max(worst, beyond - tolerance - forgiven);
+    }
+    return worst;
   }
   std::int64_t total() const {
     std::int64_t sum = 0;

@@ -31,21 +31,25 @@ class Run final : private leased::SliceListener {
         if (call.draw != nullptr) call.draw->floor = 0;
       };
     }
+    if (setting.mutation == Mutation::reports_without_debt) {
+      server_.tamper = [this](StoreCall& call) { fit_report(call); };
+    }
     mixed_ = setting.mutation == Mutation::none && world_.chance(300);
-    const std::int64_t nodes = world_.between(1, 4);
+    const std::int64_t nodes = crowd_ ? 1 : world_.between(1, 4);
     for (std::int64_t i = 0; i < nodes; ++i) join();
   }
 
   Result run() {
     const TimePoint end = World::kStart + length_;
     plan_traffic(end);
+    if (crowd_) plan_crowd();
     plan_trouble(end);
     world_.run_until(end);
     Result result;
     for (const std::unique_ptr<Node>& node : nodes_) count(*node);
     nodes_.clear();
     for (Oracle& oracle : oracles_) {
-      result.over += oracle.over();
+      result.over += is_synced() ? oracle.over_at_once(tolerance_) : oracle.over();
       result.admitted += oracle.total();
     }
     result.asked = asked_;
@@ -60,6 +64,11 @@ class Run final : private leased::SliceListener {
     NetworkFaults faults;
     faults.least_delay = Duration{50};
     faults.most_delay = world_.between(Duration{200}, Duration{8'000});
+    if (setting_.mutation == Mutation::joins_with_credit) {
+      faults.least_delay = Duration{500};
+      faults.most_delay = Duration{3'000};
+      return faults;
+    }
     if (world_.chance(500)) faults.lost = world_.between(0, 60);
     if (world_.chance(300)) faults.doubled = world_.between(0, 60);
     return faults;
@@ -71,6 +80,7 @@ class Run final : private leased::SliceListener {
     rule.per = {"key"};
     rule.consistency = setting_.consistency;
     rule.on_store_failure = FailurePolicy::deny;
+    if (is_synced()) return choose_synced_rule(std::move(rule));
     rule.allowance.algorithm =
         world_.pick({Algorithm::token_bucket, Algorithm::gcra, Algorithm::token_bucket, Algorithm::fixed_window,
                      Algorithm::bucketed_window, Algorithm::sliding_counter});
@@ -84,24 +94,112 @@ class Run final : private leased::SliceListener {
         rule.allowance.algorithm == Algorithm::token_bucket || rule.allowance.algorithm == Algorithm::gcra;
     if (refills && world_.chance(500)) rule.allowance.burst = world_.between(20, 3 * rule.allowance.limit);
     length_ = std::min<Duration>(2 * rule.allowance.window, seconds(4));
-    // Denies whatever has the attribute: slices are then drawn, and given for decisions that come to nothing.
+    rules_.rules = {rule, gate()};
+    gated_ = setting_.mutation == Mutation::slices_returned || world_.chance(300);
+    quiet_ = gated_ && (setting_.mutation == Mutation::slices_returned || world_.chance(500));
+  }
+
+  bool is_synced() const { return setting_.consistency == Consistency::synced; }
+
+  void choose_synced_rule(Rule rule) {
+    rule.allowance.algorithm = world_.pick({Algorithm::token_bucket, Algorithm::gcra, Algorithm::fixed_window});
+    if (setting_.mutation != Mutation::none) rule.allowance.algorithm = Algorithm::token_bucket;
+    rule.allowance.limit = world_.between(60, 300);
+    rule.allowance.window = world_.between(Duration{400'000}, Duration{1'500'000});
+    if (rule.allowance.algorithm != Algorithm::fixed_window && world_.chance(500)) {
+      rule.allowance.burst = world_.between(60, 2 * rule.allowance.limit);
+    }
+    rule.tolerance = Share{.amount = world_.between(3, 30), .percent = true};
+    rule.sync_interval = world_.between(Duration{10'000}, Duration{100'000});
+    tolerance_ = rule.tolerance->of(rule.allowance.burst.value_or(rule.allowance.limit));
+    length_ = std::min<Duration>(2 * rule.allowance.window, milliseconds(1'500));
+    rules_.rules = {rule, gate()};
+    gated_ = world_.chance(200);
+    crowd_ = setting_.mutation == Mutation::joins_with_credit || world_.chance(150);
+    quiet_ = crowd_;
+  }
+
+  // A node tells that it lives, over the same network.
+  void beat(Node& node) {
+    if (node.paused(world_.now())) return;
+    const synced::Beat beat = node.next_beat();
+    const std::weak_ptr<synced::Membership> whose = node.membership();
+    const auto delay = [this] { return world_.between(faults_.least_delay, faults_.most_delay); };
+    for (int copies = world_.chance(faults_.doubled) ? 2 : 1; copies > 0; --copies) {
+      if (world_.chance(faults_.lost)) continue;
+      const Duration back = delay();
+      const bool lost = world_.chance(faults_.lost);
+      world_.after(delay(), [this, beat, whose, back, lost, node = &node] {
+        synced::Grant grant = members_.beat(beat, world_.now());
+        if (setting_.mutation == Mutation::joins_with_credit && grant.parts == 0) grant.parts = grant.nodes;
+        if (lost) return;
+        world_.after(back, [this, beat, whose, grant, node] {
+          const std::shared_ptr<synced::Membership> membership = whose.lock();
+          if (membership != nullptr && !node->paused(world_.now())) membership->answered(beat.number, grant);
+        });
+      });
+    }
+  }
+
+  // What a loop of the server does now and then, and what a node that was not heard of has not reported is excused.
+  void keep_up(std::uint64_t id) {
+    const auto found = std::find_if(nodes_.begin(), nodes_.end(), [id](const auto& node) { return node->id() == id; });
+    if (found == nodes_.end()) return;
+    Node& node = **found;
+    if (!node.paused(world_.now())) {
+      if (node.had_credit && node.parts() == 0) excuse(node.synced().unreported());
+      node.had_credit = node.parts() > 0;
+      node.synced().tick();
+    }
+    if (++node.turns % 5 == 0) beat(node);
+    world_.after(milliseconds(5), [this, id] { keep_up(id); });
+  }
+
+  void excuse(std::int64_t units) {
+    for (Oracle& oracle : oracles_) oracle.forgive(World::kStart, units);
+  }
+
+  // A mutation: a report is charged as far as it fits.
+  void fit_report(StoreCall& call) {
+    if (call.draw == nullptr || call.draw->late == 0) return;
+    struct Look final : StoreCall {
+      void complete() override {}
+    } look;
+    Charge charge = call.charges[0];
+    charge.cost = 0;
+    ChargeOutcome outcome;
+    look.action = Action::peek;
+    look.charges = {&charge, 1};
+    look.outcomes = {&outcome, 1};
+    server_.look(look);
+    call.draw->late = std::min(call.draw->late, outcome.remaining);
+  }
+
+  // Denies whatever has the attribute: slices are then drawn, and given for decisions that come to nothing.
+  Rule gate() const {
     Rule gate;
     gate.id = "gate";
     gate.match = {{"gate", {"shut"}}};
     gate.allowance = {.algorithm = Algorithm::fixed_window, .limit = 0, .window = seconds(1)};
     gate.on_store_failure = FailurePolicy::deny;
-    rules_.rules = {rule, gate};
-    gated_ = setting_.mutation == Mutation::slices_returned || world_.chance(300);
-    quiet_ = gated_ && (setting_.mutation == Mutation::slices_returned || world_.chance(500));
+    return gate;
   }
 
   void join() {
     if (nodes_.size() >= kMostNodes) return;
     askers_->store(static_cast<std::uint32_t>(nodes_.size() + 1));
     Rules rules = rules_;
-    if (mixed_ && world_.chance(400)) rules.rules[0].consistency = Consistency::exact;
+    if (mixed_ && world_.chance(400)) {
+      rules.rules[0].consistency = Consistency::exact;
+      rules.rules[0].tolerance = std::nullopt;
+      rules.rules[0].sync_interval = std::nullopt;
+    }
     nodes_.push_back(std::make_unique<Node>(server_, rules, world_.between(-450, 450), askers_,
-                                            static_cast<leased::SliceListener*>(this)));
+                                            static_cast<leased::SliceListener*>(this), ++joined_));
+    if (!is_synced()) return;
+    const std::uint64_t id = joined_;
+    beat(*nodes_.back());
+    world_.after(world_.between(Duration{1'000}, milliseconds(5)), [this, id] { keep_up(id); });
   }
 
   // Each key has times in which it is asked for too little, enough and too much, on some nodes more than on others, and
@@ -136,6 +234,21 @@ class Run final : private leased::SliceListener {
     }
   }
 
+  // Many nodes join at once, and all of them are asked for more than the bucket has before the first one has heard of
+  // them.
+  void plan_crowd() {
+    const TimePoint start = World::kStart + world_.between(2 * Node::kTtl, 2 * Node::kTtl + milliseconds(60));
+    world_.at(start, [this] {
+      while (nodes_.size() < kMostNodes) join();
+    });
+    for (std::size_t node = 0; node < kMostNodes; ++node) {
+      world_.at(start + milliseconds(7), [this, node] { ask(node, 0, 1); });
+      for (std::int64_t each = 0; each < allowance_.largest_cost(); ++each) {
+        world_.at(start + milliseconds(14) + Duration{each / 2}, [this, node] { ask(node, 0, 1); });
+      }
+    }
+  }
+
   void plan_gated_traffic(std::int64_t key, double fair, TimePoint end) {
     for (std::size_t node = 0; node < kMostNodes; ++node) {
       const auto pause = Duration{static_cast<std::int64_t>(1 / fair) + 1};
@@ -158,6 +271,7 @@ class Run final : private leased::SliceListener {
     if (world_.chance(300)) on_some_node([this](std::size_t i) { crash(i); });
     if (world_.chance(300)) {
       on_some_node([this](std::size_t i) {
+        excuse(nodes_[i]->synced().unreported());
         nodes_[i]->remote().pause_until(world_.now() + world_.between(Duration{1'000}, length_ / 4));
         ++pauses_;
       });
@@ -176,11 +290,15 @@ class Run final : private leased::SliceListener {
     }
   }
 
-  void count(Node& node) { from_slices_ += node.leased().stats().answered.load(); }
+  void count(Node& node) {
+    from_slices_ += node.leased().stats().answered.load() + node.synced().stats().answered.load();
+    excuse(static_cast<std::int64_t>(node.synced().stats().lost.load()));
+  }
 
   void crash(std::size_t i) {
     ++crashes_;
     count(*nodes_[i]);
+    excuse(nodes_[i]->synced().unreported());
     std::unique_ptr<Node> gone = std::move(nodes_[i]);
     nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(i));
     crashing_ = true;
@@ -194,7 +312,8 @@ class Run final : private leased::SliceListener {
   void lose_data() {
     ++losses_;
     server_.lose_data();
-    for (Oracle& oracle : oracles_) oracle.forgive(world_.now(), loosest_.largest_cost() + refilled_in_a_life());
+    for (Oracle& oracle : oracles_)
+      oracle.forgive(world_.now(), loosest_.largest_cost() + refilled_in_a_life() + tolerance_);
     for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->reconnected();
   }
 
@@ -280,7 +399,7 @@ class Run final : private leased::SliceListener {
            ", doubled " + std::to_string(faults_.doubled) + ", crashes " + std::to_string(crashes_) + ", pauses " +
            std::to_string(pauses_) + ", clock steps " + std::to_string(steps_) + ", rule changes " +
            std::to_string(changes_) + ", losses " + std::to_string(losses_) + (mixed_ ? ", some nodes exact" : "") +
-           (gated_ ? ", gated" : "") + (quiet_ ? ", quiet" : "");
+           (gated_ ? ", gated" : "") + (quiet_ ? ", quiet" : "") + (crowd_ ? ", a crowd joins" : "");
   }
 
   const Setting setting_;
@@ -291,12 +410,16 @@ class Run final : private leased::SliceListener {
   Allowance allowance_;
   Allowance loosest_;
   Duration length_{0};
+  std::int64_t tolerance_ = 0;  // of a synced rule
+  synced::MemberList members_{Node::kTtl};
+  std::uint64_t joined_ = 0;
   std::deque<Oracle> oracles_;
   const std::shared_ptr<std::atomic<std::uint32_t>> askers_ = std::make_shared<std::atomic<std::uint32_t>>(1);
   std::vector<std::unique_ptr<Node>> nodes_;
   bool crashing_ = false;
   bool mixed_ = false;  // some nodes are exact
   bool gated_ = false;  // there are requests that come to nothing
+  bool crowd_ = false;  // many nodes join at once
   bool quiet_ = false;  // but for them and one burst there are no others, so that the bucket is full
   std::int64_t asked_ = 0;
   std::uint64_t from_slices_ = 0;

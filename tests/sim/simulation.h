@@ -13,8 +13,10 @@ namespace weir::sim {
 // What is broken on purpose, to see that the oracle notices.
 enum class Mutation : std::uint8_t {
   none,
-  no_floor,         // draws do not pay for what the bucket refills meanwhile
-  slices_returned,  // what is left of a slice at its end goes back to the bucket
+  no_floor,              // draws do not pay for what the bucket refills meanwhile
+  slices_returned,       // what is left of a slice at its end goes back to the bucket
+  joins_with_credit,     // a node that joins has its part of the tolerance at once
+  reports_without_debt,  // reports are charged only as far as they fit
 };
 
 struct Setting {
@@ -24,7 +26,7 @@ struct Setting {
 };
 
 struct Result {
-  std::int64_t over = 0;      // units beyond what the rules allow
+  std::int64_t over = 0;      // units beyond what the rules allow, with the tolerance of synced ones
   std::int64_t admitted = 0;  // units
   std::int64_t asked = 0;     // requests
   std::uint64_t store_calls = 0;

@@ -35,8 +35,9 @@ void for_each_seed(Setting setting, Use use) {
 }
 
 // Within a hundred seeds.
-bool is_noticed(Mutation mutation) {
+bool is_noticed(Mutation mutation, Consistency consistency = Consistency::leased) {
   Setting setting;
+  setting.consistency = consistency;
   setting.mutation = mutation;
   for (setting.seed = 1; setting.seed <= 100; ++setting.seed) {
     if (simulate(setting).over > 0) return true;
@@ -66,6 +67,25 @@ TEST(LeasedSimulation, TheSameSeedIsTheSameRun) {
 
 TEST(LeasedSimulation, NoticesDrawsThatDoNotPayForTheRefill) { EXPECT_TRUE(is_noticed(Mutation::no_floor)); }
 TEST(LeasedSimulation, NoticesSlicesThatAreGivenBack) { EXPECT_TRUE(is_noticed(Mutation::slices_returned)); }
+
+TEST(SyncedSimulation, NeverAdmitsMoreThanTheTolerance) {
+  std::int64_t admitted = 0;
+  std::uint64_t by_knowledge = 0;
+  for_each_seed({.consistency = Consistency::synced}, [&](std::uint64_t seed, const Result& result) {
+    ASSERT_EQ(result.over, 0) << how_to_repeat(seed, result);
+    admitted += result.admitted;
+    by_knowledge += result.from_slices;
+  });
+  EXPECT_GT(admitted, 0);
+  EXPECT_GT(by_knowledge, 0U) << "the store was always asked: nothing was tested";
+}
+
+TEST(SyncedSimulation, NoticesANodeThatJoinsWithCreditAtOnce) {
+  EXPECT_TRUE(is_noticed(Mutation::joins_with_credit, Consistency::synced));
+}
+TEST(SyncedSimulation, NoticesReportsThatAreNotChargedAsADebt) {
+  EXPECT_TRUE(is_noticed(Mutation::reports_without_debt, Consistency::synced));
+}
 
 }  // namespace
 }  // namespace weir::sim

@@ -1306,7 +1306,7 @@ export interface components {
             consistency?: "exact" | "leased" | "synced";
             /**
              * Format: int64
-             * @description Units beyond the capacity that may be admitted: 0 for a leased rule. Present with consistency.
+             * @description Units beyond the capacity that all nodes together may admit: 0 for a leased rule. Present with consistency.
              */
             tolerance?: number;
             /** @description The node answered without asking the store: remaining and the waits are estimates. Present with consistency. */

@@ -57,6 +57,7 @@ void mark_consistency(const rules::CompiledRule& rule, const ChargeOutcome& char
   if (!rule.slices) return;
   outcome.consistency = rule.source.consistency;
   outcome.estimated = charged.estimated;
+  if (outcome.consistency == Consistency::synced) outcome.tolerance = rule.slices->tolerated(outcome.capacity);
 }
 
 // A rule with on_exceed: challenge asks for one where it would deny, unless a wait cannot help or a penalty refuses.

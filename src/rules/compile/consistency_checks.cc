@@ -4,6 +4,7 @@
 
 #include "rules/compile/fault_list.h"
 #include "rules/compile/field_checks.h"
+#include "rules/compile/quota_checks.h"
 
 namespace weir::rules {
 namespace {
@@ -43,15 +44,50 @@ std::string obstacle_to_leases(const Rule& rule) {
   return {};
 }
 
+constexpr Duration kLeastSyncInterval = std::chrono::milliseconds(10);
+constexpr Duration kMostSyncInterval = std::chrono::seconds(10);
+
+// Why units of this rule cannot be charged after they were admitted; empty: they can.
+std::string obstacle_to_syncing(const Rule& rule) {
+  const Algorithm algorithm = rule.allowance.algorithm;
+  if (rule.kind == ChargeKind::quota) return "a quota is kept in the ledger; use enforcement: leased";
+  if (rule.kind == ChargeKind::bucket && algorithm == Algorithm::sliding_log) {
+    return "a sliding-log keeps the time of each request, which a report does not have";
+  }
+  if (rule.kind == ChargeKind::bucket &&
+      (algorithm == Algorithm::bucketed_window || algorithm == Algorithm::sliding_counter)) {
+    return "a report that comes late would be charged to the next window; use token-bucket, gcra, fixed-window or "
+           "consistency: leased";
+  }
+  return obstacle_to_leases(rule);
+}
+
 }  // namespace
 
 void check_consistency(const Rule& rule, RuleFaults& faults) {
   if (rule.consistency == Consistency::exact) return;
-  if (rule.consistency == Consistency::synced) {
-    return faults.add({"consistency"}, "synced is not supported by this version of weir yet, expected exact or leased");
+  const bool synced = rule.consistency == Consistency::synced;
+  const std::string obstacle = synced ? obstacle_to_syncing(rule) : obstacle_to_leases(rule);
+  if (obstacle.empty()) return;
+  faults.add({"consistency"},
+             "is " + std::string(consistency_name(rule.consistency)) + ", expected exact: " + obstacle);
+}
+
+void check_tolerance(const Rule& rule, RuleFaults& faults) {
+  if (!rule.tolerance) return;
+  if (rule.consistency != Consistency::synced && rule.region != RegionSharing::reconcile) {
+    return faults.add({"tolerance"}, "is set, expected consistency: synced: other rules admit nothing too much");
   }
-  const std::string obstacle = obstacle_to_leases(rule);
-  if (!obstacle.empty()) faults.add({"consistency"}, "is leased, expected exact: " + obstacle);
+  check_share({"tolerance"}, *rule.tolerance, 1, faults);
+}
+
+void check_sync_interval(const Rule& rule, RuleFaults& faults) {
+  if (!rule.sync_interval) return;
+  if (rule.consistency != Consistency::synced) {
+    return faults.add({"sync_interval"}, "is set, expected consistency: synced: other rules report nothing");
+  }
+  if (*rule.sync_interval >= kLeastSyncInterval && *rule.sync_interval <= kMostSyncInterval) return;
+  faults.add({"sync_interval"}, "is out of range, expected 10ms to 10s");
 }
 
 void check_hot_keys(const Rule& rule, RuleFaults& faults) {

@@ -116,6 +116,9 @@ RuleExplanation RuleSet::Matcher::explain(std::size_t index, const RequestView& 
   explanation.kind = rule.source.kind;
   explanation.cost = choice.match.cost;
   if (rule.source.kind == ChargeKind::quota) explanation.notes.push_back(quota_note(rule.source.quota));
+  if (rule.slices && explanation.allowance && rule.slices->consistency == Consistency::synced) {
+    explanation.tolerance = rule.slices->tolerated(explanation.allowance->largest_cost());
+  }
   if (issues.has(MatchIssue::unknown_plan)) explanation.notes.push_back("the rule has no such plan");
   if (issues.has(MatchIssue::bad_cost)) {
     explanation.notes.push_back(

@@ -36,6 +36,7 @@ struct RuleExplanation {
   std::optional<Allowance> allowance;    // none: unlimited
   ChargeKind kind = ChargeKind::bucket;  // of a lease the allowance's window is how long one lives
   std::int64_t cost = 0;
+  std::int64_t tolerance = 0;           // units that the nodes may admit beyond the capacity: of a synced rule
   std::vector<std::string> counted_by;  // the attributes of the subject: of alternatives the one that is counted
   std::vector<std::string> notes;       // mistakes in the request, such as a plan that the rule does not have
 };

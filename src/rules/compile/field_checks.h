@@ -44,6 +44,8 @@ void check_candidate(const Rule& rule, RuleFaults& faults);
 void check_auto_limit(const Rule& rule, RuleFaults& faults);
 // consistency_checks.cc
 void check_consistency(const Rule& rule, RuleFaults& faults);
+void check_tolerance(const Rule& rule, RuleFaults& faults);
+void check_sync_interval(const Rule& rule, RuleFaults& faults);
 void check_hot_keys(const Rule& rule, RuleFaults& faults);
 // region_rules.cc
 void check_region(const Rule& rule, RuleFaults& faults);

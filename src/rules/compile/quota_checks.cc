@@ -20,6 +20,9 @@ void only_with_quota(const Rule& rule, std::string_view field, bool given, RuleF
   if (given && !is_quota(rule)) faults.add({std::string(field)}, std::string(kOnlyQuota));
 }
 
+
+}  // namespace
+
 void check_share(FieldPath field, const Share& share, std::int64_t least, RuleFaults& faults) {
   if (share.percent && (share.amount < least || share.amount > 100)) {
     faults.add(std::move(field),
@@ -28,8 +31,6 @@ void check_share(FieldPath field, const Share& share, std::int64_t least, RuleFa
     faults.check_number(std::move(field), share.amount, least, kMaxUnits);
   }
 }
-
-}  // namespace
 
 std::string_view period_name(PeriodUnit unit) { return kPeriods[static_cast<std::size_t>(unit)]; }
 std::string_view weekday_name(int day) { return kWeekdays[static_cast<std::size_t>(day - 1)]; }

@@ -14,6 +14,8 @@ std::string_view period_name(PeriodUnit unit);
 // "mon" to "sun". Precondition: 1 to 7.
 std::string_view weekday_name(int day);
 
+void check_share(FieldPath field, const Share& share, std::int64_t least, RuleFaults& faults);
+
 // Fields of a quota in a rule that is none, and fields of other rules in a quota.
 void check_period(const Rule& rule, RuleFaults& faults);
 void check_timezone(const Rule& rule, RuleFaults& faults);

@@ -54,6 +54,13 @@ std::optional<SliceTerms> slice_terms(const Rule& rule, const AllowanceChoice& c
   SliceTerms terms;
   terms.consistency = rule.consistency;
   terms.version = version;
+  if (rule.consistency == Consistency::synced) {
+    const Share tolerance = tolerance_of(rule);
+    terms.tolerance = tolerance.amount;
+    terms.in_percent = tolerance.percent;
+    terms.sync_interval = rule.sync_interval.value_or(kSyncInterval);
+    return terms;
+  }
   const bool of_debts = refills(rule.allowance.algorithm);
   terms.life = of_debts ? all.refill_share() : all.window_share();
   if (of_debts) terms.floor = all.refilled_in(terms.life);

@@ -14,6 +14,11 @@ inline constexpr Duration kLongestSlice = std::chrono::seconds(1);
 // Shorter ones are not worth a call.
 inline constexpr Duration kShortestSlice = std::chrono::milliseconds(1);
 
+// Of a synced rule that does not say otherwise.
+inline constexpr Duration kSyncInterval = std::chrono::milliseconds(100);
+inline constexpr Share kTolerance{.amount = 5, .percent = true};
+inline Share tolerance_of(const Rule& rule) { return rule.tolerance.value_or(kTolerance); }
+
 // None: the rule is exact, or its bucket refills too quickly for slices. `choice`: all allowances of the rule.
 std::optional<SliceTerms> slice_terms(const Rule& rule, const AllowanceChoice& choice, std::uint64_t version);
 

@@ -73,6 +73,23 @@ TEST(SliceTerms, WindowsPayNothing) {
   EXPECT_EQ(terms->life, milliseconds(100));
 }
 
+TEST(SliceTerms, ASyncedRuleToleratesFivePercentAndReportsEveryTenthOfASecond) {
+  Rule rule = leased_rule();
+  rule.consistency = Consistency::synced;
+  rule.allowance.burst = 30;
+  auto terms = terms_of(rule);
+  ASSERT_TRUE(terms) << "a bucket that refills quickly can be synced";
+  EXPECT_EQ(terms->tolerated(30), 1);
+  EXPECT_EQ(terms->tolerated(1'000), 50);
+  EXPECT_EQ(terms->sync_interval, milliseconds(100));
+  EXPECT_EQ(terms->version, 7U);
+  rule.tolerance = Share{.amount = 7};
+  rule.sync_interval = milliseconds(20);
+  terms = terms_of(rule);
+  EXPECT_EQ(terms->tolerated(1'000), 7);
+  EXPECT_EQ(terms->sync_interval, milliseconds(20));
+}
+
 TEST(SliceTerms, ALimitOfZeroNeedsNoSlices) {
   Rule rule = leased_rule();
   rule.allowance.limit = 0;

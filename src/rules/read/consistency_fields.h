@@ -13,7 +13,14 @@ namespace weir::rules {
 void read_consistency(const FieldAt& at, Rule& rule);
 std::optional<YamlText> write_consistency(const Rule& rule);
 
-// `show` or `lease`.
+// Units, or percent of the capacity.
+void read_tolerance(const FieldAt& at, Rule& rule);
+std::optional<YamlText> write_tolerance(const Rule& rule);
+
+void read_sync_interval(const FieldAt& at, Rule& rule);
+std::optional<YamlText> write_sync_interval(const Rule& rule);
+
+// `show`, `lease` or `off`.
 void read_hot_keys(const FieldAt& at, Rule& rule);
 std::optional<YamlText> write_hot_keys(const Rule& rule);
 

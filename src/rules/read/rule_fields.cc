@@ -366,11 +366,15 @@ constexpr Field<Rule> kRuleFields[] = {
      check_candidate},
     {"consistency",
      "`exact`: every decision asks the store; `leased`: a node takes units from Redis in advance and spends them "
-     "without asking; see [consistency](consistency.md)",
+     "without asking; `synced`: a node admits first and tells Redis afterwards; see [consistency](consistency.md)",
      "`exact`", read_consistency, write_consistency, check_consistency},
+    {"tolerance", "synced: what all nodes together may admit beyond the capacity, in units or percent of it", "`5%`",
+     read_tolerance, write_tolerance, check_tolerance},
+    {"sync_interval", "synced: how often a node reports what it has admitted, 10ms to 10s", "`100ms`",
+     read_sync_interval, write_sync_interval, check_sync_interval},
     {"hot_keys",
-     "`show`; `lease`: a key that a node asks for more than 1,000 times per second is leased there; see [hot "
-     "keys](consistency.md#hot-keys)",
+     "`show`; `lease`: a key that a node asks for more than 1,000 times per second is leased there; `off`: its keys "
+     "are neither counted nor listed as hot; see [hot keys](consistency.md#hot-keys)",
      "`show`", read_hot_keys, write_hot_keys, check_hot_keys},
     {"region",
      "`none`: each region has the whole limit; `slices`: each has a share that follows demand; `reconcile`: each "

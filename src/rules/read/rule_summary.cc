@@ -1,5 +1,6 @@
 #include "rules/read/rule_summary.h"
 
+#include "rules/compile/slice_terms.h"
 #include "rules/read/yaml_text.h"
 
 namespace weir::rules {
@@ -28,7 +29,10 @@ std::string rule_summary(const Rule& rule) {
   std::string text = std::to_string(allowance.limit) + counted + " per " + window_text(allowance.window);
   if (allowance.burst) text += ", burst " + std::to_string(*allowance.burst);
   if (allowance.queue) text += ", queue " + std::to_string(*allowance.queue);
-  return text + ", " + std::string(algorithm_name(allowance.algorithm));
+  text += ", " + std::string(algorithm_name(allowance.algorithm));
+  if (rule.consistency != Consistency::synced) return text;
+  const std::int64_t capacity = allowance.burst.value_or(allowance.limit);
+  return text + ", synced: up to " + std::to_string(tolerance_of(rule).of(capacity)) + " more";
 }
 
 }  // namespace weir::rules

@@ -23,6 +23,9 @@ Status DecisionsModule::open() {
                    "metrics.tenants: has " + std::to_string(context_.config.metrics_tenants.size()) +
                        " entries, expected at most " + std::to_string(observe::RequestCounters::kMaxTenants)};
   }
+  if (redis_.stores() != nullptr) {
+    synced_ = std::make_unique<SyncedNodes>(context_, *redis_.stores(), rules_.book());
+  }
   for (std::size_t i = 0; i < context_.loops->size(); ++i) {
     counters_.push_back(std::make_shared<observe::DecisionCounters>(rules_.labels()));
     LimiterOptions options;
@@ -32,7 +35,7 @@ Status DecisionsModule::open() {
                           .clock = context_.clock,
                           .epoch = redis_.stores()->connects(i),
                           .askers = askers_}));
-      options.store = leased_.back();
+      options.store = synced_->decorate(i, leased_.back());
     } else {
       options.store = memory_.store();
     }
@@ -55,6 +58,7 @@ Status DecisionsModule::open() {
 }
 
 Status DecisionsModule::start() {
+  if (synced_ != nullptr) synced_->start();
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { fallbacks_.add_health(context_.clock->now(), details); });
   context_.add_task(kFallbackPeriod, [this] {
@@ -152,6 +156,7 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
   add_shedding(facts);
   if (redis_.stores() != nullptr) add_outages(facts);
   add_leased(facts);
+  if (synced_ != nullptr) synced_->add_facts(facts);
   add_rollout(facts);
   if (redis_.stores() != nullptr) {
     facts.remote_store = redis_.stores()->facts();

@@ -24,6 +24,7 @@
 #include "server/modules/traffic_module.h"
 #include "server/server_context.h"
 #include "server/subject_watch.h"
+#include "server/synced_nodes.h"
 #include "stores/leased/leased_store.h"
 
 namespace weir::server {
@@ -102,6 +103,7 @@ class DecisionsModule final : public Module {
   std::vector<std::shared_ptr<observe::DecisionCounters>> counters_;
   std::vector<std::shared_ptr<observe::RequestCounters>> requests_;
   std::vector<std::shared_ptr<leased::LeasedStore>> leased_;  // empty without Redis
+  std::unique_ptr<SyncedNodes> synced_;                       // null without Redis
   std::vector<std::unique_ptr<engine::Engine>> engines_;
   std::vector<std::unique_ptr<engine::Engine>> incoming_;  // empty outside a rotation, like the next
   std::vector<std::unique_ptr<engine::RotatingLimiter>> rotating_;

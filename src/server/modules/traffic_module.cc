@@ -1,5 +1,6 @@
 #include "server/modules/traffic_module.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -89,8 +90,20 @@ void TrafficModule::stop() {
 
 void TrafficModule::look() {
   sampler_->sample(context_.clock->wall());
-  if (hot_keys_ != nullptr) hot_keys_->merge(context_.clock->wall());
+  if (hot_keys_ != nullptr) {
+    hot_keys_->leave_out(without_hot_keys());
+    hot_keys_->merge(context_.clock->wall());
+  }
   if (store_ != nullptr) store_->write(context_.clock->wall());
+}
+
+std::vector<std::uint32_t> TrafficModule::without_hot_keys() const {
+  std::vector<std::uint32_t> ordinals;
+  for (const rules::CompiledRule& rule : rules_.book()->current()->rules()) {
+    if (rule.source.hot_keys == HotKeys::off) ordinals.push_back(rule.name.ordinal);
+  }
+  std::sort(ordinals.begin(), ordinals.end());
+  return ordinals;
 }
 
 // What operators ask is not what callers wait for.

@@ -47,6 +47,8 @@ class TrafficModule final : public Module {
   void look();
   void open_store();
   bool is_audited(std::string_view rule);
+  // Ordinals of rules with `hot_keys: off`, ascending.
+  std::vector<std::uint32_t> without_hot_keys() const;
   base::LatencySums answer_times() const;
   void add_facts(observe::Facts& facts) const;
 

@@ -139,6 +139,8 @@ void LeasedStore::settle(Ask& ask, std::vector<StoreCall*>& done) {
     idle_asks_.push_back(&ask);
     return;
   }
+  // A bucket of which a slice is still good is in use: one that is not there was lost.
+  if (entry != nullptr && !ask.step.existed) drop_slices(*entry);
   if (entry != nullptr) learn(*entry, ask, now);
   Slice slice;
   if (ask.step.granted > 0 && valid) {

@@ -18,6 +18,10 @@ constexpr std::int64_t kLeastDemand = 2;
 
 Duration step_of(const SliceTerms& terms) { return std::max(terms.life / kStepsPerLife, Duration{1}); }
 
+bool is_leased(const Charge& charge) {
+  return charge.slices != nullptr && charge.slices->consistency != Consistency::synced;
+}
+
 bool is_plain(const StoreCall& call) {
   return call.hold == nullptr &&
          (call.action == Action::take || call.action == Action::peek || call.action == Action::refund);
@@ -41,9 +45,7 @@ LeasedStore::~LeasedStore() {
 
 bool LeasedStore::begin(StoreCall& call) {
   call.answered = Consistency::exact;
-  const bool ours =
-      std::any_of(call.charges.begin(), call.charges.end(), [](const Charge& each) { return each.slices != nullptr; });
-  if (!ours) return inner_->begin(call);
+  if (std::none_of(call.charges.begin(), call.charges.end(), is_leased)) return inner_->begin(call);
   drop_after_loss();
   if (!is_plain(call)) return forget(call);
   return call.action == Action::refund ? refund(call) : take(call);
@@ -53,7 +55,7 @@ bool LeasedStore::begin(StoreCall& call) {
 bool LeasedStore::forget(StoreCall& call) {
   const bool clears = call.action == Action::reset || call.action == Action::report_success;
   for (const Charge& charge : call.charges) {
-    SliceEntry* const entry = clears && charge.slices != nullptr ? table_.find(charge.key) : nullptr;
+    SliceEntry* const entry = clears && is_leased(charge) ? table_.find(charge.key) : nullptr;
     if (entry != nullptr) drop_slices(*entry);
   }
   return inner_->begin(call);
@@ -231,7 +233,7 @@ bool LeasedStore::take(StoreCall& call) {
     const Charge& charge = call.charges[i];
     Spent& spent = waiter.spent.append();
     spent = {};
-    SliceEntry* const entry = charge.slices == nullptr ? nullptr : open(charge, now);
+    SliceEntry* const entry = is_leased(charge) ? open(charge, now) : nullptr;
     bool covered = false;
     if (entry != nullptr && takes) {
       entry->demand.add(charge.cost, now, entry->step);
@@ -267,7 +269,7 @@ bool LeasedStore::take(StoreCall& call) {
 // Asks for more of each hot bucket before what is left runs out: in twice the time that an ask takes.
 void LeasedStore::refill(const StoreCall& call, TimePoint now) {
   for (const Charge& charge : call.charges) {
-    SliceEntry* const entry = charge.slices == nullptr ? nullptr : table_.find(charge.key);
+    SliceEntry* const entry = is_leased(charge) ? table_.find(charge.key) : nullptr;
     if (entry != nullptr) refill(*entry, call, charge, now);
   }
 }
@@ -289,7 +291,7 @@ bool LeasedStore::refund(StoreCall& call) {
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Charge& charge = call.charges[i];
     waiter.spent.append() = {};
-    SliceEntry* const entry = charge.slices == nullptr ? nullptr : table_.find(charge.key);
+    SliceEntry* const entry = is_leased(charge) ? table_.find(charge.key) : nullptr;
     const bool ours = entry != nullptr && entry->version == charge.slices->version;
     if (!ours || !entry->current.live(now)) continue;
     if (entry->current.spent < charge.cost) continue;

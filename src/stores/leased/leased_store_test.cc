@@ -415,5 +415,25 @@ TEST_F(SlowLeasedStoreTest, AWaitForOneBucketGivesBackTheOthersWhenItIsDenied) {
   EXPECT_EQ(run(Action::peek, charge(2, 0)).remaining, before);
 }
 
+TEST_F(LeasedStoreTest, WhatWasDrawnIsDroppedWhenTheBucketIsGone) {
+  const Allowance window = allowance_of(Algorithm::fixed_window, 1'000, seconds(1'000));
+  terms_.floor = 0;
+  Charge what = charge();
+  what.allowance = &window;
+  for (int i = 0; i < 60; ++i) {
+    clock_->advance(milliseconds(1));
+    EXPECT_TRUE(take(what));
+  }
+  ASSERT_EQ(leased_.leased_keys(), 1U);
+  Call reset(Action::reset, clock_->now(), {what});
+  EXPECT_TRUE(store_->memory.begin(reset)) << "as FLUSHALL does, without a word";
+  Charge large = what;
+  large.cost = 200;
+  EXPECT_TRUE(take(large)) << "more than the slice has: the next draw";
+  std::int64_t admitted = 200;
+  for (; take(what); ++admitted) clock_->advance(milliseconds(1));
+  EXPECT_EQ(admitted, 1'000);
+}
+
 }  // namespace
 }  // namespace weir::leased

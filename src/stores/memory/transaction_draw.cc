@@ -17,6 +17,7 @@ bool Transaction::draw() {
   ChargeOutcome& outcome = call_.outcomes[0];
   step.granted = 0;
   step.lasts = Duration{0};
+  step.existed = entry.slot != nullptr;
   step.at = algorithms::bucket_time(allowance, words(0), now);
   const bool exceeds = algorithms::exceeds_floor(allowance, cost, step);
   outcome = evaluate(0, exceeds ? 0 : cost);

@@ -47,9 +47,10 @@ bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outc
 
 bool read_draw(Reply numbers, const Allowance& allowance, DrawStep& draw) {
   if (!is_number(numbers[0], allowance.largest_cost()) || !is_number(numbers[1], kMaxWindow.count()) ||
-      !is_number(numbers[2], kMostMicros)) {
+      !is_number(numbers[2], kMostMicros) || !is_number(numbers[3], 1)) {
     return false;
   }
+  draw.existed = numbers[3].number == 1;
   draw.granted = numbers[0].number;
   draw.lasts = Duration{numbers[1].number};
   draw.at = from_micros(numbers[2].number);

@@ -30,8 +30,9 @@ struct MayAnswer {
 // Precondition: numbers.size() == kAnswer. False: `outcome` means nothing.
 [[nodiscard]] bool read_outcome(Reply numbers, const Allowance& allowance, ChargeOutcome& outcome, MayAnswer may = {});
 
-// What a draw answers after the numbers of its charge: units granted, how long they last, the bucket's time.
-inline constexpr std::size_t kDrawAnswer = 3;
+// What a draw answers after the numbers of its charge: units granted, how long they last, the bucket's time,
+// whether there was a bucket.
+inline constexpr std::size_t kDrawAnswer = 4;
 // Precondition: numbers.size() == kDrawAnswer. False: `draw` means nothing.
 [[nodiscard]] bool read_draw(Reply numbers, const Allowance& allowance, DrawStep& draw);
 

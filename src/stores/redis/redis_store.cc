@@ -74,6 +74,7 @@ RedisStore::RedisStore(boost::asio::io_context& loop, RedisOptions options, std:
       census_(options_.census != nullptr ? options_.census : std::make_shared<SubjectCensus>()),
       exchange_(*census_, context_),
       answers_(context_),
+      members_(context_),
       retry_timer_(loop, [this] { retry_all(); }),
       directory_(make_directory(context_)) {}
 
@@ -135,6 +136,10 @@ void RedisStore::finish_once(const SharedAnswers::Ticket& ticket, std::string_vi
 
 void RedisStore::forget_once(const SharedAnswers::Ticket& ticket) {
   if (alive_) answers_.forget(ticket, *directory_, steady_clock::now());
+}
+
+void RedisStore::beat(const MemberBeat& beat, MemberExchange::Answered done) {
+  if (alive_) members_.beat(beat, *directory_, steady_clock::now(), std::move(done));
 }
 
 void RedisStore::bad_bucket(const Charge& charge, std::string_view why, SteadyTime now) {

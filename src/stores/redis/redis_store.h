@@ -32,6 +32,7 @@
 #include "stores/redis/census_exchange.h"
 #include "stores/redis/directory.h"
 #include "stores/redis/loop_timer.h"
+#include "stores/redis/member_list.h"
 #include "stores/redis/operation.h"
 #include "stores/redis/options.h"
 #include "stores/redis/shared_answers.h"
@@ -69,6 +70,9 @@ class RedisStore final : public Store, private OperationHost {
   void finish_once(const SharedAnswers::Ticket& ticket, std::string_view answer, Duration delay, Duration keep);
   void forget_once(const SharedAnswers::Ticket& ticket);
 
+  // Tells that this node shares the tolerance of synced rules. On the loop; `done` runs there when Redis has answered.
+  void beat(const MemberBeat& beat, MemberExchange::Answered done);
+
   // May be read from any thread while the store lives.
   const StoreStats& stats() const { return stats_; }
   const ServerTable& servers() const { return context_.servers; }
@@ -99,6 +103,7 @@ class RedisStore final : public Store, private OperationHost {
   const std::shared_ptr<SubjectCensus> census_;
   CensusExchange exchange_;
   SharedAnswers answers_;
+  MemberExchange members_;
   bool alive_ = true;
   Origin completing_ = 0;
   SteadyTime bad_bucket_told_{};

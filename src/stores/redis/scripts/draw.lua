@@ -3,11 +3,12 @@
 --
 -- ARGV[8]  want, parts, floor, late, and the moment of what is late
 -- Answer   after the numbers of one.lua: units granted, how long they last in microseconds (0: no window bounds them), and
---          the moment of the call by the bucket's own time
+--          the moment of the call by the bucket's own time, and 1 if there was a bucket, else 0
 if action == 'q' then
   local want, parts, floor, late, late_at = ARGV[8] + 0, ARGV[9] + 0, ARGV[10] + 0, ARGV[11] + 0, ARGV[12] + 0
   local refills = ALGORITHM_LETTER == 84 or ALGORITHM_LETTER == 71
   local drawn = ALGORITHM_LETTER ~= 76 and ALGORITHM_LETTER ~= 75
+  local existed = state and 1 or 0
   local width = c > 0 and b / c or b
   local time, idle, granted, lasts = algorithm(state, 'm', now, 0, a, b, c), nil, 0, 0
   if late > 0 and (refills or (ALGORITHM_LETTER == 70 and late_at >= time - time % width)) then
@@ -38,5 +39,5 @@ if action == 'q' then
   if idle then
     keep(key, state, idle, now)
   end
-  return { verdict, remaining, retry, reset, delay, granted, lasts, time }
+  return { verdict, remaining, retry, reset, delay, granted, lasts, time, existed }
 end

@@ -13,7 +13,7 @@ local now = moment(ARGV[2])
 local cost, a, b, c = ARGV[4] + 0, ARGV[5] + 0, ARGV[6] + 0, ARGV[7] + 0
 local state = redis.call('GET', key)
 if not state and ARGV[3] + 0 >= 4 and action ~= 'x' then
-  return action == 'q' and { 3, 0, 0, 0, 0, 0, 0, 0 } or { 3, 0, 0, 0, 0 }
+  return action == 'q' and { 3, 0, 0, 0, 0, 0, 0, 0, 0 } or { 3, 0, 0, 0, 0 }
 end
 if state and state:byte() == 72 then
   HELD_FUNCTIONS

@@ -1,0 +1,101 @@
+#include "server/synced_nodes.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "stores/synced/boot_clock.h"
+
+namespace weir::server {
+namespace {
+
+// Some times per shortest sync_interval of common rules; shorter ones are reported when half of a credit is used, or
+// when the next request comes.
+constexpr Duration kTickPeriod = std::chrono::milliseconds(25);
+
+std::uint64_t random_id() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32U | device();
+}
+
+}  // namespace
+
+SyncedNodes::SyncedNodes(ServerContext& context, const RedisStores& redis, std::shared_ptr<const rules::RuleBook> rules)
+    : context_(context), redis_(redis), rules_(std::move(rules)), boot_(std::make_shared<synced::BootClock>()) {
+  // The stores are asked on the first loop, which is the only one that changes the membership.
+  membership_ = std::make_shared<synced::Membership>(synced::Membership::Options{
+      .id = random_id(), .weight = static_cast<std::uint32_t>(context.loops->size()), .settled = [this] {
+        std::uint32_t least = 0;
+        for (const auto& store : stores_) {
+          const std::uint32_t parts = store->settled();
+          if (parts > 0 && (least == 0 || parts < least)) least = parts;
+        }
+        return least;
+      }});
+}
+
+std::shared_ptr<Store> SyncedNodes::decorate(std::size_t loop, std::shared_ptr<Store> store) {
+  stores_.push_back(std::make_shared<synced::SyncedStore>(
+      synced::Options{.store = std::move(store),
+                      .clock = context_.clock,
+                      .boot = boot_,
+                      .credit = std::shared_ptr<const synced::Credit>(membership_, &membership_->credit()),
+                      .epoch = redis_.connects(loop)}));
+  return stores_.back();
+}
+
+void SyncedNodes::start() {
+  context_.add_task(kTickPeriod, [this] { tick(); });
+  context_.add_task(synced::kBeatPeriod, [this] {
+    if (has_synced_rules()) context_.loops->post(0, [this] { beat(); });
+  });
+}
+
+bool SyncedNodes::has_synced_rules() const {
+  const auto current = rules_->current();
+  return std::any_of(current->rules().begin(), current->rules().end(), [](const rules::CompiledRule& rule) {
+    return rule.slices && rule.slices->consistency == Consistency::synced;
+  });
+}
+
+void SyncedNodes::tick() {
+  for (std::size_t i = 0; i < stores_.size(); ++i) {
+    if (stores_[i]->wants_tick()) context_.loops->post(i, [store = stores_[i]] { store->tick(); });
+  }
+}
+
+void SyncedNodes::beat() {
+  redis::RedisStore* const store = redis_.store_of(0);
+  if (store == nullptr) return;
+  const synced::Beat beat = membership_->next(boot_->now());
+  store->beat(
+      {.id = beat.id, .number = beat.number, .weight = beat.weight, .held = beat.held, .ttl = synced::kMemberTtl},
+      [membership = membership_, number = beat.number](const redis::MemberGrant& grant) {
+        membership->answered(number, {.parts = grant.parts, .nodes = grant.nodes});
+      });
+}
+
+void SyncedNodes::add_facts(observe::Facts& facts) const {
+  using Kind = observe::FactMetric::Kind;
+  const auto add = [&](std::string_view name, std::string_view help, synced::Stats::Counter synced::Stats::*counter,
+                       std::vector<std::pair<std::string_view, std::string>> labels = {}) {
+    std::uint64_t sum = 0;
+    for (const auto& store : stores_) sum += (store->stats().*counter).load(std::memory_order_relaxed);
+    facts.more.push_back({name, help, Kind::counter, static_cast<double>(sum), std::move(labels)});
+  };
+  add("weir_synced_answers_total", "Store calls answered by what this node knew, to be reported to Redis afterwards.",
+      &synced::Stats::answered);
+  add("weir_synced_reports_total", "Reports of admitted units to Redis; `lost`: of these, the ones without an answer.",
+      &synced::Stats::reports, {{"result", "sent"}});
+  add("weir_synced_reports_total", "", &synced::Stats::lost_reports, {{"result", "lost"}});
+  add("weir_synced_units_total", "Units reported; `lost`: of these, the ones that may not have been charged.",
+      &synced::Stats::reported, {{"result", "reported"}});
+  add("weir_synced_units_total", "", &synced::Stats::lost, {{"result", "lost"}});
+  facts.more.push_back({"weir_synced_nodes",
+                        "Nodes that share the tolerance of synced rules, as Redis said last.",
+                        Kind::gauge,
+                        static_cast<double>(membership_->nodes()),
+                        {}});
+}
+
+}  // namespace weir::server

@@ -1,0 +1,42 @@
+// SyncedNodes: this node among those that share the tolerance of synced rules (stores/synced/): it tells Redis that it
+// lives, and has the stores of its loops report what they have admitted. Without a synced rule it does neither.
+//
+// decorate() before the loops run, start() after that. Borrows everything it is given.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "observe/metrics.h"
+#include "rules/rule_book.h"
+#include "server/redis_stores.h"
+#include "server/server_context.h"
+#include "stores/synced/members.h"
+#include "stores/synced/synced_store.h"
+
+namespace weir::server {
+
+class SyncedNodes {
+ public:
+  SyncedNodes(ServerContext& context, const RedisStores& redis, std::shared_ptr<const rules::RuleBook> rules);
+
+  // In front of a loop's store.
+  std::shared_ptr<Store> decorate(std::size_t loop, std::shared_ptr<Store> store);
+  void start();
+  void add_facts(observe::Facts& facts) const;
+
+ private:
+  void tick();
+  void beat();
+  bool has_synced_rules() const;
+
+  ServerContext& context_;
+  const RedisStores& redis_;
+  const std::shared_ptr<const rules::RuleBook> rules_;
+  const std::shared_ptr<Clock> boot_;
+  std::shared_ptr<synced::Membership> membership_;            // of the first loop
+  std::vector<std::shared_ptr<synced::SyncedStore>> stores_;  // by loop; constant once started
+};
+
+}  // namespace weir::server
