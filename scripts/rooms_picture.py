@@ -29,7 +29,7 @@ def levels(sees):
 
     def of(name):
         if name not in level:
-            level[name] = 1 + max((of(other) for other in sees[name] - LEAVES), default=-1)
+            level[name] = 1 + max((of(other) for other in sorted(sees[name] - LEAVES)), default=-1)
         return level[name]
 
     for name in sees:
@@ -44,7 +44,7 @@ def reaches(sees, start, end):
 def rows_of(sees, level):
     """The rooms of each row, from the bottom. Each moves towards those that it sees and is seen by, a few times."""
     rows = [sorted(name for name in level if level[name] == height) for height in range(max(level.values()) + 1)]
-    near = {name: [other for other in level if other in sees[name] or name in sees[other]] for name in level}
+    near = {name: [other for other in sorted(level) if other in sees[name] or name in sees[other]] for name in level}
     for _ in range(20):
         for row in rows:
             place = {name: (index + 0.5) / len(each) for each in rows for index, name in enumerate(each)}

@@ -119,7 +119,7 @@ TEST_F(MetricsTest, TellsShadowTooLargeAndStoreFailuresApart) {
   for (const char* name : {"shadow_denied", "too_large", "failed_open", "failed_closed"}) {
     EXPECT_THAT(text(), HasSubstr(std::string("outcome=\"") + name + "\"} 1\n"));
   }
-  EXPECT_THAT(text(), Not(HasSubstr("outcome=\"denied\"")));
+  EXPECT_THAT(text(), Not(HasSubstr("algorithm=\"token-bucket\",outcome=\"denied\"")));
   EXPECT_THAT(text(), HasSubstr("weir_near_limit_total{rule=\"search-per-key\"} 0\n")) << "a failed store says nothing";
   EXPECT_THAT(text(), HasSubstr("weir_degraded_decisions_total 2\n"));
 }

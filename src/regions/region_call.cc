@@ -182,10 +182,10 @@ void RegionCall::describe(const Part& part, const ChargeOutcome& answer, ChargeO
   if (part.kind == Part::Kind::plain) return;
   const Charge& whole = whole_->charges[part.index];
   RegionBook& book = *owner_.options_.book;
-  const TimePoint now = owner_.options_.clock->now();
+  const TimePoint read_at = owner_.options_.clock->now();
   if (part.kind == Part::Kind::scaled) {
     outcome = part.scaled.outcome(answer, whole.cost, *whole.allowance);
-    if (takes(action)) book.note_share(whole, outcome.admitted, now);
+    if (takes(action)) book.note_share(whole, outcome.admitted, read_at);
     return;
   }
   const std::int64_t limit = part.scaled.allowance.limit;
@@ -199,7 +199,7 @@ void RegionCall::describe(const Part& part, const ChargeOutcome& answer, ChargeO
   if (!outcome.admitted && limit < whole.allowance->limit) {
     outcome.retry_after = std::min(outcome.retry_after, kShareMayGrow);
   }
-  if (takes(action)) book.note_count(whole, part.window, used, outcome.admitted, asked_, now);
+  if (takes(action)) book.note_count(whole, part.window, used, outcome.admitted, asked_, read_at);
 }
 
 void RegionCall::undo_earlier() {
@@ -229,7 +229,7 @@ void UndoCall::start(Store& store, std::span<const Charge> undone, const StoreCa
   outcomes_.clear();
   RegionBook* const book = owner_.options_.book.get();
   allowances_.resize(undone.size());  // never grows below, so pointers into it stay valid
-  const TimePoint now = owner_.options_.clock->now();
+  const TimePoint read_at = owner_.options_.clock->now();
   for (std::size_t i = 0; i < undone.size(); ++i) {
     Charge& charge = charges_.append();
     charge = undone[i];
@@ -238,7 +238,7 @@ void UndoCall::start(Store& store, std::span<const Charge> undone, const StoreCa
                         charge.allowance->algorithm != Algorithm::fixed_window;
     if (scaled && book != nullptr && charge.allowance->limit > 0) {
       // In units of the rule, whatever its share is by now.
-      const ScaledBucket bucket = ScaledBucket::of(*charge.allowance, book->share_of(charge, now).share);
+      const ScaledBucket bucket = ScaledBucket::of(*charge.allowance, book->share_of(charge, read_at).share);
       allowances_[i] = bucket.allowance;
       charge.key = scaled_key(charge.key);
       charge.cost = bucket.cost(charge.cost);
@@ -304,10 +304,10 @@ void GrowthCall::looked() {
 }
 
 void GrowthCall::charged() {
-  const TimePoint now = owner_.options_.clock->now();
+  const TimePoint read_at = owner_.options_.clock->now();
   RegionBook& book = *owner_.options_.book;
-  if (now - looked_at_ <= kGrowthTime) {
-    book.grown(key_, growth_, now);
+  if (read_at - looked_at_ <= kGrowthTime) {
+    book.grown(key_, growth_, read_at);
   } else {
     book.growth_failed(key_);  // too late: more may have been refilled than was charged for
   }

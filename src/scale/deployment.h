@@ -38,7 +38,7 @@ struct RulePlan {
   double active_subjects = 0;   // with a bucket at a time, in a region
   double redis_bytes = 0;       // in a region
   double coordinator_rows = 0;  // written a second, by all regions
-  std::string bound;            // how many more than the limit may be admitted, in words
+  std::string bound = {};       // how many more than the limit may be admitted, in words
 };
 
 // Something that cannot be had more of by adding servers.

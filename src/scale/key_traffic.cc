@@ -93,11 +93,13 @@ class KeyTraffic::Region {
     const TimePoint start = clock_->now();
     std::uint64_t calls_before = store_->calls;
     for (double i = 0; i < requests; ++i) {
-      if (i < warm) calls_before = store_->calls;
       seconds += pause(random_);
       clock_->set(start + Duration{static_cast<std::int64_t>(seconds * 1e6)});
       const bool allowed = decide(*loops_[any_loop(random_)]);
-      if (i < warm) continue;
+      if (i < warm) {
+        calls_before = store_->calls;
+        continue;
+      }
       ++outcome.decisions;
       if (allowed) ++outcome.allowed;
     }

@@ -3,13 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "control/audit_trail.h"
-#include "control/schema/schema.h"
 #include "database/location.h"
 #include "database/migration.h"
 #include "ledger/ledger.h"
 #include "ledger/operations/take.h"
 #include "ledger/retention.h"
-#include "ledger/schema/schema.h"
+#include "server/migrations.h"
 #include "tests/support/temporary_folder.h"
 
 namespace weir::server {
@@ -22,8 +21,7 @@ class QuotaRetentionTest : public testing::Test {
   QuotaRetentionTest() {
     const Result<database::Location> location = database::parse_location("sqlite:ledger.db", folder_.path());
     database_ = database::make_database(location.value());
-    EXPECT_TRUE(database::migrate(*database_, ledger::ledger_migrations(), clock_.wall()).ok());
-    EXPECT_TRUE(database::migrate(*database_, control::admin_migrations(), clock_.wall()).ok());
+    EXPECT_TRUE(database::migrate(*database_, all_migrations(), clock_.wall()).ok());
     ledger_ = std::make_unique<ledger::Ledger>(*database_, clock_);
   }
   // One unit of a day that begins now.

@@ -197,7 +197,9 @@ def test_redis_py_reserves_and_settles(everywhere):
     made = call("WEIR.RESERVE", 2000, "TTL", 5000, "ID", "job-7", *subject)
     assert made["allowed"] == 1 and made["granted"] == 2000 and made["state"] == "open", made
     assert made["fencing_token"] > 0 and made["returned"] is None
-    assert call("WEIR.RESERVE", 5, "ID", "job-7", *subject)["granted"] == 2000
+    assert call("WEIR.RESERVE", 2000, "ID", "job-7", *subject)["fencing_token"] == made["fencing_token"]
+    with pytest.raises(redis_py.ResponseError, match="another amount"):
+        call("WEIR.RESERVE", 5, "ID", "job-7", *subject)
     settled = call("WEIR.COMMIT", made["reservation"], 500)
     assert settled["state"] == "committed" and settled["returned"] == 1500 and settled["actual"] == 500, settled
     assert call("WEIR.COMMIT", made["reservation"], 9)["actual"] == 500

@@ -987,7 +987,7 @@ export interface paths {
         };
         /**
          * The quotas of a tenant
-         * @description The accounts that the tenant has in open periods, as the ledger has them; with `period` those of that one. Not there without a database.
+         * @description The accounts that the tenant has in open periods, as the ledger has them; with `period` those of that one. With `identity.apply: [http]` credentials are attributes in the query, and say which tenant it is. Not there without a database.
          */
         get: operations["listQuotas"];
         put?: never;
@@ -2959,6 +2959,8 @@ export interface components {
             log_bytes: number;
             /** @description All items do. False while units move: ask again. */
             agrees: boolean;
+            /** @description Nothing moved between node and ledger while both were read: what differs is wrong. */
+            still: boolean;
             items: {
                 rule: string;
                 subject: string;
@@ -3945,7 +3947,7 @@ export interface operations {
             };
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
-            /** @description The Idempotency-Key was used for another request. */
+            /** @description The `id` has a reservation of another amount, or the Idempotency-Key was used for another request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6696,6 +6698,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
             /** @description The first request with this Idempotency-Key has no answer yet. */
             409: {
                 headers: {
@@ -6746,6 +6749,7 @@ export interface operations {
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
+            403: components["responses"]["NotAccepted"];
             503: components["responses"]["HoldUnavailable"];
         };
     };

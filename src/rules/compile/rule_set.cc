@@ -140,6 +140,7 @@ void RuleSet::prepare_charges() {
     // A rule that counts in windows of several lengths is asked of the store: what is recorded must be what was
     // decided.
     if (rule.slices && !rule.windows.several()) rule.charge.slices = &*rule.slices;
+    if (rule.region) rule.charge.region = &*rule.region;
   }
 }
 

@@ -193,7 +193,8 @@ const BadFile kBadFiles[] = {
      "reconcile, local_limit, "
      "max_subjects, "
      "overdraft, "
-     "estimate, on_expiry, on_exceed, penalty, distinct, candidate, consistency, hot_keys or "
+     "estimate, on_expiry, on_exceed, penalty, distinct, candidate, consistency, tolerance, sync_interval, "
+     "hot_keys, region, on_partition, home or "
      "hash_tag"},
     {"version: 1\nrules:\n- %\n  penalty: {after: 5}",
      "f.yaml:6:12: rules[0].penalty.within: is missing\nf.yaml:6:12: rules[0].penalty.block: is missing"},
@@ -393,7 +394,7 @@ TEST(RulesFile, CollectsAllFaultsOfAFile) {
             "static_limit, reconcile, "
             "local_limit, "
             "max_subjects, overdraft, estimate, on_expiry, on_exceed, penalty, distinct, candidate, "
-            "consistency, hot_keys or hash_tag\n"
+            "consistency, tolerance, sync_interval, hot_keys, region, on_partition, home or hash_tag\n"
             "f.yaml:6:10: rules[2].id: is \"a\", which is used already at f.yaml:4:10");
 }
 

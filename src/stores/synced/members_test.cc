@@ -53,7 +53,7 @@ TEST_F(MembersTest, ABeatThatComesAfterALaterOneIsIgnored) {
 }
 
 TEST(Membership, ACreditLastsFromWhenTheBeatWasSent) {
-  Membership node({.id = 1});
+  Membership node({.id = 1, .settled = nullptr});
   const Beat beat = node.next(kStart);
   EXPECT_EQ(beat.held, 0U);
   node.answered(beat.number, {.parts = 3, .nodes = 3});
@@ -86,7 +86,7 @@ TEST(Membership, PartsNeverAddUpToMoreThanTheWhole) {
       now += milliseconds(random() % 400);
       if (nodes.size() < 2 || random() % 20 == 0) {
         ++made;
-        weights[made] = 1 + random() % 3;
+        weights[made] = 1 + static_cast<std::uint32_t>(random() % 3);
         nodes[made] = std::make_unique<Membership>(
             Membership::Options{.id = static_cast<std::uint64_t>(made), .weight = weights[made], .settled = nullptr});
       }
