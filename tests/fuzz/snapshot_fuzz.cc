@@ -129,6 +129,44 @@ void expect_sound_reservations(MemoryStore& store, const BucketKey& key, Algorit
   }
 }
 
+// The penalty of a bucket that is exhausted at once.
+void expect_sound_penalty(MemoryStore& store, const BucketKey& key) {
+  const Penalty penalty{.after = 2, .within = kTtl, .block = kTtl, .max = 4 * kTtl, .decay = kTtl};
+  const Allowance allowance = contract::allowance_of(Algorithm::fixed_window, 1, std::chrono::seconds(10));
+  Charge bucket = contract::charge_of({key.low, key.high}, allowance, 1);
+  if (is_same_bucket(bucket.key, key)) return;  // a call names no bucket twice
+  bucket.penalty = &penalty;
+  Charge guard = contract::charge_of(key, allowance, 0);
+  guard.kind = ChargeKind::penalty;
+  guard.penalty = &penalty;
+  guard.binding = false;
+  for (const Action action : {Action::peek, Action::take, Action::take, Action::report_failure, Action::take,
+                              Action::report_success, Action::take, Action::reset}) {
+    contract::OwnedCall call(action, kNow, {bucket, guard});
+    expect(store.begin(call));
+    for (const ChargeOutcome& outcome : call.results()) {
+      expect(outcome.remaining >= 0 && outcome.retry_after.count() >= 0 && outcome.reset_after.count() >= 0);
+    }
+  }
+}
+
+// Different values in the bucket `key`.
+void expect_sound_values(MemoryStore& store, const BucketKey& key) {
+  for (const Algorithm algorithm : {Algorithm::fixed_window, Algorithm::sliding_log}) {
+    const Allowance allowance = contract::allowance_of(algorithm, 10, std::chrono::seconds(10));
+    Charge charge = contract::charge_of(key, allowance, 1);
+    for (const std::uint64_t value : {1U, 2U, 1U}) {
+      charge.value = value;
+      for (const Action action : {Action::peek, Action::take, Action::refund}) {
+        const ChargeOutcome outcome = contract::ask(store, action, kNow, charge);
+        if (outcome.status != Code::ok) continue;
+        expect(outcome.remaining >= 0 && outcome.remaining <= 10);
+        expect(outcome.retry_after.count() >= 0 && outcome.reset_after.count() >= 0);
+      }
+    }
+  }
+}
+
 void load(std::string_view bytes, bool must_load) {
   MemoryStore store({.max_bytes = kMaxBytes});
   const fuzz::MemoryFile file(bytes);
@@ -146,6 +184,10 @@ void load(std::string_view bytes, bool must_load) {
       expect_sound_leases(store, bucket.key);
     } else if (bucket.kind.is_record()) {
       expect_sound_reservations(store, {bucket.key.low, bucket.key.high}, Algorithm::gcra);
+    } else if (bucket.kind.is_penalty()) {
+      expect_sound_penalty(store, bucket.key);
+    } else if (bucket.kind.is_distinct()) {
+      expect_sound_values(store, bucket.key);
     } else {
       expect_sound(store, bucket.key, bucket.kind.algorithm());
       expect_sound_reservations(store, bucket.key, bucket.kind.algorithm());

@@ -262,7 +262,8 @@ TimePoint last_change(const BucketImage& image, const algorithms::BucketWords& w
   if (image.kind.is_record()) return from_micros(std::max<std::int64_t>(0, image.idle_from_us)) - 2 * kMaxHoldTtl;
   // At the latest, when its penalty had the longest length that there is before it.
   if (image.kind.is_penalty()) {
-    return from_micros(std::max<std::int64_t>(0, std::max(words.head[0] - kMaxPenalty.count(), words.head[1])));
+    const std::int64_t until = std::max<std::int64_t>(0, words.head[0]);
+    return from_micros(std::max<std::int64_t>(0, std::max(until - kMaxPenalty.count(), words.head[1])));
   }
   if (image.kind.is_distinct()) return from_micros(std::max<std::int64_t>(0, words.head[1]));
   return algorithms::last_change(image.kind.algorithm(), words);
