@@ -103,7 +103,7 @@ if build asan WEIR_TESTS algorithms_tests base_tests keys_tests identity_tests r
   for target in $(basename -s .cc -a tests/fuzz/*_fuzz.cc); do
     step "$target" env SECONDS_EACH=2 scripts/fuzz.sh --check "$target"
   done
-  ctest_in asan build/asan -E '_NOT_BUILT$|^RealClients|^Grpc\.Python|^redis_(clock|cluster|connection|contract|differential|fault|lease|library|overload|sentinel|subject)_|^(database|postgres|ledger|quota_gate|control_contract)_|^Tidy'
+  ctest_in asan build/asan -E '_NOT_BUILT$|^RealClients|^Grpc\.Python|^redis_(clock|cluster|connection|contract|differential|fault|lease|library|member|overload|sentinel|subject)_|^(database|postgres|ledger|quota_gate|control_contract)_|^Tidy'
 else
   failed=$((failed + 1))
 fi
