@@ -9,14 +9,10 @@
 namespace weir::advise {
 namespace {
 
-constexpr double kSecondsPerDay = 86'400;
-constexpr double kPeakOverAverage = 3;
 constexpr std::size_t kMeasuredBuckets = 4'000;  // enough for the table's free slots to be in proportion
 constexpr double kMaxMeasuredEntries = 400'000;  // of sliding logs, in all measured buckets
 // Per key that is not in MEMORY USAGE: Redis's tables of keys and expiries (docs/redis.md).
 constexpr double kRedisTables = 64;
-constexpr double kRedisMicrosPerDecision = 12;
-constexpr double kRedisMicrosPerFurtherRule = 4;
 
 class MeasuringCall final : public StoreCall {
  public:
@@ -106,7 +102,7 @@ Status check_load(const Load& load) {
 
 Result<Estimate> estimate_size(const Rules& rules, Load load) {
   if (Status checked = check_load(load); !checked.ok()) return checked.failure();
-  if (load.peak_per_second == 0) load.peak_per_second = kPeakOverAverage * load.requests_per_day / kSecondsPerDay;
+  if (load.peak_per_second == 0) load.peak_per_second = usual_peak(load.requests_per_day);
   if (load.hottest_share == 0) load.hottest_share = zipf_share(load.subjects);
   Estimate estimate;
   estimate.average_cost = 0;

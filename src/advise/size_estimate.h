@@ -13,6 +13,14 @@
 
 namespace weir::advise {
 
+// Of Redis's CPU time, measured by the bench suite `redis`.
+inline constexpr double kRedisMicrosPerDecision = 12;
+inline constexpr double kRedisMicrosPerFurtherRule = 4;
+
+inline constexpr double kSecondsPerDay = 86'400;
+// A second, if nothing is known but the day's requests: three times the average.
+constexpr double usual_peak(double requests_per_day) { return 3 * requests_per_day / kSecondsPerDay; }
+
 struct CostShare {
   std::int64_t cost = 1;
   double share = 1;  // of the requests

@@ -7,23 +7,10 @@
 
 #include "base/json_text.h"
 #include "cli/quantities.h"
+#include "rules/compile/region_rules.h"
 
 namespace weir::cli {
 namespace {
-
-std::string_view region_word(RegionSharing sharing) {
-  switch (sharing) {
-    case RegionSharing::none:
-      return "none";
-    case RegionSharing::slices:
-      return "slices";
-    case RegionSharing::reconcile:
-      return "reconcile";
-    case RegionSharing::central:
-      return "central";
-  }
-  return "";
-}
 
 std::string json_text(std::string_view text) {
   std::string out;
@@ -81,7 +68,7 @@ void show_plan_json(const scale::Plan& plan, std::ostream& out) {
   bool first = true;
   for (const scale::RulePlan& rule : plan.rules) {
     text << (first ? "" : ",") << "{\"rule\":" << json_text(rule.rule) << ",\"consistency\":\""
-         << consistency_name(rule.consistency) << "\",\"region\":\"" << region_word(rule.region)
+         << consistency_name(rule.consistency) << "\",\"region\":\"" << rules::region_sharing_name(rule.region)
          << "\",\"calls_per_decision\":" << rule.calls_per_decision
          << ",\"store_calls_per_second\":" << rule.store_calls << ",\"hottest_per_second\":" << rule.hottest_rate
          << ",\"hottest_calls_per_second\":" << rule.hottest_calls << ",\"allowed_share\":" << rule.allowed_share

@@ -116,7 +116,7 @@ void show_estimate_json(const advise::Estimate& estimate, std::ostream& out) {
 // With --scale: for many nodes and regions.
 int plan(const EstimateOptions& options, const Rules& rules, const Terminal& terminal) {
   scale::Deployment deployment = options.deployment;
-  deployment.rate = options.peak > 0 ? options.peak : 3 * options.requests_per_day / 86'400;
+  deployment.rate = options.peak > 0 ? options.peak : advise::usual_peak(options.requests_per_day);
   deployment.subjects = options.subjects;
   const Result<scale::Plan> made = scale::plan_deployment(rules, deployment);
   if (!made.ok()) {

@@ -6,9 +6,9 @@
 //   its own count + what it knows of the others + the cost  ≤  limit      and
 //   its own count - what the others can know of it          ≤  its part of the tolerance.
 //
-// Together they admit at most the limit and the tolerance: whoever admitted last after reading the cells had read all
-// of the others' counts but their parts of the tolerance. With `continue` the second line does not apply, and regions
-// that do not hear each other may admit the limit each.
+// Together they admit at most the limit and the tolerance: the region that admitted last, after reading the cells, had
+// read all of the others' counts but their parts of the tolerance. With `continue` the second line does not apply, and
+// regions that do not hear each other may admit the limit each.
 //
 // The order matters: a region writes its cell, that is committed, and then it reads all cells. Only what it has read of
 // its own cell counts as known.

@@ -34,7 +34,7 @@ bool RegionCall::start(StoreCall& whole) {
   // A hold is in one store.
   if (!known || (whole.hold != nullptr && stores_ > 1)) {
     whole.status = Code::unavailable;
-    owner_.idle_calls_.push_back(this);
+    owner_.calls_.give_back(*this);
     return true;
   }
   if (refuse_reservation()) return true;
@@ -55,7 +55,7 @@ bool RegionCall::refuse_reservation() {
     whole_->outcomes[i].too_large = true;
     any = true;
   }
-  if (any) owner_.idle_calls_.push_back(this);
+  if (any) owner_.calls_.give_back(*this);
   return any;
 }
 
@@ -101,7 +101,6 @@ void RegionCall::prepare(std::size_t place) {
   set_reading(whole_->reading());
   ingress = whole_->ingress;
   hold = whole_->hold;
-  draw = whole_->draw;
   once = whole_->once;
   status = Code::ok;
   atomic = true;
@@ -124,7 +123,6 @@ void RegionCall::divide(Part& part, Charge& charge) {
     charge.key = scaled_key(whole.key);
     charge.cost = part.scaled.cost(whole.cost);
     charge.allowance = &part.scaled.allowance;
-    if (draw != nullptr) send_draw();
     if (usable.growth) owner_.tell_of_growth(whole, *usable.growth, *whole_);
     return;
   }
@@ -133,16 +131,6 @@ void RegionCall::divide(Part& part, Charge& charge) {
   part.scaled.allowance = *whole.allowance;
   part.scaled.allowance.limit = book->most_of(whole, part.window, asked_);
   charge.allowance = &part.scaled.allowance;
-}
-
-// A draw is about one charge.
-void RegionCall::send_draw() {
-  const ScaledBucket& scaled = parts_[0].scaled;
-  draw_ = *whole_->draw;
-  draw_.want = scaled.cost(draw_.want);
-  draw_.floor = scaled.cost(draw_.floor);
-  draw_.late = scaled.cost(draw_.late);
-  draw = &draw_;
 }
 
 bool RegionCall::take_answer() {
@@ -160,11 +148,6 @@ bool RegionCall::take_answer() {
     ChargeOutcome& outcome = whole_->outcomes[parts_[i].index];
     describe(parts_[i], outcomes_[i], outcome);
     denied = denied || outcome.status != Code::ok || (charges_[i].binding && !outcome.admitted);
-  }
-  if (draw == &draw_ && whole_->draw != nullptr) {
-    whole_->draw->granted = parts_[0].scaled.units(draw_.granted);
-    whole_->draw->lasts = draw_.lasts;
-    whole_->draw->at = draw_.at;
   }
   whole_->atomic = atomic && stores_ == 1;
   whole_->replayed = whole_->replayed || replayed;
@@ -219,7 +202,7 @@ void RegionCall::undo_earlier() {
 
 bool RegionCall::finish() {
   whole_->answered = Consistency::exact;
-  owner_.idle_calls_.push_back(this);
+  owner_.calls_.give_back(*this);
   return true;
 }
 
@@ -257,7 +240,7 @@ void UndoCall::start(Store& store, std::span<const Charge> undone, const StoreCa
 }
 
 // What could not be given back stays charged: it admits too little, never too much.
-void UndoCall::complete() { owner_.idle_undos_.push_back(this); }
+void UndoCall::complete() { owner_.undos_.give_back(*this); }
 
 void GrowthCall::start(const Charge& charge, const HeldShare::Growth& growth, const StoreCall& cause) {
   growth_ = growth;
@@ -286,7 +269,7 @@ void GrowthCall::start(const Charge& charge, const HeldShare::Growth& growth, co
 void GrowthCall::complete() {
   if (status != Code::ok || outcome_.status != Code::ok) {
     owner_.options_.book->growth_failed(key_);
-    owner_.idle_growths_.push_back(this);
+    owner_.growths_.give_back(*this);
     return;
   }
   draw == nullptr ? looked() : charged();
@@ -311,7 +294,7 @@ void GrowthCall::charged() {
   } else {
     book.growth_failed(key_);  // too late: more may have been refilled than was charged for
   }
-  owner_.idle_growths_.push_back(this);
+  owner_.growths_.give_back(*this);
 }
 
 }  // namespace weir::regions

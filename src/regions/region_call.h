@@ -31,7 +31,6 @@ class RegionCall final : public StoreCall {
   bool go_on();
   void prepare(std::size_t place);
   void divide(Part& part, Charge& charge);
-  void send_draw();
   // True: the next store may be asked.
   bool take_answer();
   void describe(const Part& part, const ChargeOutcome& answer, ChargeOutcome& outcome);
@@ -47,7 +46,6 @@ class RegionCall final : public StoreCall {
   InlineVector<Charge, 8> charges_;
   InlineVector<ChargeOutcome, 8> outcomes_;
   InlineVector<Part, 8> parts_;
-  DrawStep draw_;
   TimePoint asked_{};
 };
 

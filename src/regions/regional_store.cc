@@ -37,39 +37,16 @@ bool RegionalStore::begin(StoreCall& call) {
   for (const Charge& charge : call.charges) shared = shared || charge.region != nullptr;
   if (!shared) [[likely]]
     return options_.store->begin(call);
-  RegionCall& own = take_call();
-  return own.start(call);
-}
-
-RegionCall& RegionalStore::take_call() {
-  if (idle_calls_.empty()) {
-    calls_.push_back(std::make_unique<RegionCall>(*this));
-    idle_calls_.push_back(calls_.back().get());
-  }
-  RegionCall& call = *idle_calls_.back();
-  idle_calls_.pop_back();
-  return call;
+  return calls_.take(*this).start(call);
 }
 
 void RegionalStore::tell_of_growth(const Charge& charge, const HeldShare::Growth& growth, const StoreCall& call) {
-  if (idle_growths_.empty()) {
-    growths_.push_back(std::make_unique<GrowthCall>(*this));
-    idle_growths_.push_back(growths_.back().get());
-  }
-  GrowthCall& own = *idle_growths_.back();
-  idle_growths_.pop_back();
-  own.start(charge, growth, call);
+  growths_.take(*this).start(charge, growth, call);
 }
 
 void RegionalStore::undo(std::size_t place, std::span<const Charge> charges, const StoreCall& call) {
   if (charges.empty()) return;
-  if (idle_undos_.empty()) {
-    undos_.push_back(std::make_unique<UndoCall>(*this));
-    idle_undos_.push_back(undos_.back().get());
-  }
-  UndoCall& own = *idle_undos_.back();
-  idle_undos_.pop_back();
-  own.start(store_at(place), charges, call);
+  undos_.take(*this).start(store_at(place), charges, call);
 }
 
 }  // namespace weir::regions

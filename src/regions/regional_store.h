@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/pool.h"
 #include "regions/region_book.h"
 #include "weir/store.h"
 #include "weir/time.h"
@@ -59,16 +60,12 @@ class RegionalStore final : public Store {
   Store& store_at(std::size_t place) { return place == 0 ? *options_.store : *options_.homes[place - 1].second; }
   void tell_of_growth(const Charge& charge, const HeldShare::Growth& growth, const StoreCall& call);
   void undo(std::size_t place, std::span<const Charge> charges, const StoreCall& call);
-  RegionCall& take_call();
 
   const RegionalOptions options_;
-  // Owned, and used again; each lives until the store has answered.
-  std::vector<std::unique_ptr<RegionCall>> calls_;
-  std::vector<RegionCall*> idle_calls_;
-  std::vector<std::unique_ptr<GrowthCall>> growths_;
-  std::vector<GrowthCall*> idle_growths_;
-  std::vector<std::unique_ptr<UndoCall>> undos_;
-  std::vector<UndoCall*> idle_undos_;
+  // Each is taken until the store has answered.
+  base::Pool<RegionCall> calls_;
+  base::Pool<GrowthCall> growths_;
+  base::Pool<UndoCall> undos_;
 };
 
 }  // namespace weir::regions

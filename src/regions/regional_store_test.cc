@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <memory>
 
-#include "stores/memory/memory_store.h"
+#include "tests/support/slow_store.h"
 
 namespace weir::regions {
 namespace {
@@ -13,62 +12,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-Allowance allowance_of(Algorithm algorithm, std::int64_t limit, Duration window) {
-  AllowanceSpec spec;
-  spec.algorithm = algorithm;
-  spec.limit = limit;
-  spec.window = window;
-  return make_allowance(spec).value();
-}
-
 // 15 % of 1,000, of which rounding costs up takes a part of one.
 constexpr int kFloorUnits = 149;
-
-class TestCall final : public StoreCall {
- public:
-  TestCall(Action what, TimePoint at, std::vector<Charge> list) : list_(std::move(list)), results_(list_.size()) {
-    action = what;
-    now = at;
-    charges = list_;
-    outcomes = results_;
-  }
-  void complete() override { ++completions; }
-  int completions = 0;
-
- private:
-  std::vector<Charge> list_;
-  std::vector<ChargeOutcome> results_;
-};
-
-// A memory store that answers when it is told to.
-class FarStore final : public Store {
- public:
-  bool begin(StoreCall& call) override {
-    ++calls;
-    if (at_once) return memory.begin(call);
-    waiting.push_back(&call);
-    return false;
-  }
-  bool immediate() const override { return at_once; }
-  std::string_view name() const override { return "far"; }
-  void answer(bool down = false) {
-    std::deque<StoreCall*> now;
-    now.swap(waiting);
-    for (StoreCall* const call : now) {
-      if (down) {
-        call->status = Code::unavailable;
-      } else {
-        static_cast<void>(memory.begin(*call));
-      }
-      call->complete();
-    }
-  }
-
-  memory::MemoryStore memory;
-  std::deque<StoreCall*> waiting;
-  int calls = 0;
-  bool at_once = true;
-};
 
 class RegionalStoreTest : public testing::Test {
  protected:
@@ -94,11 +39,11 @@ class RegionalStoreTest : public testing::Test {
     charge.region = region;
     return charge;
   }
-  TestCall call(std::vector<Charge> charges, Action action = Action::take) {
+  CountingCall call(std::vector<Charge> charges, Action action = Action::take) {
     return {action, clock_->now(), std::move(charges)};
   }
   bool take(const Allowance& allowance, const RegionTerms& region) {
-    TestCall one = call({charge(allowance, &region)});
+    CountingCall one = call({charge(allowance, &region)});
     EXPECT_TRUE(store_->begin(one));
     EXPECT_TRUE(one.regional);
     return one.outcomes[0].admitted;
@@ -114,8 +59,8 @@ class RegionalStoreTest : public testing::Test {
   }
 
   const std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
-  const std::shared_ptr<FarStore> own_ = std::make_shared<FarStore>();
-  const std::shared_ptr<FarStore> home_ = std::make_shared<FarStore>();
+  const std::shared_ptr<SlowStore> own_ = std::make_shared<SlowStore>();
+  const std::shared_ptr<SlowStore> home_ = std::make_shared<SlowStore>();
   std::shared_ptr<RegionBook> book_;
   std::unique_ptr<RegionalStore> store_;
   const Allowance bucket_ = allowance_of(Algorithm::token_bucket, 1'000, seconds(10));
@@ -177,7 +122,7 @@ TEST_F(RegionalStoreTest, ASubjectThatNeedsNoMoreThanItsFloorIsNotAskedAbout) {
 
 TEST_F(RegionalStoreTest, ARefundGoesIntoTheRegionsBucket) {
   EXPECT_EQ(taken(bucket_, slices_, 1'000), kFloorUnits);
-  TestCall refund = call({charge(bucket_, &slices_, 1, 10)}, Action::refund);
+  CountingCall refund = call({charge(bucket_, &slices_, 1, 10)}, Action::refund);
   EXPECT_TRUE(store_->begin(refund));
   EXPECT_EQ(taken(bucket_, slices_, 1'000), 10);
 }
@@ -185,7 +130,7 @@ TEST_F(RegionalStoreTest, ARefundGoesIntoTheRegionsBucket) {
 TEST_F(RegionalStoreTest, AReservationOfADividedBucketIsRefused) {
   HoldStep hold;
   hold.reservation = true;
-  TestCall reserve = call({charge(bucket_, &slices_)});
+  CountingCall reserve = call({charge(bucket_, &slices_)});
   reserve.hold = &hold;
   EXPECT_TRUE(store_->begin(reserve));
   EXPECT_FALSE(reserve.outcomes[0].admitted);
@@ -234,21 +179,22 @@ TEST_F(RegionalStoreTest, AtItsHomeACentralRuleIsCountedHere) {
 TEST_F(RegionalStoreTest, WhatTheHomeDeniesIsGivenBackHere) {
   const Allowance one = allowance_of(Algorithm::fixed_window, 1, std::chrono::hours(24));
   EXPECT_TRUE(take(one, central_));
-  TestCall both = call({charge(window_, nullptr, 2), charge(one, &central_, 1)});
+  CountingCall both = call({charge(window_, nullptr, 2), charge(one, &central_, 1)});
   EXPECT_TRUE(store_->begin(both));
   EXPECT_TRUE(both.outcomes[0].admitted);
   EXPECT_FALSE(both.outcomes[1].admitted);
   EXPECT_FALSE(both.atomic);
-  TestCall look = call({charge(window_, nullptr, 2, 0)}, Action::peek);
+  CountingCall look = call({charge(window_, nullptr, 2, 0)}, Action::peek);
   EXPECT_TRUE(store_->begin(look));
   EXPECT_EQ(look.outcomes[0].remaining, 1'000);
 }
 
 TEST_F(RegionalStoreTest, AHomeThatDoesNotAnswerFailsItsOwnRuleAlone) {
   home_->at_once = false;
-  TestCall both = call({charge(window_, nullptr, 2), charge(window_, &central_, 1)});
+  CountingCall both = call({charge(window_, nullptr, 2), charge(window_, &central_, 1)});
   EXPECT_FALSE(store_->begin(both));
-  home_->answer(true);
+  home_->failure = Code::unavailable;
+  home_->answer();
   EXPECT_EQ(both.completions, 1);
   EXPECT_EQ(both.status, Code::ok);
   EXPECT_EQ(both.outcomes[0].status, Code::ok);
@@ -257,21 +203,22 @@ TEST_F(RegionalStoreTest, AHomeThatDoesNotAnswerFailsItsOwnRuleAlone) {
 
 TEST_F(RegionalStoreTest, ACallWhoseRulesAreAllAtTheHomeFailsWithIt) {
   home_->at_once = false;
-  TestCall one = call({charge(window_, &central_)});
+  CountingCall one = call({charge(window_, &central_)});
   EXPECT_FALSE(store_->begin(one));
-  home_->answer(true);
+  home_->failure = Code::unavailable;
+  home_->answer();
   EXPECT_EQ(one.status, Code::unavailable);
 }
 
 TEST_F(RegionalStoreTest, AnUnknownHomeIsOneThatDoesNotAnswer) {
   central_.home = "ap";
-  TestCall one = call({charge(window_, &central_)});
+  CountingCall one = call({charge(window_, &central_)});
   EXPECT_TRUE(store_->begin(one));
   EXPECT_EQ(one.status, Code::unavailable);
 }
 
 TEST_F(RegionalStoreTest, CallsWithoutSharedLimitsAreTheStoresOwn) {
-  TestCall one = call({charge(window_, nullptr)});
+  CountingCall one = call({charge(window_, nullptr)});
   EXPECT_TRUE(store_->begin(one));
   EXPECT_FALSE(one.regional);
   EXPECT_EQ(own_->calls, 1);

@@ -73,8 +73,8 @@ struct ShareAnswer {
 ShareAnswer decide_share(std::vector<ShareRow>& rows, const ShareRequest& request, TimePoint now,
                          const ShareTerms& terms);
 
-// What a region should have by demand, whoever holds what now. `demands` and the answer are by region; their sum is at
-// most kWhole, and none is below the floor.
+// What each region should have by demand, whatever each holds now. `demands` and the answer are by region; their sum is
+// at most kWhole, and none is below the floor.
 std::vector<Ppm> divide_by_demand(const std::vector<Ppm>& demands);
 
 // What one node holds of one key's limit. Not thread-safe.

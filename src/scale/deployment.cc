@@ -12,8 +12,7 @@
 namespace weir::scale {
 namespace {
 
-constexpr double kRedisMicrosPerCall = 12;  // docs/scaling.md says how these were measured
-constexpr double kRedisMicrosPerFurtherRule = 4;
+// docs/scaling.md says how these were measured.
 constexpr double kBusy = 0.6;               // of a core, planned for
 constexpr double kCoordinatorRows = 5'000;  // a second, that one PostgreSQL commits
 constexpr double kShareLives = 10;          // seconds; renewed twice in that time
@@ -158,9 +157,9 @@ Result<RulePlan> plan_rule(const Rule& rule, const Deployment& d) {
   if (rule.region == RegionSharing::reconcile) plan.coordinator_rows = plan.active_subjects * d.regions;
   Rules alone;
   alone.rules.push_back(rule);
-  const Result<advise::Estimate> size = advise::estimate_size(
-      alone,
-      {.requests_per_day = rate * 86'400, .peak_per_second = rate, .subjects = std::max(1.0, plan.active_subjects)});
+  const Result<advise::Estimate> size = advise::estimate_size(alone, {.requests_per_day = rate * advise::kSecondsPerDay,
+                                                                      .peak_per_second = rate,
+                                                                      .subjects = std::max(1.0, plan.active_subjects)});
   if (size.ok()) plan.redis_bytes = static_cast<double>(size.value().redis_bytes);
   return plan;
 }
@@ -182,7 +181,8 @@ void add_totals(Plan& plan) {
   }
   plan.store_calls = exact + drawn;
   const double further = std::max(0.0, charges - plan.store_calls);
-  plan.redis_cores = (plan.store_calls * kRedisMicrosPerCall + further * kRedisMicrosPerFurtherRule) / 1e6;
+  plan.redis_cores =
+      (plan.store_calls * advise::kRedisMicrosPerDecision + further * advise::kRedisMicrosPerFurtherRule) / 1e6;
   plan.redis_servers = std::max(1.0, std::ceil(plan.redis_cores / kBusy));
   plan.node_cores = d.rate * d.node_micros / 1e6;
 }
@@ -198,7 +198,7 @@ void add_ceilings(Plan& plan) {
   for (const RulePlan& rule : plan.rules) {
     if (rule.store_calls == 0) continue;
     plan.ceilings.push_back({"the Redis core of the busiest key of '" + rule.rule + "'",
-                             rule.hottest_calls * kRedisMicrosPerCall / 1e6 / kBusy, advice_for_key(rule)});
+                             rule.hottest_calls * advise::kRedisMicrosPerDecision / 1e6 / kBusy, advice_for_key(rule)});
   }
   if (plan.coordinator_rows > 0) {
     plan.ceilings.push_back(

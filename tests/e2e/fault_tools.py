@@ -80,13 +80,16 @@ class SmallDisk:
 
 
 class Island:
-    """A network namespace behind one cable, which can be pulled."""
+    """A network namespace behind one cable, which can be pulled. There can be 16 of a process at a time."""
+
+    made = 0
 
     def __init__(self):
-        number = os.getpid() % 60_000
-        self.name, self.cable = f"weirq-{number}", f"weirq{number}"
-        third, fourth = divmod(number, 240)
-        self.here, self.there = (f"198.19.{third}.{fourth // 60 * 60 + end}" for end in (1, 2))
+        number = os.getpid() % 1_000 * 16 + Island.made % 16
+        Island.made += 1
+        self.name, self.cable = f"weir-{number}", f"weir{number}"
+        third, fourth = divmod(number, 64)
+        self.here, self.there = (f"198.18.{third}.{fourth * 4 + end}" for end in (1, 2))
         assert ip("netns", "add", self.name), "a network namespace cannot be made"
         assert ip("link", "add", self.cable, "type", "veth", "peer", "name", "shore", "netns", self.name)
         assert ip("addr", "add", f"{self.here}/30", "dev", self.cable)
@@ -94,6 +97,10 @@ class Island:
         for words in (("addr", "add", f"{self.there}/30", "dev", "shore"), ("link", "set", "shore", "up"), ("link", "set", "lo", "up")):
             assert ip("-n", self.name, *words)
         self.inside = ("ip", "netns", "exec", self.name)
+
+    def delay(self, milliseconds):
+        """Where the kernel has netem."""
+        subprocess.run(["tc", "-n", self.name, "qdisc", "replace", "dev", "shore", "root", "netem", "delay", f"{milliseconds}ms"], capture_output=True)
 
     def cut(self):
         assert ip("link", "set", self.cable, "down")
@@ -104,6 +111,17 @@ class Island:
     def close(self):
         ip("link", "del", self.cable)
         ip("netns", "del", self.name)
+
+
+def most_beyond(calls, rate, burst):
+    """By how much admitted calls (began, came) exceed burst + rate · T in the worst interval. Only calls that lie in it entirely are counted."""
+    worst = 0
+    calls = sorted(calls)
+    for first in range(0, len(calls), 7):
+        begins = calls[first][0]
+        for count, ends in enumerate(sorted(came for _, came in calls[first:]), 1):
+            worst = max(worst, count - burst - rate * (ends - begins))
+    return worst
 
 
 class Proxy:

@@ -8,47 +8,16 @@ import secrets
 import subprocess
 import time
 
-from fault_tools import ip
+import fault_tools
+from fault_tools import Island
 from postgres_node import PROGRAMS, Postgres
 from redis_nodes import PASSWORD, Node, UnixConnection, eventually, free_port
 
 LEASE_S = 2
 
 
-class Place:
-    """A network namespace behind one cable."""
-
+class Place(Island):
     more = ("127.0.0.1",)  # where servers in it listen, too
-
-    made = 0
-
-    def __init__(self):
-        unique = os.getpid() % 1_000 * 16 + Place.made % 16
-        Place.made += 1
-        self.name, self.cable = f"weirr-{unique}", f"weirr{unique}"
-        third, fourth = divmod(unique, 64)
-        self.here, self.there = (f"198.18.{third % 256}.{fourth * 4 + end}" for end in (1, 2))
-        assert ip("netns", "add", self.name), "a network namespace cannot be made"
-        assert ip("link", "add", self.cable, "type", "veth", "peer", "name", "shore", "netns", self.name)
-        assert ip("addr", "add", f"{self.here}/30", "dev", self.cable)
-        assert ip("link", "set", self.cable, "up")
-        for words in (("addr", "add", f"{self.there}/30", "dev", "shore"), ("link", "set", "shore", "up"), ("link", "set", "lo", "up")):
-            assert ip("-n", self.name, *words)
-        self.inside = ("ip", "netns", "exec", self.name)
-
-    def delay(self, milliseconds):
-        """Where the kernel has netem."""
-        subprocess.run(["tc", "-n", self.name, "qdisc", "replace", "dev", "shore", "root", "netem", "delay", f"{milliseconds}ms"], capture_output=True)
-
-    def cut(self):
-        assert ip("link", "set", self.cable, "down")
-
-    def join(self):
-        assert ip("link", "set", self.cable, "up")
-
-    def close(self):
-        ip("link", "del", self.cable)
-        ip("netns", "del", self.name)
 
 
 class Mainland:
@@ -204,14 +173,6 @@ def use_up(nodes, kind, wanted, pause=0.002):
 
 
 def most_beyond(answers, rate, burst):
-    """By how much the admissions exceed burst + rate · T in the worst interval that begins with a request and ends with an answer."""
-    admitted = sorted((began, came) for began, came, status, _ in answers if status == 200)
-    ends = sorted(came for _, came in admitted)
-    worst = 0
-    for first in range(0, len(admitted), 7):
-        began = admitted[first][0]
-        inside = sorted(came for start, came in admitted if start >= began)
-        for count in range(1, len(inside) + 1, 5):
-            worst = max(worst, count - burst - rate * (inside[count - 1] - began))
-    assert ends, "nothing was admitted"
-    return worst
+    admitted = [(began, came) for began, came, status, _ in answers if status == 200]
+    assert admitted, "nothing was admitted"
+    return fault_tools.most_beyond(admitted, rate, burst)

@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from fault_tools import most_beyond
 from redis_nodes import eventually
 from redis_nodes import redis, rules, start  # noqa: F401 (fixtures)
 
@@ -57,18 +58,6 @@ class Load:
             thread.join()
 
 
-def most_beyond(calls):
-    """The most that was admitted in any interval beyond what a bucket allows in it. Only calls that lie in it entirely are counted."""
-    worst = 0
-    calls = sorted(calls)
-    for first in range(0, len(calls), 10):
-        begins = calls[first][0]
-        inside = sorted(came for began, came in calls[first:])
-        for count, ends in enumerate(inside, 1):
-            worst = max(worst, count - BURST - RATE * (ends - begins))
-    return worst
-
-
 def between(calls, begins, ends):
     return [call for call in calls if call[0] >= begins and call[1] <= ends]
 
@@ -104,10 +93,10 @@ def test_nodes_that_crash_stop_and_lose_connections_keep_the_bounds(load, redis,
     time.sleep(1.5)
     load.stop()
     assert len(load.admitted["leased"]) > BURST and len(load.admitted["synced"]) > BURST
-    assert most_beyond(load.admitted["leased"]) <= 0
+    assert most_beyond(load.admitted["leased"], RATE, BURST) <= 0
     # The loops of the node that crashed, of the one that was stopped, and of all whose answers were lost.
     lost = LOOPS * CREDIT + LOOPS * CREDIT + NODES * LOOPS * CREDIT
-    assert most_beyond(load.admitted["synced"]) <= TOLERANCE + lost
+    assert most_beyond(load.admitted["synced"], RATE, BURST) <= TOLERANCE + lost
 
 
 def test_a_redis_that_loses_its_data_costs_one_capacity_and_no_more(load, redis):
@@ -127,8 +116,8 @@ def test_a_redis_that_loses_its_data_costs_one_capacity_and_no_more(load, redis)
     end = time.monotonic()
     # A call that was under way at a loss belongs to neither side.
     for begins, ends in ((0, began), (flushed, killed), (restarted, end)):
-        leased = most_beyond(between(load.admitted["leased"], begins, ends))
-        synced = most_beyond(between(load.admitted["synced"], begins, ends))
+        leased = most_beyond(between(load.admitted["leased"], begins, ends), RATE, BURST)
+        synced = most_beyond(between(load.admitted["synced"], begins, ends), RATE, BURST)
         # Slices that were drawn before may still be spent while they live, and credits as well.
         assert leased <= (0 if begins == 0 else RATE * LIFE_S + 1), (begins, leased)
         assert synced <= TOLERANCE + (0 if begins == 0 else TOLERANCE), (begins, synced)

@@ -14,15 +14,6 @@ bool counts_in_windows(Algorithm algorithm) {
          algorithm == Algorithm::sliding_counter;
 }
 
-bool changes_window(const Rule& rule) {
-  const auto differs = [&rule](const AllowanceChange& change) {
-    return change.window && *change.window != rule.allowance.window;
-  };
-  return std::any_of(rule.plans.begin(), rule.plans.end(), [&](const Plan& plan) { return differs(plan.change); }) ||
-         std::any_of(rule.overrides.begin(), rule.overrides.end(),
-                     [&](const Override& each) { return differs(each.change); });
-}
-
 // Why units of this rule cannot be drawn in advance; empty: they can.
 std::string obstacle_to_leases(const Rule& rule) {
   if (rule.kind == ChargeKind::lease) return "a concurrency rule counts leases that every node must see";
@@ -63,6 +54,15 @@ std::string obstacle_to_syncing(const Rule& rule) {
 }
 
 }  // namespace
+
+bool changes_window(const Rule& rule) {
+  const auto differs = [&rule](const AllowanceChange& change) {
+    return change.window && *change.window != rule.allowance.window;
+  };
+  return std::any_of(rule.plans.begin(), rule.plans.end(), [&](const Plan& plan) { return differs(plan.change); }) ||
+         std::any_of(rule.overrides.begin(), rule.overrides.end(),
+                     [&](const Override& each) { return differs(each.change); });
+}
 
 void check_consistency(const Rule& rule, RuleFaults& faults) {
   if (rule.consistency == Consistency::exact) return;

@@ -11,6 +11,9 @@ void check_conditions(const FieldPath& field, const std::vector<Condition>& cond
 void check_change(const Rule& rule, const FieldPath& field, const AllowanceChange& change, RuleFaults& faults,
                   std::string_view expected = "limit, window, burst, queue or unlimited");
 
+// A plan or an override has another window than the rule.
+bool changes_window(const Rule& rule);
+
 void check_id(const Rule& rule, RuleFaults& faults);
 void check_match(const Rule& rule, RuleFaults& faults);
 void check_per(const Rule& rule, RuleFaults& faults);

@@ -16,20 +16,11 @@ constexpr std::size_t kMaxRegionName = 64;
 // A window must be long beside what clocks differ by.
 constexpr Duration kShortestSharedWindow = std::chrono::seconds(1);
 
-bool has_other_window(const Rule& rule) {
-  const auto differs = [&rule](const AllowanceChange& change) {
-    return change.window && *change.window != rule.allowance.window;
-  };
-  return std::any_of(rule.plans.begin(), rule.plans.end(), [&](const Plan& plan) { return differs(plan.change); }) ||
-         std::any_of(rule.overrides.begin(), rule.overrides.end(),
-                     [&](const Override& each) { return differs(each.change); });
-}
-
 std::string obstacle_to_windows(const Rule& rule) {
   if (rule.allowance.window < kShortestSharedWindow) {
     return "the window is shorter than 1s, and clocks of regions differ";
   }
-  if (has_other_window(rule)) return "a plan or override has another window, and every request counts in both";
+  if (changes_window(rule)) return "a plan or override has another window, and every request counts in both";
   return {};
 }
 
@@ -67,12 +58,12 @@ std::string obstacle_to_sharing(const Rule& rule) {
   return rule.region == RegionSharing::central ? std::string() : obstacle_to_dividing(rule);
 }
 
-std::string_view sharing_name(RegionSharing sharing) {
+}  // namespace
+
+std::string_view region_sharing_name(RegionSharing sharing) {
   constexpr std::string_view kNames[] = {"none", "slices", "reconcile", "central"};
   return kNames[static_cast<std::size_t>(sharing)];
 }
-
-}  // namespace
 
 std::optional<RegionTerms> region_terms(const Rule& rule) {
   if (rule.region == RegionSharing::none) return std::nullopt;
@@ -88,7 +79,8 @@ void check_region(const Rule& rule, RuleFaults& faults) {
   if (rule.region == RegionSharing::none) return;
   const std::string obstacle = obstacle_to_sharing(rule);
   if (!obstacle.empty()) {
-    return faults.add({"region"}, "is " + std::string(sharing_name(rule.region)) + ", expected none: " + obstacle);
+    return faults.add({"region"},
+                      "is " + std::string(region_sharing_name(rule.region)) + ", expected none: " + obstacle);
   }
   if (rule.region == RegionSharing::central && rule.home.empty()) {
     faults.add({"region"}, "is central, which needs home: the name of the region that counts");

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "weir/region_terms.h"
+#include "weir/rule.h"
 
 namespace weir::rules {
 
+// The name used in rules files.
+std::string_view region_sharing_name(RegionSharing sharing);
 // None: each region has the whole limit.
 std::optional<RegionTerms> region_terms(const Rule& rule);
 

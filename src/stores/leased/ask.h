@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/partial_call.h"
 #include "stores/leased/slice.h"
 #include "weir/inline_vector.h"
 #include "weir/store.h"
@@ -55,23 +56,15 @@ class Ask final : public StoreCall {
 };
 
 // The charges of a call that slices do not cover, as a call of its own.
-class PartOfCall final : public StoreCall {
+class PartOfCall final : public base::PartialCall {
  public:
   explicit PartOfCall(LeasedStore& owner) : owner_(owner) {}
-  PartOfCall(const PartOfCall&) = delete;
-  PartOfCall& operator=(const PartOfCall&) = delete;
   void complete() override;
 
-  // Copies what is not covered.
-  void take_over(const Waiter& from);
-
   Waiter waiter;
-  InlineVector<std::uint8_t, 8> places;  // of its charges in the whole call
 
  private:
   LeasedStore& owner_;
-  InlineVector<Charge, 8> charges_;
-  InlineVector<ChargeOutcome, 8> outcomes_;
 };
 
 }  // namespace weir::leased

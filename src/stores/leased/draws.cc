@@ -27,41 +27,9 @@ void complete_all(std::vector<StoreCall*>& done) {
 void Ask::complete() { owner_.answered(*this); }
 void PartOfCall::complete() { owner_.part_answered(*this); }
 
-void PartOfCall::take_over(const Waiter& from) {
-  waiter = from;
-  places.clear();
-  charges_.clear();
-  outcomes_.clear();
-  const StoreCall& whole = *from.call;
-  InlineVector<std::uint8_t, 8> place_here;  // of each charge of the whole call
-  for (std::size_t i = 0; i < whole.charges.size(); ++i) {
-    place_here.push_back(static_cast<std::uint8_t>(charges_.size()));
-    if (from.covers(i)) continue;
-    Charge& charge = charges_.append();
-    charge = whole.charges[i];
-    // What belongs to another charge follows it; no rule with slices has such charges.
-    if (charge.kind == ChargeKind::penalty || charge.candidate) charge.of = place_here[charge.of];
-    places.push_back(static_cast<std::uint8_t>(i));
-    outcomes_.append();
-  }
-  action = whole.action;
-  set_reading(whole.reading());
-  ingress = whole.ingress;
-  charges = {charges_.data(), charges_.size()};
-  outcomes = {outcomes_.data(), outcomes_.size()};
-  status = Code::ok;
-  atomic = true;
-  regional = false;
-}
-
 Ask& LeasedStore::make_ask(SliceEntry& entry, const StoreCall& call, const Charge& charge, std::int64_t cost,
                            TimePoint now) {
-  if (idle_asks_.empty()) {
-    asks_.push_back(std::make_unique<Ask>(*this));
-    idle_asks_.push_back(asks_.back().get());
-  }
-  Ask& ask = *idle_asks_.back();
-  idle_asks_.pop_back();
+  Ask& ask = asks_.take(*this);
   ask.allowance = *charge.allowance;
   ask.asked_under = charge.allowance;
   ask.terms = *charge.slices;
@@ -136,7 +104,7 @@ void LeasedStore::settle(Ask& ask, std::vector<StoreCall*>& done) {
   if (!same_rules || !valid) entry = nullptr;
   if (ask.status != Code::ok || ask.outcome.status != Code::ok) {
     fail(ask, done);
-    idle_asks_.push_back(&ask);
+    asks_.give_back(ask);
     return;
   }
   // A bucket of which a slice is still good is in use: one that is not there was lost.
@@ -193,7 +161,7 @@ void LeasedStore::serve(Ask& ask, SliceEntry* entry, Slice slice, TimePoint now,
     std::erase_if(others, is_denied);
   }
   const int round = ask.round + 1;
-  idle_asks_.push_back(&ask);
+  asks_.give_back(ask);
   const bool may_ask = entry != nullptr && entry->ask == nullptr && round < kMaxRounds && slice.spent > 0;
   if (may_ask) return ask_again(*entry, std::move(others), round, now, done);
   for (const Waiter& waiter : others) {
@@ -261,13 +229,9 @@ void LeasedStore::fail(const Ask& ask, std::vector<StoreCall*>& done) {
 
 bool LeasedStore::pass_on(const Waiter& waiter) {
   if (waiter.covered == 0) return inner_->begin(*waiter.call);
-  if (idle_parts_.empty()) {
-    parts_.push_back(std::make_unique<PartOfCall>(*this));
-    idle_parts_.push_back(parts_.back().get());
-  }
-  PartOfCall& part = *idle_parts_.back();
-  idle_parts_.pop_back();
-  part.take_over(waiter);
+  PartOfCall& part = parts_.take(*this);
+  part.waiter = waiter;
+  part.take_over(*waiter.call, waiter.covered);
   return inner_->begin(part) && conclude_part(part);
 }
 
@@ -279,19 +243,9 @@ void LeasedStore::part_answered(PartOfCall& part) {
 
 bool LeasedStore::conclude_part(PartOfCall& part) {
   StoreCall& call = *part.waiter.call;
-  bool denied = part.status != Code::ok;
-  for (std::size_t i = 0; i < part.places.size(); ++i) {
-    const ChargeOutcome& outcome = part.outcomes[i];
-    call.outcomes[part.places[i]] = outcome;
-    denied = denied || outcome.status != Code::ok || (part.charges[i].binding && !outcome.admitted);
-  }
-  if (denied && call.action == Action::take) give_back_all(part.waiter);
-  call.status = part.status;
-  call.atomic = part.atomic;
-  call.answered = Consistency::exact;
-  call.regional = part.regional;
+  if (!part.hand_back(call) && call.action == Action::take) give_back_all(part.waiter);
   describe_spent(part.waiter, clock_->now());
-  idle_parts_.push_back(&part);
+  parts_.give_back(part);
   return true;
 }
 

@@ -39,9 +39,7 @@ LeasedStore::LeasedStore(Options options)
   assert(inner_ != nullptr && clock_ != nullptr);
 }
 
-LeasedStore::~LeasedStore() {
-  assert(idle_asks_.size() == asks_.size() && idle_parts_.size() == parts_.size() && "something is in flight");
-}
+LeasedStore::~LeasedStore() { assert(asks_.all_idle() && parts_.all_idle() && "something is in flight"); }
 
 bool LeasedStore::begin(StoreCall& call) {
   call.answered = Consistency::exact;

@@ -21,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/pool.h"
 #include "stores/leased/ask.h"
 #include "stores/leased/slice_table.h"
 #include "weir/store.h"
@@ -150,10 +151,8 @@ class LeasedStore final : public Store {
   SliceTable table_;
   std::uint64_t seen_epoch_ = 0;
   Stats stats_;
-  std::vector<std::unique_ptr<Ask>> asks_;  // all of them
-  std::vector<Ask*> idle_asks_;
-  std::vector<std::unique_ptr<PartOfCall>> parts_;
-  std::vector<PartOfCall*> idle_parts_;
+  base::Pool<Ask> asks_;
+  base::Pool<PartOfCall> parts_;
 };
 
 }  // namespace weir::leased

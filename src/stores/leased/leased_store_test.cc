@@ -5,70 +5,13 @@
 #include <deque>
 #include <memory>
 
-#include "stores/memory/memory_store.h"
+#include "tests/support/slow_store.h"
 
 namespace weir::leased {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-Allowance allowance_of(Algorithm algorithm, std::int64_t limit, Duration window) {
-  AllowanceSpec spec;
-  spec.algorithm = algorithm;
-  spec.limit = limit;
-  spec.window = window;
-  return make_allowance(spec).value();
-}
-
-class Call final : public StoreCall {
- public:
-  Call(Action what, TimePoint at, std::vector<Charge> list) : list_(std::move(list)), results_(list_.size()) {
-    action = what;
-    now = at;
-    charges = list_;
-    outcomes = results_;
-  }
-  void complete() override { ++completions; }
-  int completions = 0;
-
- private:
-  std::vector<Charge> list_;
-  std::vector<ChargeOutcome> results_;
-};
-
-// A memory store that answers when it is told to, and counts.
-class SlowStore final : public Store {
- public:
-  bool begin(StoreCall& call) override {
-    ++calls;
-    if (call.action == Action::draw) draws.push_back(*call.draw);
-    if (at_once) return memory.begin(call);
-    waiting.push_back(&call);
-    return false;
-  }
-  bool immediate() const override { return at_once; }
-  std::string_view name() const override { return "slow"; }
-  void answer() {
-    std::deque<StoreCall*> now;
-    now.swap(waiting);
-    for (StoreCall* const call : now) {
-      if (down) {
-        call->status = Code::unavailable;
-      } else {
-        static_cast<void>(memory.begin(*call));
-      }
-      call->complete();
-    }
-  }
-
-  memory::MemoryStore memory;
-  std::deque<StoreCall*> waiting;
-  std::vector<DrawStep> draws;
-  int calls = 0;
-  bool at_once = true;
-  bool down = false;
-};
 
 class LeasedStoreTest : public testing::Test {
  protected:
@@ -95,7 +38,7 @@ class LeasedStoreTest : public testing::Test {
     return plain;
   }
   ChargeOutcome run(Action action, const Charge& what) {
-    Call call(action, clock_->now(), {what});
+    CountingCall call(action, clock_->now(), {what});
     EXPECT_TRUE(leased_.begin(call));
     answered_ = call.answered;
     return call.outcomes[0];
@@ -109,7 +52,7 @@ class LeasedStoreTest : public testing::Test {
     }
   }
   std::int64_t store_left(std::uint64_t key = 1) {
-    Call look(Action::peek, clock_->now(), {exact(key, 0)});
+    CountingCall look(Action::peek, clock_->now(), {exact(key, 0)});
     EXPECT_TRUE(store_->memory.begin(look));
     return look.outcomes[0].remaining;
   }
@@ -213,10 +156,10 @@ TEST_F(LeasedStoreTest, ADecisionOverSeveralBucketsIsAllOrNone) {
   heat(1);
   heat(2);
   // The third bucket is exact and has nothing left.
-  Call drain(Action::take, clock_->now(), {exact(3, 1'000)});
+  CountingCall drain(Action::take, clock_->now(), {exact(3, 1'000)});
   ASSERT_TRUE(leased_.begin(drain));
   const std::int64_t before = run(Action::peek, charge(1, 0)).remaining;
-  Call call(Action::take, clock_->now(), {charge(1), charge(2), exact(3)});
+  CountingCall call(Action::take, clock_->now(), {charge(1), charge(2), exact(3)});
   ASSERT_TRUE(leased_.begin(call));
   EXPECT_TRUE(call.outcomes[0].admitted);
   EXPECT_TRUE(call.outcomes[1].admitted);
@@ -227,12 +170,12 @@ TEST_F(LeasedStoreTest, ADecisionOverSeveralBucketsIsAllOrNone) {
 
 TEST_F(LeasedStoreTest, AShadowRuleThatDeniesHoldsNothingBack) {
   heat(1);
-  Call drain(Action::take, clock_->now(), {exact(3, 1'000)});
+  CountingCall drain(Action::take, clock_->now(), {exact(3, 1'000)});
   ASSERT_TRUE(leased_.begin(drain));
   const std::int64_t before = run(Action::peek, charge(1, 0)).remaining;
   Charge shadow = exact(3);
   shadow.binding = false;
-  Call call(Action::take, clock_->now(), {charge(1), shadow});
+  CountingCall call(Action::take, clock_->now(), {charge(1), shadow});
   ASSERT_TRUE(leased_.begin(call));
   EXPECT_EQ(run(Action::peek, charge(1, 0)).remaining, before - 1);
 }
@@ -335,14 +278,14 @@ class SlowLeasedStoreTest : public LeasedStoreTest {
 
 TEST_F(SlowLeasedStoreTest, CallsThatFindNothingLeftShareOneAsk) {
   const int before = store_->calls;
-  std::deque<Call> calls;
+  std::deque<CountingCall> calls;
   for (int i = 0; i < 5; ++i) {
     calls.emplace_back(Action::take, clock_->now(), std::vector{charge()});
     EXPECT_FALSE(leased_.begin(calls.back()));
   }
   EXPECT_EQ(store_->calls, before + 1);
   store_->answer();
-  for (const Call& call : calls) {
+  for (const CountingCall& call : calls) {
     EXPECT_EQ(call.completions, 1);
     EXPECT_TRUE(call.outcomes[0].admitted);
   }
@@ -350,21 +293,21 @@ TEST_F(SlowLeasedStoreTest, CallsThatFindNothingLeftShareOneAsk) {
 }
 
 TEST_F(SlowLeasedStoreTest, AFailureOfTheStoreIsToldToAllThatWait) {
-  std::deque<Call> calls;
+  std::deque<CountingCall> calls;
   for (int i = 0; i < 3; ++i) {
     calls.emplace_back(Action::take, clock_->now(), std::vector{charge()});
     EXPECT_FALSE(leased_.begin(calls.back()));
   }
-  store_->down = true;
+  store_->failure = Code::unavailable;
   store_->answer();
-  for (const Call& call : calls) {
+  for (const CountingCall& call : calls) {
     EXPECT_EQ(call.completions, 1);
     EXPECT_EQ(call.status, Code::unavailable);
   }
 }
 
 TEST_F(SlowLeasedStoreTest, AGrantThatComesAfterItsLifeIsNotSpent) {
-  Call call(Action::take, clock_->now(), {charge()});
+  CountingCall call(Action::take, clock_->now(), {charge()});
   ASSERT_FALSE(leased_.begin(call));
   clock_->advance(milliseconds(200));
   store_->answer();  // the grant, too late
@@ -376,7 +319,7 @@ TEST_F(SlowLeasedStoreTest, AGrantThatComesAfterItsLifeIsNotSpent) {
 }
 
 TEST_F(SlowLeasedStoreTest, NoMoreThanABoundedNumberOfCallsWaitsForOneAsk) {
-  std::deque<Call> calls;
+  std::deque<CountingCall> calls;
   const int before = store_->calls;
   for (std::size_t i = 0; i < LeasedStore::kMaxWaiting + 3; ++i) {
     calls.emplace_back(Action::take, clock_->now(), std::vector{charge()});
@@ -384,15 +327,15 @@ TEST_F(SlowLeasedStoreTest, NoMoreThanABoundedNumberOfCallsWaitsForOneAsk) {
   }
   EXPECT_EQ(store_->calls, before + 1 + 3);
   while (!store_->waiting.empty()) store_->answer();
-  for (const Call& call : calls) EXPECT_EQ(call.completions, 1);
+  for (const CountingCall& call : calls) EXPECT_EQ(call.completions, 1);
 }
 
 TEST_F(SlowLeasedStoreTest, ASliceIsSpentWhileTheStoreIsAway) {
   store_->at_once = true;
   heat();
   store_->at_once = false;
-  store_->down = true;
-  Call call(Action::take, clock_->now(), {charge()});
+  store_->failure = Code::unavailable;
+  CountingCall call(Action::take, clock_->now(), {charge()});
   EXPECT_TRUE(leased_.begin(call));
   EXPECT_TRUE(call.outcomes[0].admitted);
   store_->answer();
@@ -402,10 +345,10 @@ TEST_F(SlowLeasedStoreTest, AWaitForOneBucketGivesBackTheOthersWhenItIsDenied) {
   store_->at_once = true;
   heat(2);
   const std::int64_t before = run(Action::peek, charge(2, 0)).remaining;
-  Call drain(Action::take, clock_->now(), {exact(1, store_left(1))});
+  CountingCall drain(Action::take, clock_->now(), {exact(1, store_left(1))});
   ASSERT_TRUE(store_->memory.begin(drain));
   store_->at_once = false;
-  Call call(Action::take, clock_->now(), {charge(1), charge(2)});
+  CountingCall call(Action::take, clock_->now(), {charge(1), charge(2)});
   ASSERT_FALSE(leased_.begin(call));
   store_->answer();
   EXPECT_EQ(call.completions, 1);
@@ -425,7 +368,7 @@ TEST_F(LeasedStoreTest, WhatWasDrawnIsDroppedWhenTheBucketIsGone) {
     EXPECT_TRUE(take(what));
   }
   ASSERT_EQ(leased_.leased_keys(), 1U);
-  Call reset(Action::reset, clock_->now(), {what});
+  CountingCall reset(Action::reset, clock_->now(), {what});
   EXPECT_TRUE(store_->memory.begin(reset)) << "as FLUSHALL does, without a word";
   Charge large = what;
   large.cost = 200;

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "weir/inline_vector.h"
+#include "base/partial_call.h"
 #include "weir/store.h"
 
 namespace weir::synced {
@@ -44,23 +44,15 @@ struct Split {
 };
 
 // The other charges, as a call of its own.
-class Remainder final : public StoreCall {
+class Remainder final : public base::PartialCall {
  public:
   explicit Remainder(SyncedStore& owner) : owner_(owner) {}
-  Remainder(const Remainder&) = delete;
-  Remainder& operator=(const Remainder&) = delete;
   void complete() override;
 
-  // Copies what is not covered.
-  void take_over(const Split& from);
-
   Split split;
-  InlineVector<std::uint8_t, 8> places;  // of its charges in the whole call
 
  private:
   SyncedStore& owner_;
-  InlineVector<Charge, 8> charges_;
-  InlineVector<ChargeOutcome, 8> outcomes_;
 };
 
 }  // namespace weir::synced

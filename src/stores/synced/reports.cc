@@ -9,32 +9,6 @@ namespace weir::synced {
 void Exchange::complete() { owner_.answered(*this); }
 void Remainder::complete() { owner_.remainder_answered(*this); }
 
-void Remainder::take_over(const Split& from) {
-  split = from;
-  places.clear();
-  charges_.clear();
-  outcomes_.clear();
-  const StoreCall& whole = *from.call;
-  InlineVector<std::uint8_t, 8> place_here;  // of each charge of the whole call
-  for (std::size_t i = 0; i < whole.charges.size(); ++i) {
-    place_here.push_back(static_cast<std::uint8_t>(charges_.size()));
-    if (from.covers(i)) continue;
-    Charge& charge = charges_.append();
-    charge = whole.charges[i];
-    // What belongs to another charge follows it; no synced rule has such charges.
-    if (charge.kind == ChargeKind::penalty || charge.candidate) charge.of = place_here[charge.of];
-    places.push_back(static_cast<std::uint8_t>(i));
-    outcomes_.append();
-  }
-  action = whole.action;
-  set_reading(whole.reading());
-  ingress = whole.ingress;
-  charges = {charges_.data(), charges_.size()};
-  outcomes = {outcomes_.data(), outcomes_.size()};
-  status = Code::ok;
-  atomic = true;
-}
-
 void SyncedStore::list(Account& account) {
   if (account.listed) return;
   account.listed = true;
@@ -90,12 +64,7 @@ void SyncedStore::tick(bool all) {
 }
 
 Exchange& SyncedStore::make_exchange(Account& account, TimePoint now) {
-  if (idle_exchanges_.empty()) {
-    exchanges_.push_back(std::make_unique<Exchange>(*this));
-    idle_exchanges_.push_back(exchanges_.back().get());
-  }
-  Exchange& exchange = *idle_exchanges_.back();
-  idle_exchanges_.pop_back();
+  Exchange& exchange = exchanges_.take(*this);
   exchange.allowance = account.allowance;
   exchange.asked_under = account.asked_under;
   exchange.version = account.version;
@@ -153,7 +122,7 @@ void SyncedStore::answered(Exchange& exchange) {
 void SyncedStore::settle(Exchange& exchange) {
   const TimePoint now = boot_->now();
   hand_over(exchange);
-  idle_exchanges_.push_back(&exchange);
+  exchanges_.give_back(exchange);
   // An account with something in flight keeps its place.
   Account* const account = table_.find(exchange.charge.key);
   if (account == nullptr || account->exchange != &exchange) return;
@@ -195,13 +164,9 @@ void SyncedStore::hand_over(const Exchange& exchange) const {
 
 bool SyncedStore::pass_on(const Split& split) {
   if (split.covered == 0) return inner_->begin(*split.call);
-  if (idle_remainders_.empty()) {
-    remainders_.push_back(std::make_unique<Remainder>(*this));
-    idle_remainders_.push_back(remainders_.back().get());
-  }
-  Remainder& remainder = *idle_remainders_.back();
-  idle_remainders_.pop_back();
-  remainder.take_over(split);
+  Remainder& remainder = remainders_.take(*this);
+  remainder.split = split;
+  remainder.take_over(*split.call, split.covered);
   if (!inner_->begin(remainder)) return false;
   conclude(remainder);
   return true;
@@ -216,18 +181,10 @@ void SyncedStore::remainder_answered(Remainder& remainder) {
 void SyncedStore::conclude(Remainder& remainder) {
   const TimePoint now = boot_->now();
   StoreCall& call = *remainder.split.call;
-  bool denied = remainder.status != Code::ok;
-  for (std::size_t i = 0; i < remainder.places.size(); ++i) {
-    const ChargeOutcome& outcome = remainder.outcomes[i];
-    call.outcomes[remainder.places[i]] = outcome;
-    denied = denied || outcome.status != Code::ok || (remainder.charges[i].binding && !outcome.admitted);
-  }
-  if (call.action == Action::take) end_pending(remainder.split, !denied, now);
-  call.status = remainder.status;
-  call.atomic = remainder.atomic;
-  call.answered = remainder.answered;
+  const bool admitted = remainder.hand_back(call);
+  if (call.action == Action::take) end_pending(remainder.split, admitted, now);
   answer(remainder.split, now);
-  idle_remainders_.push_back(&remainder);
+  remainders_.give_back(remainder);
 }
 
 // Charges that wait for other buckets become units to be reported, or nothing.

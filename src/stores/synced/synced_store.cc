@@ -32,10 +32,7 @@ SyncedStore::SyncedStore(Options options)
   assert(inner_ != nullptr && clock_ != nullptr && boot_ != nullptr && credit_ != nullptr);
 }
 
-SyncedStore::~SyncedStore() {
-  assert(idle_exchanges_.size() == exchanges_.size() && idle_remainders_.size() == remainders_.size() &&
-         "something is in flight");
-}
+SyncedStore::~SyncedStore() { assert(exchanges_.all_idle() && remainders_.all_idle() && "something is in flight"); }
 
 bool SyncedStore::begin(StoreCall& call) {
   call.answered = Consistency::exact;

@@ -25,6 +25,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/pool.h"
 #include "stores/synced/account.h"
 #include "stores/synced/credit.h"
 #include "stores/synced/exchange.h"
@@ -137,10 +138,8 @@ class SyncedStore final : public Store {
   Stats stats_;
   std::atomic<bool> listed_{false};
   std::atomic<std::uint32_t> settled_{0};
-  std::vector<std::unique_ptr<Exchange>> exchanges_;  // all of them
-  std::vector<Exchange*> idle_exchanges_;
-  std::vector<std::unique_ptr<Remainder>> remainders_;
-  std::vector<Remainder*> idle_remainders_;
+  base::Pool<Exchange> exchanges_;
+  base::Pool<Remainder> remainders_;
 };
 
 }  // namespace weir::synced

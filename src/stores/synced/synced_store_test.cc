@@ -2,70 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <memory>
 
-#include "stores/memory/memory_store.h"
+#include "tests/support/slow_store.h"
 
 namespace weir::synced {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-class Call final : public StoreCall {
- public:
-  Call(Action what, TimePoint at, std::vector<Charge> list) : list_(std::move(list)), results_(list_.size()) {
-    action = what;
-    now = at;
-    charges = list_;
-    outcomes = results_;
-  }
-  void complete() override { ++completions; }
-  int completions = 0;
-
- private:
-  std::vector<Charge> list_;
-  std::vector<ChargeOutcome> results_;
-};
-
-// A memory store that answers when it is told to, and counts.
-class SlowStore final : public Store {
- public:
-  bool begin(StoreCall& call) override {
-    ++calls;
-    if (call.action == Action::draw) draws.push_back(*call.draw);
-    if (refuses) {
-      call.status = Code::unavailable;
-      return true;
-    }
-    if (at_once) return memory.begin(call);
-    waiting.push_back(&call);
-    return false;
-  }
-  bool immediate() const override { return at_once; }
-  std::string_view name() const override { return "slow"; }
-  void answer() {
-    std::deque<StoreCall*> now;
-    now.swap(waiting);
-    for (StoreCall* const call : now) {
-      if (loses_answers) {
-        call->status = Code::deadline_exceeded;
-      } else {
-        static_cast<void>(memory.begin(*call));
-      }
-      call->complete();
-    }
-  }
-
-  memory::MemoryStore memory;
-  std::deque<StoreCall*> waiting;
-  std::vector<DrawStep> draws;
-  int calls = 0;
-  bool at_once = true;
-  bool loses_answers = false;  // and what was asked
-  bool refuses = false;        // it is known to be away: nothing is sent
-};
 
 class SyncedStoreTest : public testing::Test {
  protected:
@@ -108,7 +53,7 @@ class SyncedStoreTest : public testing::Test {
     return plain;
   }
   ChargeOutcome run(Action action, const Charge& what) {
-    Call call(action, clock_->now(), {what});
+    CountingCall call(action, clock_->now(), {what});
     EXPECT_TRUE(synced_.begin(call));
     answered_ = call.answered;
     status_ = call.status;
@@ -117,14 +62,14 @@ class SyncedStoreTest : public testing::Test {
   bool take(const Charge& what) { return run(Action::take, what).admitted && status_ == Code::ok; }
   // Another node, in the store itself.
   bool take_elsewhere(const Charge& what) {
-    Call call(Action::take, clock_->now(), {what});
+    CountingCall call(Action::take, clock_->now(), {what});
     EXPECT_TRUE(store_->memory.begin(call));
     return call.outcomes[0].admitted;
   }
   std::int64_t store_left(Charge what) {
     what.cost = 0;
     what.slices = nullptr;
-    Call look(Action::peek, clock_->now(), {what});
+    CountingCall look(Action::peek, clock_->now(), {what});
     EXPECT_TRUE(store_->memory.begin(look));
     return look.outcomes[0].remaining;
   }
@@ -170,7 +115,7 @@ TEST_F(SyncedStoreTest, BeyondTheCreditTheStoreDecides) {
   take(charge());
   store_->at_once = false;
   for (int i = 0; i < kCredit; ++i) EXPECT_TRUE(take(charge())) << i;
-  Call more(Action::take, clock_->now(), {charge()});
+  CountingCall more(Action::take, clock_->now(), {charge()});
   EXPECT_FALSE(synced_.begin(more)) << "13 are reported and not answered, 12 are not reported";
   store_->answer();
   EXPECT_EQ(more.completions, 1);
@@ -215,19 +160,19 @@ TEST_F(SyncedStoreTest, AnAnswerThatIsLostCostsItsUnitsOnceAndIsNotSentAgain) {
   take(charge());
   store_->at_once = false;
   for (int i = 0; i < 13; ++i) EXPECT_TRUE(take(charge()));
-  store_->loses_answers = true;
+  store_->failure = Code::deadline_exceeded;
   store_->answer();
   EXPECT_EQ(synced_.stats().lost_reports.load(), 1U);
   EXPECT_EQ(synced_.stats().lost.load(), 13U);
   for (int i = 0; i < 12; ++i) EXPECT_TRUE(take(charge())) << "the rest of the credit";
   store_->answer();
   const int before = store_->calls;
-  Call more(Action::take, clock_->now(), {charge()});
+  CountingCall more(Action::take, clock_->now(), {charge()});
   EXPECT_FALSE(synced_.begin(more)) << "while the store is away there is one credit";
   EXPECT_EQ(store_->calls, before + 1);
   store_->answer();
   EXPECT_EQ(more.status, Code::deadline_exceeded);
-  store_->loses_answers = false;
+  store_->failure = Code::ok;
   store_->at_once = true;
   EXPECT_TRUE(take(charge())) << "it answers again";
   synced_.tick(true);
@@ -356,12 +301,12 @@ TEST_F(SyncedStoreTest, AResetForgetsWhatIsNotReported) {
 TEST_F(SyncedStoreTest, ADecisionOverSeveralBucketsIsAllOrNone) {
   take(charge(1, 1));
   EXPECT_TRUE(take_elsewhere(exact(1'000, 2)));
-  Call both(Action::take, clock_->now(), {charge(5, 1), exact(1, 2)});
+  CountingCall both(Action::take, clock_->now(), {charge(5, 1), exact(1, 2)});
   EXPECT_TRUE(synced_.begin(both));
   EXPECT_FALSE(both.outcomes[1].admitted);
   synced_.tick(true);
   EXPECT_EQ(store_left(charge()), 999) << "nothing is charged for it";
-  Call other(Action::take, clock_->now(), {charge(5, 1), exact(1, 3)});
+  CountingCall other(Action::take, clock_->now(), {charge(5, 1), exact(1, 3)});
   EXPECT_TRUE(synced_.begin(other));
   EXPECT_EQ(other.answered, Consistency::exact);
   synced_.tick(true);
@@ -371,9 +316,9 @@ TEST_F(SyncedStoreTest, ADecisionOverSeveralBucketsIsAllOrNone) {
 TEST_F(SyncedStoreTest, UnitsOfADecisionThatWaitsAreNotAdmittedTwice) {
   take(charge());
   store_->at_once = false;
-  Call both(Action::take, clock_->now(), {charge(20, 1), exact(1, 2)});
+  CountingCall both(Action::take, clock_->now(), {charge(20, 1), exact(1, 2)});
   EXPECT_FALSE(synced_.begin(both));
-  Call more(Action::take, clock_->now(), {charge(6)});
+  CountingCall more(Action::take, clock_->now(), {charge(6)});
   EXPECT_FALSE(synced_.begin(more)) << "20 of 25 are held";
   store_->answer();
   EXPECT_TRUE(both.outcomes[0].admitted && both.outcomes[0].estimated);
