@@ -25,7 +25,9 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE)
   # Paths below the source folder count as relative, so that another clone of the same sources finds what is cached. The
-  # sloppiness is what ccache asks for with precompiled headers; for the checksum see compile_headers.sh.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+  # sloppiness is what ccache asks for with precompiled headers; for the checksum see compile_headers.sh. The language of
+  # messages is part of what ccache compares, so it is the same for everyone.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env --unset=LC_ALL --unset=LC_CTYPE --unset=LC_MESSAGES LANG=C.UTF-8
+    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1 ${CCACHE})
 endif()
