@@ -77,8 +77,10 @@ in_namespace() {
   [ "$user" = root ] || { home=/home/$user && include=$include,sudo; }
   mkdir "$root" || return 99
   # Memory is faster and needs no cleaning up, where there is enough of it.
-  if [ "$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)" -gt 6000000 ]; then
-    mount -t tmpfs -o mode=755,size=4g tmpfs "$root" || return 99
+  local free
+  free=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+  if [ "$free" -gt 6000000 ]; then
+    mount -t tmpfs -o "mode=755,size=$((free * 2 / 3))k" tmpfs "$root" || return 99
   fi
   mmdebstrap --variant=minbase --include="$include" \
     --setup-hook='cp -a /etc/apt/. "$1/etc/apt/"' --customize-hook='cp -an /usr/share/keyrings "$1/usr/share/"' \
