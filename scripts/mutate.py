@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Measures what the tests detect: changes one line of the program at a time and runs the tests of its room.
 
-usage: scripts/mutate.py [--seed N] [--count N] [--rooms ROOM,…] [--no-headers] [--jobs N] [--tree FOLDER]
-                         [--report FILE]
+usage: scripts/mutate.py [--seed N] [--count N] [--rooms ROOM,…] [--no-headers] [--without PROGRAM,…] [--jobs N]
+                         [--tree FOLDER] [--report FILE]
        scripts/mutate.py --only src/engine/check.cc:42,… …
 
 Works on a copy of the tracked files, which is built in debug mode; this tree is not touched. Faults are chosen at
-random by the seed: a room, a line of it, a fault of that line. For each, the tests listed for its room are built and
-run until one fails: programs, and files of tests/e2e, which start the whole server. The report has one line of JSON
-per fault with its result:
+random by the seed: a room, a line of it, a fault of that line. For each, the tests that scripts/mutate_rooms.py lists
+for its room are built and run until one fails: first those nearest to it, then, for at most FURTHER_SECONDS, further
+ones of the suite. The report has one line of JSON per fault with its result:
 
   detected    a test failed, again when run alone (or a program crashed, or did not end although it does without the
               fault)
-  survived    every program passed: write a test, or say why the fault changes nothing that matters
+  survived    every test passed: write a test, or say why the fault changes nothing that matters
   unsteady    tests failed, and passed when they were run again
   invalid     it does not compile
 
@@ -27,43 +27,13 @@ import subprocess
 import sys
 import time
 
+from mutate_rooms import ROOMS
 from mutations import faults_of
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SERVER_E2E = [f"tests/e2e/test_{name}.py" for name in (
-    "listeners", "identity", "redis", "leases", "tls", "login", "rotation", "failed_logins", "headers", "memory_bound",
-    "decision_log", "secret_warnings", "unix_sockets", "proxy_protocol", "time")]
-CLI_E2E = [f"tests/e2e/test_{name}.py" for name in ("cli", "cli_tls", "leases", "envoy_import")]
-# The folder of each room and the programs that test it: its own first, then those of rooms whose tests depend on it.
-ROOMS = {
-    "base": ("src/base", ["base_tests", "rules_tests", "identity_tests", "envoy_tests", "http_tests", "server_tests"]),
-    "keys": ("src/keys", ["keys_tests", "engine_tests"]),
-    "algorithms": ("src/algorithms", ["algorithms_tests", "memory_contract_tests", "memory_tests",
-                                      "published_cases_tests"]),
-    "rules": ("src/rules", ["rules_tests", "engine_tests", "cli_tests"]),
-    "memory": ("src/stores/memory", ["memory_tests", "memory_contract_tests", "engine_tests"]),
-    "engine": ("src/engine", ["engine_tests", "library_tests", "http_tests", "server_tests"]),
-    "redis": ("src/stores/redis", ["redis_tests", "redis_connection_tests", "redis_overload_tests",
-                                   "redis_standalone_tests", "redis_contract_tests", "redis_differential_tests",
-                                   "redis_fault_tests", "redis_clock_tests", "redis_sentinel_tests",
-                                   "redis_cluster_tests"]),
-    "identity": ("src/identity", ["identity_tests", "server_tests"]),
-    "render": ("src/frontends/render", ["render_tests", "http_tests", "spop_tests"]),
-    "http": ("src/frontends/http", ["http_tests", "server_tests"]),
-    "http2": ("src/frontends/http2", ["http2_tests", "grpc_tests"]),
-    "envoy": ("src/frontends/envoy", ["envoy_tests", "grpc_tests"]),
-    "grpc": ("src/frontends/grpc", ["grpc_tests", "grpc_client_tests"]),
-    "resp": ("src/frontends/resp", ["resp_tests", "published_cases_tests"]),
-    "spop": ("src/frontends/spop", ["spop_tests"]),
-    "transport": ("src/frontends/transport", ["transport_tests", "http_tests", "server_tests"]),
-    "observe": ("src/observe", ["observe_tests", "server_tests"]),
-    "database": ("src/database", ["database_tests", "database_contract_tests", "postgres_fault_tests"]),
-    "ledger": ("src/ledger", ["ledger_tests", "ledger_contract_tests", "ledger_concurrency_tests"]),
-    "server": ("src/server", ["server_tests", *SERVER_E2E]),
-    "cli": ("src/cli", ["cli_tests", *CLI_E2E]),
-}
 SLOWEST = 6  # times what a program takes without a fault: longer counts as not ending
 LEAST_SECONDS = 60
+FURTHER_SECONDS = 300  # for the second step of one fault
 SLOW_TEST_MS = 200
 
 
@@ -93,6 +63,7 @@ class Bench:
         self.build = os.path.join(self.tree, "build", "dev")
         self.seconds = {}
         self.slow = {}  # the tests of a program that take long: run after the others
+        self.left_out = set()
         self.known = os.path.join(self.tree, "baseline.json")
 
     def copy_sources(self):
@@ -119,7 +90,8 @@ class Bench:
                 if os.path.relpath(path, self.tree) not in known:
                     os.remove(path)
         # A fault must not compile half a room, and linking takes a good part of the time.
-        subprocess.run(["cmake", "--preset", "dev", "-DWEIR_TOGETHER=OFF", "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold"],
+        subprocess.run(["cmake", "--preset", "dev", "-DWEIR_TOGETHER=OFF", "-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold",
+                        "-DCMAKE_CXX_FLAGS_DEBUG=-O0"],
                        cwd=self.tree, check=True, stdout=subprocess.DEVNULL)
 
     def make(self, program):
@@ -134,11 +106,11 @@ class Bench:
         else:
             command = [os.path.join(self.build, "bin", program), "--gtest_fail_fast"]
             command += [f"--gtest_filter={':'.join(names)}"] if names else []
-        timeout = max(LEAST_SECONDS, SLOWEST * self.seconds.get(program, 0))
+        timeout = max(LEAST_SECONDS, SLOWEST * (self.seconds.get(program) or 0))
         return run(command, timeout)
 
     def measure(self, program):
-        """The time without a fault. The tests must pass."""
+        """The time without a fault. One whose tests do not pass is left out from then on: it detects nothing."""
         code, output = self.make(program)
         if code != 0:
             sys.exit(f"{program} does not build:\n{output[-3000:]}")
@@ -149,8 +121,8 @@ class Bench:
             if code == 0:
                 break
         else:
-            sys.exit(f"{program} fails without a fault:\n{output[-3000:]}")
-        self.seconds[program] = time.monotonic() - start
+            print(f"left out, because it fails without a fault: {program}\n{output[-1000:]}", flush=True)
+        self.seconds[program] = time.monotonic() - start if code == 0 else None
         self.slow[program] = slow_tests(output)
         with open(self.known, "w", encoding="utf-8") as f:
             json.dump([self.seconds, self.slow], f)
@@ -181,44 +153,71 @@ def nearest_tests(tree, path):
     return [pattern for suite in sorted(suites) for pattern in (f"{suite}.*", f"*/{suite}.*")]
 
 
-def judge(bench, path, programs, without_fault):
-    """(result, what was seen) of the fault that is in the tree now. Calls without_fault() before it uses a program
-    that has not been measured."""
+def run_one(bench, program, nearest, without_fault):
+    """(result, what was seen) of the fault that is in the tree now, by one program or file of tests. Calls
+    without_fault() before it uses one that has not been measured."""
+    if program in bench.left_out:
+        return "survived", ""
+    if program not in bench.seconds:
+        without_fault(lambda: bench.measure(program))
+    if bench.seconds[program] is None:
+        return "survived", ""
+    code, output = bench.make(program)
+    if code != 0:
+        return "invalid", re.findall(r"error: .*", output)[:1]
+    slow = bench.slow[program]
+    # Most faults are found soon.
+    parts = [nearest] if nearest else []
+    parts += [["-" + ":".join(slow)], slow] if slow else [None]
+    for names in parts:
+        code, output = bench.test(program, names)
+        if code != 0:
+            break
+    else:
+        return "survived", ""
+    if code is None:
+        # Perhaps only the machine is slow now.
+        without_fault(lambda: bench.measure(program))
+        bench.make(program)
+        code, output = bench.test(program)
+        if code is None:
+            return "detected", f"{program} did not end"
+        if code == 0:
+            return "unsteady", f"{program} did not end"
+    names = failed_tests(output)
+    if not names:
+        return "detected", f"{program} ended with {code}"
+    if bench.test(program, names)[0] != 0 or bench.test(program)[0] != 0:
+        return "detected", f"{program}: {names[0]}"
+    return "unsteady", f"{program}: {names[0]}"
+
+
+def judge(bench, path, room, without_fault):
+    """(result, what was seen), by the tests nearest to the room and then by further ones."""
     unsteady = None
     nearest = nearest_tests(bench.tree, path)
-    for program in programs:
-        if program not in bench.seconds:
-            without_fault(lambda: bench.measure(program))
-        code, output = bench.make(program)
-        if code != 0:
-            return "invalid", re.findall(r"error: .*", output)[:1]
-        slow = bench.slow[program]
-        # Most faults are found soon.
-        first = [nearest] if nearest and program == programs[0] else []
-        first += [["-" + ":".join(slow)], slow] if slow else [None]
-        for names in first:
-            code, output = bench.test(program, names)
-            if code != 0:
-                break
-        else:
+    for program in room.nearest:
+        result, seen = run_one(bench, program, nearest if program == room.nearest[0] else None, without_fault)
+        if result in ("detected", "invalid"):
+            return result, seen
+        unsteady = unsteady or seen
+    left = FURTHER_SECONDS
+    untried = []
+    for program in room.further:
+        if left < (bench.seconds.get(program) or 0):
+            untried.append(program)
             continue
-        if code is None:
-            # Perhaps only the machine is slow now.
+        if program not in bench.seconds and program not in bench.left_out:
             without_fault(lambda: bench.measure(program))
-            bench.make(program)
-            code, output = bench.test(program)
-            if code is None:
-                return "detected", f"{program} did not end"
-            if code == 0:
-                unsteady = f"{program} did not end"
-                continue
-        names = failed_tests(output)
-        if not names:
-            return "detected", f"{program} ended with {code}"
-        if bench.test(program, names)[0] != 0 or bench.test(program)[0] != 0:
-            return "detected", f"{program}: {names[0]}"
-        unsteady = f"{program}: {names[0]}"
-    return ("unsteady", unsteady) if unsteady else ("survived", "")
+        began = time.monotonic()
+        result, seen = run_one(bench, program, None, without_fault)
+        if result == "detected":
+            return result, seen
+        unsteady = unsteady or seen
+        left -= time.monotonic() - began
+    if unsteady:
+        return "unsteady", unsteady
+    return "survived", "not tried: " + ", ".join(untried) if untried else ""
 
 
 def all_faults(tree, rooms, endings):
@@ -226,7 +225,7 @@ def all_faults(tree, rooms, endings):
     found = {}
     for room in rooms:
         lines = found.setdefault(room, {})
-        for folder, _, files in sorted(os.walk(os.path.join(tree, ROOMS[room][0]))):
+        for folder, _, files in sorted(os.walk(os.path.join(tree, ROOMS[room].folder))):
             for name in sorted(files):
                 path = os.path.relpath(os.path.join(folder, name), tree)
                 if not name.endswith(endings) or name.endswith(("_test.cc", "_test_support.h")):
@@ -274,7 +273,7 @@ def try_fault(bench, room, path, fault):
     began = time.monotonic()
     try:
         write(changed)
-        entry["result"], entry["seen"] = judge(bench, path, ROOMS[room][1], without_fault)
+        entry["result"], entry["seen"] = judge(bench, path, ROOMS[room], without_fault)
     finally:
         write(text)
     entry["seconds"] = round(time.monotonic() - began, 1)
@@ -295,6 +294,8 @@ def main():
     options.add_argument("--count", type=int, default=100, help="how many faults that compile")
     options.add_argument("--rooms", default=",".join(ROOMS), help="which rooms, separated by commas")
     options.add_argument("--no-headers", action="store_true", help="a fault in a header takes long to compile")
+    options.add_argument("--without", default="", help="programs and files of tests to leave out, separated by commas; "
+                         "e2e stands for all of tests/e2e")
     options.add_argument("--only", default="", help="file:line, separated by commas: every fault of these lines")
     options.add_argument("--jobs", type=int, default=2, help="how many files are compiled at a time")
     options.add_argument("--tree", default=os.path.join(ROOT, "build", "mutate"), help="where the copy is built")
@@ -306,6 +307,11 @@ def main():
 
     os.nice(max(0, 10 - os.nice(0)))
     bench = Bench(chosen.tree, chosen.jobs)
+    left_out = set(chosen.without.split(","))
+    for room in ROOMS.values():
+        for program in room.nearest + room.further:
+            if program in left_out or ("e2e" in left_out and program.endswith(".py")):
+                bench.left_out.add(program)
     os.makedirs(bench.tree, exist_ok=True)
     bench.copy_sources()
     found = all_faults(bench.tree, rooms, (".cc",) if chosen.no_headers else (".cc", ".h"))

@@ -12,6 +12,8 @@ namespace weir::engine {
 namespace {
 
 constexpr Duration kRemembered = kMaxHoldTtl;
+// Clocks of those that report may be ahead by so much.
+constexpr Duration kMostAhead = std::chrono::minutes(5);
 
 }  // namespace
 
@@ -90,6 +92,9 @@ void Engine::UsageRun::start(const UsageReport& report) {
   if (report.amount < 0 || report.amount > kMaxUnits) {
     return fail(Code::invalid_argument,
                 "amount: is " + std::to_string(report.amount) + ", expected 0 to " + std::to_string(kMaxUnits));
+  }
+  if (report.at > reading().wall() + kMostAhead) {
+    return fail(Code::invalid_argument, "the time is in the future; expected at most 5 minutes ahead of the server's");
   }
   Request asked = report.request;
   asked.cost = Cost{report.amount};

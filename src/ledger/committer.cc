@@ -279,7 +279,7 @@ bool Committer::resolve() {
       kPatience);
   if (!outcome.ok()) return false;
   settle(last == unresolved_->number);
-  return true;
+  return !unresolved_;  // what was executed again may have lost its answer too
 }
 
 void Committer::settle(bool committed) {

@@ -68,7 +68,8 @@ struct Needs {
   using BatchOf = std::tuple<std::string, std::int64_t, std::int64_t>;  // node, epoch, seq
   using SliceIn = std::tuple<std::int64_t, std::string, std::int64_t>;  // account, node, epoch
 
-  std::map<AccountKey, const Terms*> accounts;  // with terms: opened if need be
+  std::map<AccountKey, const Terms*> accounts;  // with terms: opened if need be, unless the period is closed
+  std::set<AccountKey> late;                    // those that are opened even then
   std::set<std::int64_t> account_ids;
   std::set<SliceOf> slices;            // of accounts above
   std::set<SliceIn> slice_ids;         // likewise
@@ -80,6 +81,10 @@ struct Needs {
   bool live_nodes = false;           // how many there are
 
   void add(const Terms& terms) { accounts[terms.key] = &terms; }
+  void add_late(const Terms& terms) {
+    add(terms);
+    late.insert(terms.key);
+  }
   void add(const AccountKey& key) { accounts.try_emplace(key, nullptr); }
 };
 

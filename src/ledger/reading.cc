@@ -27,7 +27,7 @@ const Statement kLegs{
     "SELECT account, held, fixed FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
 const Statement kPending{
     "SELECT account, threshold, used, reached_at FROM ledger_notice WHERE delivered_at IS NULL"
-    " ORDER BY reached_at, account, threshold LIMIT $1"};
+    " AND (claimed_by = $1 OR claimed_until <= $2) ORDER BY reached_at, account, threshold LIMIT $3"};
 const Statement kAccountById{"SELECT " WEIR_LEDGER_ACCOUNT_COLUMNS " FROM ledger_account WHERE id = $1"};
 const Statement kSlices{
     "SELECT s.account, s.node, s.epoch, s.held, s.expired, s.expires_at, a.rule, a.subject, a.period"
@@ -37,6 +37,9 @@ const Statement kSlicesOfNode{
     "SELECT s.account, s.node, s.epoch, s.held, s.expired, s.expires_at, a.rule, a.subject, a.period"
     " FROM ledger_slice s JOIN ledger_account a ON a.id = s.account WHERE s.node = $1 AND s.holding"
     " ORDER BY s.epoch, s.account"};
+const Statement kClaim{
+    "UPDATE ledger_notice SET claimed_by = $3, claimed_until = $5 WHERE account = $1 AND threshold = $2"
+    " AND delivered_at IS NULL AND (claimed_by = $3 OR claimed_until <= $4) RETURNING 1"};
 const Statement kDelivered{
     "UPDATE ledger_notice SET delivered_at = $3 WHERE account = $1 AND threshold = $2 AND delivered_at IS NULL"
     " RETURNING 1"};
@@ -111,8 +114,10 @@ Result<std::vector<HeldByNode>> list_slices(Session& session, const std::string&
   return slices_of(rows.value());
 }
 
-Result<std::vector<PendingNotice>> pending_notices(Session& session, std::size_t most) {
-  const Result<Rows> rows = session.run(kPending, static_cast<std::int64_t>(std::min(most, kMaxListed)));
+Result<std::vector<PendingNotice>> pending_notices(Session& session, const std::string& node, TimePoint now,
+                                                   std::size_t most) {
+  const Result<Rows> rows =
+      session.run(kPending, node, micros(now), static_cast<std::int64_t>(std::min(most, kMaxListed)));
   if (!rows.ok()) return rows.failure();
   std::vector<PendingNotice> pending;
   database::Batch batch;
@@ -124,6 +129,13 @@ Result<std::vector<PendingNotice>> pending_notices(Session& session, std::size_t
   if (!accounts.ok()) return accounts.failure();
   for (std::size_t i = 0; i < pending.size(); ++i) pending[i].account = account_of(accounts.value()[i].at(0));
   return pending;
+}
+
+Result<bool> claim_notice(Session& session, const Notice& notice, const std::string& node, TimePoint now,
+                          TimePoint until) {
+  const Result<Rows> rows = session.run(kClaim, notice.account, notice.threshold, node, micros(now), micros(until));
+  if (!rows.ok()) return rows.failure();
+  return !rows.value().empty();
 }
 
 Result<bool> mark_delivered(Session& session, const Notice& notice, TimePoint now) {

@@ -61,13 +61,18 @@ Result<std::vector<HeldByNode>> list_slices(database::Session& session, std::siz
 // Of one node, all of them.
 Result<std::vector<HeldByNode>> list_slices(database::Session& session, const std::string& node);
 
-// Thresholds that were reached and that no one has been told of yet, the oldest first.
+// Thresholds that were reached and that no one has been told of yet, the oldest first; without those that another node
+// than this one has claimed.
 struct PendingNotice {
   Notice notice;
   Account account;
 };
-Result<std::vector<PendingNotice>> pending_notices(database::Session& session, std::size_t most = 100);
-// In a transaction that writes. False: it had been marked before, by another node perhaps.
+Result<std::vector<PendingNotice>> pending_notices(database::Session& session, const std::string& node, TimePoint now,
+                                                   std::size_t most = 100);
+// Until then only this node tells of it. In a transaction that writes, as the next. False: another node does, or did.
+Result<bool> claim_notice(database::Session& session, const Notice& notice, const std::string& node, TimePoint now,
+                          TimePoint until);
+// False: it had been marked before.
 Result<bool> mark_delivered(database::Session& session, const Notice& notice, TimePoint now);
 
 }  // namespace weir::ledger

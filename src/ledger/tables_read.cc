@@ -184,6 +184,7 @@ class Reader {
     Rows keys;
     for (const auto& [key, terms] : needs_.accounts) {
       if (terms == nullptr || books_.ids.contains(key)) continue;
+      if (books_.now() >= terms->ends + kClosesAfter && !needs_.late.contains(key)) continue;
       keys.push_back({key.rule, key.subject, key.period});
       accounts.push_back(
           {key.rule, key.subject, key.period, terms->tenant, micros(terms->begins), micros(terms->ends)});

@@ -43,6 +43,9 @@ Result<std::unique_ptr<HttpPost>> HttpPost::make(const std::string& url, Duratio
   if (!address.ok() || !address.value().path.empty()) return not_a_url();
   std::unique_ptr<HttpPost> made(new HttpPost);
   made->address_ = address.value();
+  const std::string& host = made->address_.host;
+  made->host_ = host.find(':') == std::string::npos ? host : "[" + host + "]";
+  if (!made->address_.port.empty()) made->host_ += ":" + made->address_.port;
   if (made->address_.port.empty()) made->address_.port = made->address_.tls ? "443" : "80";
   made->path_ = slash == std::string::npos ? "/" : url.substr(slash);
   made->timeout_ = timeout;
@@ -81,7 +84,7 @@ Result<int> HttpPost::post(std::string_view body, std::string_view content_type,
   const Result<int> connected = connect();
   if (!connected.ok()) return connected.failure();
   const SocketCloser closer{connected.value()};
-  std::string request = "POST " + path_ + " HTTP/1.1\r\nHost: " + address_.host + "\r\nContent-Type: ";
+  std::string request = "POST " + path_ + " HTTP/1.1\r\nHost: " + host_ + "\r\nContent-Type: ";
   request += content_type;
   request += "\r\nConnection: close\r\n";
   request += fields;

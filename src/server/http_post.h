@@ -34,6 +34,7 @@ class HttpPost {
   Result<int> connect() const;
 
   cli::ServerAddress address_;
+  std::string host_;  // as the field Host has it
   std::string path_;
   Duration timeout_{0};
   std::shared_ptr<const cli::ClientTls> tls_;

@@ -16,6 +16,8 @@ using database::Session;
 constexpr Duration kWebhookTimeout = std::chrono::seconds(5);
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::minutes(5);
+// A node that is silent for so long after it began to tell of a threshold has ended, and another tells.
+constexpr Duration kClaimedFor = kLongestPause + std::chrono::seconds(30);
 constexpr std::size_t kMaxSecret = 4096;
 constexpr std::size_t kMostRemembered = 10'000;
 
@@ -83,13 +85,23 @@ void QuotaNotices::deliver() {
   if (now < next_try_) return;
   std::vector<ledger::PendingNotice> pending;
   const Outcome read = database_.run(Access::read, [&](Session& session) -> Status {
-    Result<std::vector<ledger::PendingNotice>> found = ledger::pending_notices(session);
+    Result<std::vector<ledger::PendingNotice>> found = ledger::pending_notices(session, node_, context_.clock->wall());
     if (!found.ok()) return found.failure();
     pending = std::move(found).value();
     return success();
   });
   if (!read.ok()) return;
   for (const ledger::PendingNotice& each : pending) {
+    bool mine = false;
+    const Outcome claimed = database_.run(Access::write, [&](Session& session) -> Status {
+      const TimePoint wall = context_.clock->wall();
+      const Result<bool> claim = ledger::claim_notice(session, each.notice, node_, wall, wall + kClaimedFor);
+      if (!claim.ok()) return claim.failure();
+      mine = claim.value();
+      return success();
+    });
+    if (!claimed.ok()) return;
+    if (!mine) continue;
     if (!tell(each)) {
       pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
       next_try_ = now + pause_;

@@ -20,8 +20,9 @@ namespace weir::server {
 
 class QuotaNotices {
  public:
-  // Both are borrowed.
-  QuotaNotices(database::Database& database, ServerContext& context) : database_(database), context_(context) {}
+  // The first two are borrowed. The node's name stays the same when it starts again.
+  QuotaNotices(database::Database& database, ServerContext& context, std::string node)
+      : database_(database), context_(context), node_(std::move(node)) {}
 
   // Reads the secret. Failure: the settings are wrong.
   Status open();
@@ -35,6 +36,7 @@ class QuotaNotices {
 
   database::Database& database_;
   ServerContext& context_;
+  const std::string node_;
   std::unique_ptr<Webhook> webhook_;  // null: none is set
   std::atomic<std::uint64_t> delivered_{0};
   std::atomic<std::uint64_t> failed_{0};

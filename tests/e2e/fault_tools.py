@@ -25,16 +25,19 @@ def may_make_networks():
 
 
 class FailingDisk:
-    """Writes of a program to files below `part` of a path, which fail when a test says so (LD_PRELOAD)."""
+    """Writes of a program to files below `part` of a path, which fail when a test says so (LD_PRELOAD). Also notes when
+    groups of the usage log were on the disk, by a clock that the program's death does not stop."""
+
+    CONTROL = struct.Struct("iiiiqq")  # struct control of failing_disk.c
 
     def __init__(self, folder, part):
         self.library = folder / "failing_disk.so"
         subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", self.library, HERE / "faults" / "failing_disk.c", "-ldl"], check=True, timeout=60)
         self.control = folder / "failing_disk.control"
-        self.control.write_bytes(struct.pack("iii", -1, 0, 0))
+        self.control.write_bytes(self.CONTROL.pack(-1, 0, 0, 0, 0, 0))
         self.part = part
         self.file = open(self.control, "r+b")
-        self.memory = mmap.mmap(self.file.fileno(), 12)
+        self.memory = mmap.mmap(self.file.fileno(), self.CONTROL.size)
 
     def environment(self):
         return {"LD_PRELOAD": str(self.library), "FAILING_DISK_CONTROL": str(self.control), "FAILING_DISK_PATH": self.part}
@@ -47,6 +50,10 @@ class FailingDisk:
 
     def mend(self):
         self.memory[0:4] = struct.pack("i", -1)
+
+    def group_before_last(self):
+        """When the last group but one of the usage log was on the disk, as time.monotonic() has it; 0: there was none."""
+        return self.CONTROL.unpack(self.memory[:])[5] / 1e9
 
     def close(self):
         self.memory.close()

@@ -16,8 +16,9 @@ is answered. Afterwards everything must be true of the ledger:
 
 - never over: what clients were told is admitted, and what is billed, is at most the limit;
 - nothing twice: billed is at most what was admitted, plus requests that got no answer;
-- nothing lost: strict, everything admitted is billed; leased, all but what was admitted in the moments before a kill;
-- the ledger's invariants hold (weir quota verify).
+- nothing lost: strict, everything admitted is billed; leased, all but what a kill found between two groups of the usage
+  log: what clients were told before the last group but one reached the disk is billed;
+- the ledger's invariants hold (weir quota verify), and no node has usage left that it did not send or that was refused.
 """
 
 import http.client
@@ -37,8 +38,6 @@ from fault_tools import ERRORS, FailingDisk, Island, Proxy, RedisServer, SmallDi
 from postgres_node import Postgres
 
 DEADLINE_S = 60
-# A group of the usage log is written every 10 ms; on a machine that does much else, later.
-GROUP_S = 0.5
 
 
 class Node:
@@ -71,8 +70,8 @@ class Node:
             time.sleep(0.05)
         raise AssertionError("the node did not start")
 
-    def call(self, method, path, body, timeout, headers=None):
-        connection = UnixConnection(str(self.folder / "http"), timeout)
+    def call(self, method, path, body, timeout, headers=None, listener="http"):
+        connection = UnixConnection(str(self.folder / listener), timeout)
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers or {})
             answer = connection.getresponse()
@@ -85,14 +84,28 @@ class Node:
         self.process.wait()
 
     def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.terminate()
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        """As an operator would. One that does not end is a fault of the program."""
+        self.process.terminate()
+        self.process.wait(DEADLINE_S)
+
+    def send_all(self):
+        """Starts the node until the ledger has everything that it logged. A node that is stopped sends what it can, but not for long."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            self.start()
+            # An epoch is opened when what earlier ones left was sent.
+            while not self.has_epoch():
+                assert time.monotonic() < deadline, "the node does not open an epoch"
+                time.sleep(0.05)
+            self.stop()
+            left = [each.name for each in (self.state / "usage").iterdir()]
+            if not left:
+                return
+            assert time.monotonic() < deadline, f"usage that was not sent: {left}"
+
+    def has_epoch(self):
+        status, text = self.call("GET", "/readyz", None, 10, listener="admin")
+        return status == 200 and json.loads(text)["quota"]["usable"]
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -121,12 +134,13 @@ class Client(threading.Thread):
         self.denied = 0
         self.failed = 0
         self.unknown = 0
-        self.times = []  # when units were admitted
+        self.times = []  # of units that were admitted: when they were asked for, when it was answered, and how many
 
     def run(self):
         while not self.stopped:
             cost = self.random.choice((1, 1, 1, 2, 5))
             key = f"{self.random.getrandbits(64):x}" if self.keyed else None
+            asked = time.monotonic()
             status = self.ask(self.node, cost, key)
             # With a key it is safe to ask again, whichever node: until the answer is known.
             deadline = time.monotonic() + DEADLINE_S / 2
@@ -135,7 +149,7 @@ class Client(threading.Thread):
                 status = self.ask(self.random.choice(self.nodes), cost, key)
             if status == 200:
                 self.admitted += cost
-                self.times.append((time.monotonic(), cost))
+                self.times.append((asked, time.monotonic(), cost))
             elif status == 429:
                 self.denied += 1
                 time.sleep(0.01)
@@ -182,7 +196,8 @@ class Run:
         self.strict = mode == "strict"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weir-quota-"))
         self.limit = self.random.choice((50, 300, 2000))
-        self.faults, self.kills = [], []
+        self.faults = []
+        self.kills = []  # the node, when it was killed, and until when everything it had admitted was on its disk
         self.nodes, self.clients, self.disks, self.closing = [], [], [], []
         self.postgres = self.network = self.redis = None
         try:
@@ -229,14 +244,12 @@ rules:
     def add_node(self, index, rules, flags):
         folder = self.folder / f"n{index}"
         folder.mkdir()
-        environment, state, small = {}, folder / "state", None
+        state, small = folder / "state", None
         if "full" in self.kinds:
             small = self.keep(SmallDisk(folder / "disk"))
             state = small.folder / "state"
-        failing = None
-        if "disk" in self.kinds:
-            failing = self.keep(FailingDisk(folder, str(state)))
-            environment = failing.environment()
+        failing = self.keep(FailingDisk(folder, str(state)))
+        environment = failing.environment()
         self.disks.append((small, failing))
         self.nodes.append(Node(self.weir, folder, self.database, rules, TTL_S, flags, environment, state))
 
@@ -251,12 +264,14 @@ rules:
 
     def kill(self, node):
         node.kill()
-        self.kills.append((node, time.monotonic()))
+        _, failing = self.disks[self.nodes.index(node)]
+        self.kills.append((node, time.monotonic(), failing.group_before_last()))
 
     def lost(self):
-        """Units that may be lost: admitted in the moments before a kill. A client may read its answer after that."""
-        return sum(cost for client in self.clients for at, cost in client.times
-                   if any(client.node is node and killed - GROUP_S < at < killed + GROUP_S for node, killed in self.kills))
+        """Units that may be lost: of the last two groups before a kill. When the one before the last was on the disk, what had
+        been answered until then was there too or in the last one. A client may read its answer after the kill."""
+        return sum(cost for client in self.clients for asked, answered, cost in client.times
+                   if any(client.node is node and answered > logged and asked < killed for node, killed, logged in self.kills))
 
     def make(self, kind):
         """One fault, and its end."""
@@ -317,12 +332,8 @@ rules:
             client.join(DEADLINE_S)
         for node in self.nodes:
             node.stop()
-        # A stopped node has sent what it could; starting it again sends the rest.
         for node in self.nodes:
-            node.start()
-        time.sleep(1.0)
-        for node in self.nodes:
-            node.stop()
+            node.send_all()
 
     def judge(self):
         at = ["--database", self.database, "--data-dir", str(self.nodes[0].state), "--json"]

@@ -4,14 +4,18 @@ import hashlib
 import hmac
 import http.server
 import json
+import os
 import threading
 import time
 
 import pytest
+from postgres_node import Postgres
+from quota_faults import Node
 from test_cli import start, weir  # noqa: F401 (start is a fixture)
 from test_leases import ask
 
 DEADLINE_S = 20
+WEIR = os.environ["WEIR_BIN"]
 
 
 def rules_of(limit=10, **fields):
@@ -159,8 +163,56 @@ def test_grace_overage_and_notices(serve, tmp_path):
     headers, body = seen[0]
     expected = hmac.new(b"s3cret", headers["X-Weir-Timestamp"].encode() + b"." + body, hashlib.sha256).hexdigest()
     assert headers["X-Weir-Signature"] == "sha256=" + expected
+    assert headers["Host"] == f"127.0.0.1:{receiver.server_port}"
     told = json.loads(body)
     assert told["rule"] == "exports" and told["tenant"] == "acme" and told["limit"] == 10 and told["used"] >= 8
+
+
+def test_of_two_nodes_one_tells_of_a_threshold(tmp_path):
+    """The receiver is slow, so that the other node looks while the first is telling."""
+    seen = []
+
+    class Hook(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            seen.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["threshold"])
+            time.sleep(2.5)
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(rules_of(limit=10, notify="[5, 8]", enforcement="strict"))
+    postgres, nodes = Postgres(), []
+    try:
+        url = f"http://127.0.0.1:{receiver.server_port}/hook"
+        nodes = [Node(WEIR, tmp_path / f"n{i}", postgres.url, rules, 30, ("--quota-webhook", url)) for i in range(2)]
+        body = {"attributes": {"tenant": "acme", "action": "export"}, "cost": 6}
+        deadline = time.monotonic() + DEADLINE_S
+        while nodes[0].call("POST", "/v1/check", body, 10)[0] != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert nodes[1].call("POST", "/v1/check", {**body, "cost": 3}, 10)[0] == 200
+
+        def delivered():
+            metrics = [node.call("GET", "/metrics", None, 10, listener="admin")[1].decode() for node in nodes]
+            return sum(int(float(line.split()[1])) for text in metrics for line in text.splitlines() if line.startswith("weir_quota_notices_total"))
+
+        deadline = time.monotonic() + 3 * DEADLINE_S
+        while delivered() < 2 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert delivered() == 2 and sorted(seen) == [5, 8], seen
+        for node in nodes:  # what is still being told ends with the node
+            node.stop()
+        assert sorted(seen) == [5, 8], seen
+    finally:
+        for node in nodes:
+            node.kill()
+        postgres.close()
+        receiver.shutdown()
 
 
 def test_recorded_overage_is_admitted_without_bound(serve):
@@ -233,7 +285,7 @@ def test_refund_gives_back_at_most_what_was_used_and_reset_nothing(serve):
     assert account(server)["used"] == 1
 
 
-def test_usage_that_has_happened_is_recorded_once(serve):
+def test_usage_that_has_happened_is_recorded_once(serve, tmp_path):
     server = serve(rules_of(limit=10).replace("limit: 1000, window: 3600s, burst: 1000", "limit: 5, window: 3600s, burst: 5, overdraft: 100"))
     attributes = {"tenant": "acme", "action": "export"}
     body = {"attributes": attributes, "amount": 12, "id": "job-1"}
@@ -256,10 +308,16 @@ def test_usage_that_has_happened_is_recorded_once(serve):
     old = {**body, "id": "old", "at": "2020-01-01T00:00:00Z"}
     status, answer, _ = ask(server, "POST", "/v1/usage", old)
     assert status == 400 and "closed" in answer["detail"], answer
+    ahead = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    status, answer, _ = ask(server, "POST", "/v1/usage", {**body, "id": "ahead", "at": ahead})
+    assert status == 400 and "in the future" in answer["detail"], answer
     for bad, what in (({"amount": -1}, "amount"), ({"amount": 1.5}, "amount"), ({"at": "soon"}, "at"), ({"x": 1}, "x")):
         status, answer, _ = ask(server, "POST", "/v1/usage", {**body, **bad})
         assert status == 400 and answer["detail"].startswith(what), answer
     assert account(server)["used"] == 18
+    assert len(quotas(server)) == 1, "what was refused opened no account"
+    shown = weir("quota", "show", "--json", "--data-dir", str(tmp_path / "state"))
+    assert len(json.loads(shown.stdout)) == 1, shown.stdout
 
 
 def test_usage_works_without_a_database(start, tmp_path):  # noqa: F811

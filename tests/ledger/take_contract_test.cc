@@ -160,7 +160,7 @@ TEST_P(TakeContract, ThresholdsAreNoticedOnceEach) {
   const auto mark_all = [&] {
     EXPECT_TRUE(succeeded(database_->run(database::Access::write, [&](database::Session& session) -> Status {
       noticed.clear();
-      auto pending = pending_notices(session);
+      auto pending = pending_notices(session, "n1", clock_.wall());
       if (!pending.ok()) return pending.failure();
       for (const PendingNotice& each : pending.value()) {
         EXPECT_EQ(each.account.key.rule, terms.key.rule);
@@ -182,6 +182,72 @@ TEST_P(TakeContract, ThresholdsAreNoticedOnceEach) {
   EXPECT_EQ(noticed, std::vector<std::int64_t>{50}) << "each period has its own";
 }
 
+TEST_P(TakeContract, OneNodeTellsOfAThresholdAndAnotherOnlyIfItIsSilent) {
+  Terms terms = monthly(100);
+  terms.thresholds = {50};
+  take(terms, 60);
+  const TimePoint now = clock_.wall();
+  const auto pending_for = [&](const std::string& node, TimePoint at) {
+    std::vector<PendingNotice> found;
+    EXPECT_TRUE(succeeded(database_->run(database::Access::read, [&](database::Session& session) -> Status {
+      auto pending = pending_notices(session, node, at);
+      if (!pending.ok()) return pending.failure();
+      found = pending.value();
+      return success();
+    })));
+    return found;
+  };
+  const auto claims = [&](const Notice& notice, const std::string& node, TimePoint at) {
+    bool mine = false;
+    EXPECT_TRUE(succeeded(database_->run(database::Access::write, [&](database::Session& session) -> Status {
+      auto claimed = claim_notice(session, notice, node, at, at + 1min);
+      if (!claimed.ok()) return claimed.failure();
+      mine = claimed.value();
+      return success();
+    })));
+    return mine;
+  };
+  ASSERT_EQ(pending_for("n1", now).size(), 1U);
+  ASSERT_EQ(pending_for("n2", now).size(), 1U) << "both have read it before one of them claims it";
+  const Notice notice = pending_for("n1", now).front().notice;
+  EXPECT_TRUE(claims(notice, "n1", now));
+  EXPECT_FALSE(claims(notice, "n2", now));
+  EXPECT_TRUE(pending_for("n2", now).empty());
+  EXPECT_EQ(pending_for("n1", now).size(), 1U) << "it tries again";
+  EXPECT_TRUE(claims(notice, "n1", now + 30s));
+  EXPECT_FALSE(claims(notice, "n2", now + 90s - 1us));
+  EXPECT_EQ(pending_for("n2", now + 90s).size(), 1U);
+  EXPECT_TRUE(claims(notice, "n2", now + 90s));
+  EXPECT_FALSE(claims(notice, "n1", now + 91s));
+}
+
+TEST_P(TakeContract, WhatIsRefusedInAClosedPeriodOpensNoAccount) {
+  const Terms terms = monthly(10);
+  clock_.set(kEnd + 24h);
+  EXPECT_EQ(take(terms, 1).verdict, Verdict::closed);
+  ReportUsage usage;
+  usage.legs = {{terms, 1}};
+  usage.effective = kEnd - 1h;
+  EXPECT_EQ(run(usage).verdict, Verdict::closed);
+  Adjust adjust;
+  adjust.terms = terms;
+  adjust.amount = 1;
+  adjust.actor = adjust.reason = "support";
+  EXPECT_EQ(run(adjust).verdict, Verdict::closed);
+  GrantUnits grant;
+  grant.terms = terms;
+  grant.amount = 1;
+  grant.expires = clock_.wall() + 1h;
+  grant.actor = grant.reason = "support";
+  EXPECT_EQ(run(grant).verdict, Verdict::closed);
+  EXPECT_TRUE(succeeded(database_->run(database::Access::read, [&](database::Session& session) -> Status {
+    auto found = list_accounts(session, {});
+    if (!found.ok()) return found.failure();
+    EXPECT_TRUE(found.value().empty());
+    return success();
+  })));
+}
+
 TEST_P(TakeContract, AThresholdThatIsSetLaterIsNoticedWhenItIsAlreadyReached) {
   Terms terms = monthly(100);
   take(terms, 60);
@@ -189,7 +255,7 @@ TEST_P(TakeContract, AThresholdThatIsSetLaterIsNoticedWhenItIsAlreadyReached) {
   terms.since += 1h;
   take(terms, 1);
   EXPECT_TRUE(succeeded(database_->run(database::Access::read, [&](database::Session& session) -> Status {
-    auto pending = pending_notices(session);
+    auto pending = pending_notices(session, "n1", clock_.wall());
     if (!pending.ok()) return pending.failure();
     EXPECT_EQ(pending.value().size(), 1U);
     return success();

@@ -10,7 +10,7 @@ Status GrantUnits::check() const {
 }
 
 Answer GrantUnits::apply(Books& books, Posting& posting) {
-  if (Account* account = books.find(terms.key); account->closed(books.now())) return closed_answer(*account, 0);
+  if (std::optional<Answer> closed = refuse_closed(books, terms, 0)) return *closed;
   Account& account = posting.open(terms);
   if (expires <= books.now()) {
     Answer refused = denied_answer(account, amount, 0);

@@ -61,13 +61,18 @@ Status check_common(const Operation& operation) {
   return check_name("the key", operation.once->key, kMaxKeyBytes);
 }
 
-Answer closed_answer(const Account& account, std::size_t leg) {
+Answer closed_answer(const AccountKey& key, std::size_t leg) {
   Answer answer;
   answer.verdict = Verdict::closed;
   answer.leg = static_cast<std::int64_t>(leg);
-  answer.message =
-      "the period " + account.key.period + " of " + account.key.rule + " is closed; correct it in the open period";
+  answer.message = "the period " + key.period + " of " + key.rule + " is closed; correct it in the open period";
   return answer;
+}
+
+std::optional<Answer> refuse_closed(Books& books, const Terms& terms, std::size_t leg) {
+  const Account* const account = books.find(terms.key);
+  if (account != nullptr && !account->closed(books.now())) return std::nullopt;
+  return closed_answer(terms.key, leg);
 }
 
 Answer denied_answer(const Account& account, std::int64_t wanted, std::size_t leg) {
@@ -125,11 +130,8 @@ void LegsOperation::show(Books& books, Answer& answer) const {
 std::vector<Account*> LegsOperation::open_all(Books& books, Posting& posting, std::optional<Answer>& closed) const {
   std::vector<Account*> accounts;
   for (std::size_t i = 0; i < legs.size(); ++i) {
-    Account* account = books.find(legs[i].terms.key);
-    if (account->closed(books.now())) {
-      closed = closed_answer(*account, i);
-      return {};
-    }
+    closed = refuse_closed(books, legs[i].terms, i);
+    if (closed) return {};
     accounts.push_back(&posting.open(legs[i].terms));
   }
   return accounts;

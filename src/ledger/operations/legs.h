@@ -30,7 +30,9 @@ Status check_name(std::string_view what, std::string_view text, std::size_t most
 Status check_common(const Operation& operation);
 
 // "closed" for the leg whose period no longer takes anything.
-Answer closed_answer(const Account& account, std::size_t leg);
+Answer closed_answer(const AccountKey& key, std::size_t leg);
+// The same if the account is closed, or was not opened because it would be.
+std::optional<Answer> refuse_closed(Books& books, const Terms& terms, std::size_t leg);
 // "denied" for the leg that has too little.
 Answer denied_answer(const Account& account, std::int64_t wanted, std::size_t leg);
 // "denied" for an account that has been issued more than can be counted.

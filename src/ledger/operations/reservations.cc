@@ -57,7 +57,7 @@ Answer Reserve::apply(Books& books, Posting& posting) {
   std::vector<Account*> accounts;
   std::int64_t granted = amount;
   for (std::size_t i = 0; i < legs.size(); ++i) {
-    if (Account* account = books.find(legs[i].key); account->closed(books.now())) return closed_answer(*account, i);
+    if (std::optional<Answer> closed = refuse_closed(books, legs[i], i)) return *closed;
     Account& account = posting.open(legs[i]);
     accounts.push_back(&account);
     if (const std::int64_t own = fixed_of(i); own > 0) {
@@ -148,7 +148,7 @@ std::optional<Answer> ReservationOperation::lacks_open_terms(Books& books, const
     const Account& account = *books.find(row.legs[i].account);
     const std::int64_t actual = row.legs[i].fixed ? row.legs[i].held : actual_units;
     if (actual == 0 || !account.closed(books.now()) || open_terms_of(account) != nullptr) continue;
-    if (!lacking) lacking = closed_answer(account, i);
+    if (!lacking) lacking = closed_answer(account.key, i);
     lacking->accounts.push_back(account);
   }
   return lacking;

@@ -59,7 +59,7 @@ void TakeSlice::declare(Needs& needs) const {
 Answer TakeSlice::apply(Books& books, Posting& posting) {
   if (std::optional<Answer> refused = stale(books, node, epoch)) return *refused;
   books.find_node(node)->seen = books.now();
-  if (Account* account = books.find(terms.key); account->closed(books.now())) return closed_answer(*account, 0);
+  if (std::optional<Answer> closed = refuse_closed(books, terms, 0)) return *closed;
   Account& account = posting.open(terms);
   if (!Posting::can_draw(account, least, beyond_of(account))) return denied_answer(account, least, 0);
   const std::int64_t share = std::max(least, account.available / (2 * books.live_nodes));
@@ -151,7 +151,7 @@ void UsageBatch::declare(Needs& needs) const {
   needs.batches.emplace(node, epoch, seq);
   for (const Record& record : records) {
     if (record.terms) {
-      needs.add(*record.terms);
+      needs.add_late(*record.terms);
     } else {
       needs.add(record.account);
     }

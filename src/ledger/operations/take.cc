@@ -86,7 +86,7 @@ Status Adjust::check() const {
 }
 
 Answer Adjust::apply(Books& books, Posting& posting) {
-  if (Account* account = books.find(terms.key); account->closed(books.now())) return closed_answer(*account, 0);
+  if (std::optional<Answer> closed = refuse_closed(books, terms, 0)) return *closed;
   Account& account = posting.open(terms);
   Answer answer;
   if (amount > 0) {
@@ -130,7 +130,7 @@ Answer Reverse::apply(Books& books, Posting& posting) {
     return answer;
   }
   for (const auto& [account_id, amount] : used) {
-    if (Account* account = books.find(account_id); account->closed(books.now())) return closed_answer(*account, 0);
+    if (Account* account = books.find(account_id); account->closed(books.now())) return closed_answer(account->key, 0);
   }
   for (const auto& [account_id, amount] : used) {
     Account& account = *books.find(account_id);

@@ -132,7 +132,7 @@ Status QuotaModule::open() {
     of_loops_.push_back(std::make_shared<LoopQuotaGate>(
         *gate_, [this, i](std::function<void()> task) { context_.loops->post(i, std::move(task)); }, loops_over_));
   }
-  notices_ = std::make_unique<QuotaNotices>(*databases_.database(), context_);
+  notices_ = std::make_unique<QuotaNotices>(*databases_.database(), context_, node_);
   if (Status checked = notices_->open(); !checked.ok()) return checked;
   retention_ =
       std::make_unique<QuotaRetention>(*databases_.database(), context_.log, context_.config.quota_keep, node_);
