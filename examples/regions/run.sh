@@ -9,7 +9,14 @@ weir=$(realpath "${WEIR:-$(command -v weir)}")
 cd "$(dirname "$0")"
 data=$(mktemp -d)
 postgres=${POSTGRES_BIN:-/usr/lib/postgresql/15/bin}
-trap 'kill $(jobs -p) 2>/dev/null; wait; rm -rf "$data" hash_key' EXIT INT TERM
+stop() {
+  trap '' INT TERM
+  kill $(jobs -p) 2>/dev/null || true # Ctrl-C has ended some of them already
+  wait
+  rm -rf "$data" hash_key
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
 head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' > hash_key
 chmod 600 hash_key
 as=""

@@ -133,7 +133,7 @@ class Node:
         return self.events(name)[-1]
 
     def get(self, path):
-        link = http.client.HTTPConnection(self.admin, timeout=10)
+        link = connection_to(self.admin)
         link.request("GET", path)
         answer = link.getresponse()
         with contextlib.closing(link):
@@ -180,12 +180,15 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
+def connection_to(address):
+    return UnixConnection(address[5:]) if address.startswith("unix:") else http.client.HTTPConnection(address, timeout=10)
+
+
 class Caller:
     """One client with its own connection."""
 
     def __init__(self, address):
-        unix = address.startswith("unix:")
-        self.link = UnixConnection(address[5:]) if unix else http.client.HTTPConnection(address, timeout=10)
+        self.link = connection_to(address)
 
     def check(self, kind, tenant="acme"):
         return self.ask("/v1/check", kind, tenant)

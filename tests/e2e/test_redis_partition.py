@@ -2,13 +2,13 @@
 master. A network namespace and a cable that is pulled. Needs the right to make them. Standard library and pytest only."""
 
 import contextlib
-import os
 import shutil
-import subprocess
 import time
 
 import pytest
-from redis_nodes import Node, eventually, free_port
+from fault_tools import Island, may_make_networks
+from redis_nodes import Node, eventually
+from sentinel_group import Group
 
 LIMIT = 1000
 PATIENCE_S = 30  # a sentinel looks at a server that is back every ten seconds
@@ -17,100 +17,10 @@ rules:
   - {{id: shared, per: [tenant], algorithm: fixed-window, limit: {LIMIT}, window: 3650d, on_store_failure: deny}}
 """
 
-
-def ip(*words):
-    return subprocess.run(["ip", *words], capture_output=True).returncode == 0
-
-
-def may_make_networks():
-    name = f"weir-probe-{os.getpid()}"
-    return shutil.which("ip") is not None and ip("netns", "add", name) and ip("netns", "del", name)
-
-
 pytestmark = [
     pytest.mark.skipif(shutil.which("redis-server") is None, reason="needs redis-server"),
     pytest.mark.skipif(not may_make_networks(), reason="needs the right to make network namespaces"),
 ]
-
-
-class Island:
-    """A network namespace behind one cable."""
-
-    def __init__(self):
-        number = os.getpid() % 60_000
-        self.name, self.cable = f"weir-{number}", f"weir{number}"
-        third, fourth = divmod(number, 240)
-        self.here, self.there = (f"198.18.{third}.{fourth // 60 * 60 + end}" for end in (1, 2))
-        assert ip("netns", "add", self.name)
-        assert ip("link", "add", self.cable, "type", "veth", "peer", "name", "shore", "netns", self.name)
-        assert ip("addr", "add", f"{self.here}/30", "dev", self.cable)
-        assert ip("link", "set", self.cable, "up")
-        for words in (("addr", "add", f"{self.there}/30", "dev", "shore"), ("link", "set", "shore", "up"),
-                      ("link", "set", "lo", "up")):
-            assert ip("-n", self.name, *words)
-        self.inside = ("ip", "netns", "exec", self.name)
-
-    def cut(self):
-        assert ip("link", "set", self.cable, "down")
-
-    def join(self):
-        assert ip("link", "set", self.cable, "up")
-
-    def remove(self):
-        ip("link", "del", self.cable)
-        ip("netns", "del", self.name)
-
-
-class Group:
-    """A master on the island, two replicas and three sentinels on the mainland."""
-
-    def __init__(self, island, folder, *master_flags):
-        self.island, self.folder, self.processes = island, folder, []
-        self.master_port = free_port()
-        self.socket = folder / "master.sock"
-        common = ("--save", "", "--appendonly", "no", "--protected-mode", "no", "--repl-diskless-sync-delay", "0")
-        self.run(*island.inside, "redis-server", "--port", str(self.master_port), "--bind", island.there,
-                 "--unixsocket", str(self.socket), *common, *master_flags)
-        eventually("the master answers", lambda: self.ask("PING") == "PONG")
-        for _ in range(2):
-            self.run("redis-server", "--port", str(free_port()), "--bind", island.here, *common,
-                     "--replicaof", island.there, str(self.master_port))
-        eventually("the replicas are there", lambda: "connected_slaves:2" in self.ask("INFO", "replication"))
-        self.level()
-        self.sentinels = [free_port() for _ in range(3)]
-        for port in self.sentinels:
-            settings = folder / f"sentinel-{port}.conf"
-            settings.write_text(
-                f"port {port}\nbind {island.here}\nprotected-mode no\n"
-                f"sentinel monitor main {island.there} {self.master_port} 2\n"
-                "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n")
-            self.run("redis-server", str(settings), "--sentinel")
-        eventually("the sentinels agree", lambda: all(
-            self.sentinel(port, "CKQUORUM", "main").startswith("OK 3") and
-            "\nnum-slaves\n2\n" in self.sentinel(port, "MASTER", "main") for port in self.sentinels))
-        self.url = "redis-sentinel://" + ",".join(f"{island.here}:{port}" for port in self.sentinels) + "/main"
-
-    def run(self, *words):
-        folder = self.folder / str(len(self.processes))
-        folder.mkdir()
-        self.processes.append(
-            subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-
-    def ask(self, *words):
-        return subprocess.run(["redis-cli", "-s", str(self.socket), *words], capture_output=True, text=True).stdout.strip()
-
-    def sentinel(self, port, *words):
-        return subprocess.run(["redis-cli", "-h", self.island.here, "-p", str(port), "SENTINEL", *words],
-                              capture_output=True, text=True).stdout
-
-    def level(self):
-        self.ask("SET", "w1:level", "1", "PX", "1")
-        assert self.ask("WAIT", "2", "5000") == "2"
-
-    def stop(self):
-        for process in self.processes:
-            process.kill()
-            process.wait()
 
 
 class Side:
@@ -154,7 +64,7 @@ def two_sides(tmp_path, *master_flags):
             side.node.process.kill()
         if group is not None:
             group.stop()
-        island.remove()
+        island.close()
 
 
 def spend(group, *sides):
