@@ -146,6 +146,25 @@ TEST(KeyEncoder, FingerprintsTellKeysApartWithoutBeingTheKey) {
   EXPECT_NE(KeyEncoder(counting_key()).fingerprint(), KeyEncoder(other).fingerprint());
 }
 
+// Buckets, tags and fingerprints are found again by other nodes and by later versions, so what is hashed is fixed.
+TEST(KeyEncoder, EachUseOfTheKeyBeginsWithAWordOfItsOwn) {
+  const HashKey key = counting_key();
+  const KeyEncoder encoder(key);
+  const auto word = [](std::uint64_t value) { return std::string(reinterpret_cast<const char*>(&value), 8); };
+  const auto of = [](SipHash hash, std::string_view text) {
+    hash.add_framed(text);
+    return hash.finish();
+  };
+  EXPECT_EQ(of(encoder.seed("rule", Algorithm::token_bucket), "acme"),
+            openssl_siphash(key, word(0x3177 | std::uint64_t{4} << 32) + framed("rule") + framed("acme")));
+  EXPECT_EQ(of(encoder.lease_seed("rule"), "acme"),
+            openssl_siphash(key, word(0x3177 | std::uint64_t{7} << 32) + framed("rule") + framed("acme")));
+  EXPECT_EQ(of(encoder.tag_seed(), "acme"), openssl_siphash(key, word(0x743177) + framed("acme")));
+  EXPECT_EQ(of(encoder.attribute_seed("tenant"), "acme"),
+            openssl_siphash(key, word(0x613177) + framed("tenant") + framed("acme")));
+  EXPECT_EQ(encoder.fingerprint(), openssl_siphash(key, word(0x663177)));
+}
+
 TEST(KeyEncoder, RandomKeysDiffer) { EXPECT_NE(random_hash_key(), random_hash_key()); }
 
 }  // namespace

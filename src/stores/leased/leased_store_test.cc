@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 
+#include "tests/support/heap_growth.h"
 #include "tests/support/slow_store.h"
 
 namespace weir::leased {
@@ -356,6 +357,58 @@ TEST_F(SlowLeasedStoreTest, AWaitForOneBucketGivesBackTheOthersWhenItIsDenied) {
   EXPECT_GT(call.outcomes[0].retry_after, Duration{0});
   store_->at_once = true;
   EXPECT_EQ(run(Action::peek, charge(2, 0)).remaining, before);
+}
+
+TEST_F(SlowLeasedStoreTest, ThoseThatAskAgainGetAllThatTheStoreHasLeft) {
+  terms_.floor = 0;
+  CountingCall drain(Action::take, clock_->now(), {exact(1, store_left(1) - 5)});
+  ASSERT_TRUE(store_->memory.begin(drain));
+  CountingCall small(Action::take, clock_->now(), {charge(1, 1)});
+  ASSERT_FALSE(leased_.begin(small));
+  CountingCall large(Action::take, clock_->now(), {charge(1, 3)});
+  ASSERT_FALSE(leased_.begin(large));
+  store_->answer();
+  EXPECT_TRUE(small.outcomes[0].admitted);
+  ASSERT_EQ(store_left(1), 3) << "as much as the other asks for";
+  EXPECT_EQ(large.completions, 0) << "it asks";
+  store_->answer();
+  EXPECT_EQ(large.completions, 1);
+  EXPECT_TRUE(large.outcomes[0].admitted);
+}
+
+TEST_F(SlowLeasedStoreTest, WhatBelongsToAnotherChargeFollowsItToTheStore) {
+  store_->at_once = true;
+  heat();
+  store_->at_once = false;
+  Charge candidate = exact(3);
+  candidate.candidate = true;
+  Charge penalty = exact(3);
+  penalty.kind = ChargeKind::penalty;
+  for (Charge belongs : {candidate, penalty}) {
+    belongs.of = 1;
+    CountingCall call(Action::take, clock_->now(), {charge(), exact(2), belongs});
+    ASSERT_FALSE(leased_.begin(call));
+    ASSERT_EQ(store_->waiting.back()->charges.size(), 2U) << "without the one that is answered here";
+    EXPECT_EQ(store_->waiting.back()->charges[1].of, 0);
+    store_->down = true;
+    store_->answer();
+  }
+}
+
+TEST_F(SlowLeasedStoreTest, UsesItsAsksAgain) {
+  const auto ask_and_answer = [this] {
+    for (int i = 0; i < 200; ++i) {
+      clock_->advance(milliseconds(200));
+      CountingCall both(Action::take, clock_->now(), {charge(1), exact(2)});
+      if (!leased_.begin(both)) store_->answer();
+      EXPECT_EQ(both.outcomes[0].status, Code::ok);
+      store_->draws.clear();
+    }
+  };
+  ask_and_answer();
+  const tests::HeapGrowth growth;
+  ask_and_answer();
+  EXPECT_LT(growth.bytes(), 4'096);
 }
 
 TEST_F(LeasedStoreTest, WhatWasDrawnIsDroppedWhenTheBucketIsGone) {

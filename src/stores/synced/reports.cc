@@ -40,7 +40,6 @@ void SyncedStore::tick(bool all) {
   const TimePoint now = boot_->now();
   forget_after_loss();
   const std::uint32_t parts = credit_->parts(now);
-  if (parts > 0) note_parts(parts);
   bool settled = true;
   std::size_t reports = 0;
   // Reports that are answered at once may list accounts again.

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "tests/support/heap_growth.h"
 #include "tests/support/slow_store.h"
 
 namespace weir::synced {
@@ -224,6 +225,48 @@ TEST_F(SyncedStoreTest, ASmallerPartIsSettledWhenWhatIsUnsyncedFitsIntoIt) {
   EXPECT_EQ(synced_.settled(), 4U);
 }
 
+TEST_F(SyncedStoreTest, ACreditThatHasEndedChangesNothingAboutWhatIsInUse) {
+  take(charge());
+  take(charge());
+  ASSERT_EQ(synced_.settled(), 2U);
+  clock_->advance(std::chrono::hours(11));
+  synced_.tick(true);
+  EXPECT_EQ(synced_.settled(), 2U);
+}
+
+TEST_F(SyncedStoreTest, WhatIsKnownIsUsedForAsLongAsTheStoreIsAway) {
+  take(charge());
+  take(charge());
+  store_->refuses = true;
+  clock_->advance(milliseconds(150));
+  synced_.tick();
+  for (int i = 0; i < 5; ++i) {
+    clock_->advance(milliseconds(300));
+    EXPECT_TRUE(take(charge())) << "at " << i;
+    EXPECT_EQ(answered_, Consistency::synced);
+  }
+}
+
+TEST_F(SyncedStoreTest, WhatBelongsToAnotherChargeFollowsItToTheStore) {
+  take(charge());
+  ASSERT_TRUE(run(Action::take, charge()).estimated);
+  store_->at_once = false;
+  Charge candidate = exact(1, 3);
+  candidate.candidate = true;
+  Charge penalty = exact(1, 3);
+  penalty.kind = ChargeKind::penalty;
+  for (Charge belongs : {candidate, penalty}) {
+    belongs.of = 1;
+    CountingCall call(Action::take, clock_->now(), {charge(), exact(1, 2), belongs});
+    ASSERT_FALSE(synced_.begin(call));
+    ASSERT_EQ(store_->waiting.back()->charges.size(), 2U) << "without the one that is answered here";
+    EXPECT_EQ(store_->waiting.back()->charges[1].of, 0);
+    store_->waiting.back()->status = Code::unavailable;
+    store_->waiting.back()->complete();
+    store_->waiting.clear();
+  }
+}
+
 TEST_F(SyncedStoreTest, AStoreThatNoOneAsksSettlesToo) {
   take(charge());
   take(charge());
@@ -325,6 +368,38 @@ TEST_F(SyncedStoreTest, UnitsOfADecisionThatWaitsAreNotAdmittedTwice) {
   store_->at_once = true;
   synced_.tick(true);
   EXPECT_EQ(store_left(charge()), 973);
+}
+
+TEST_F(SyncedStoreTest, AReportDoesNotHaveTheGatewaysTimeOfAnEarlierCall) {
+  CountingCall first(Action::take, clock_->now(), {charge()});
+  first.ingress = clock_->now() - seconds(1);
+  ASSERT_TRUE(synced_.begin(first));
+  take(charge());
+  store_->at_once = false;
+  synced_.tick(true);
+  ASSERT_EQ(store_->waiting.size(), 1U);
+  EXPECT_EQ(store_->waiting.back()->ingress, TimePoint{});
+  store_->answer();
+}
+
+TEST_F(SyncedStoreTest, UsesItsExchangesAndRemaindersAgain) {
+  store_->at_once = false;
+  const auto ask_and_answer = [this] {
+    for (int i = 0; i < 200; ++i) {
+      clock_->advance(milliseconds(200));
+      CountingCall alone(Action::take, clock_->now(), {charge()});
+      if (!synced_.begin(alone)) store_->answer();
+      CountingCall both(Action::take, clock_->now(), {charge(), exact(1, 2)});
+      if (!synced_.begin(both)) store_->answer();
+      store_->answer();
+      EXPECT_EQ(both.completions, 1);
+      store_->draws.clear();
+    }
+  };
+  ask_and_answer();
+  const tests::HeapGrowth growth;
+  ask_and_answer();
+  EXPECT_LT(growth.bytes(), 4'096);
 }
 
 }  // namespace
