@@ -22,6 +22,8 @@
 #include "observe/journal.h"
 #include "stores/leased/leased_store.h"
 #include "stores/memory/memory_store.h"
+#include "stores/synced/boot_clock.h"
+#include "stores/synced/synced_store.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
 #include "weir/prepared_check.h"
@@ -175,19 +177,35 @@ std::unique_ptr<Limiter> make_limiter_with_blocks(int count) {
 }
 
 // A hot key that is spent on this node: of 50 million units, a slice is a quarter of what a second needs.
-std::unique_ptr<Limiter> make_leased_limiter() {
+Rules hot_rules(Consistency consistency) {
   Rules rules;
-  rules.rules = {bucket_rule("leased")};
+  rules.rules = {bucket_rule("hot")};
   rules.rules[0].allowance = {.algorithm = Algorithm::token_bucket,
                               .limit = 50'000'000,
                               .window = std::chrono::seconds(1),
                               .burst = 1'000'000'000};
-  rules.rules[0].consistency = Consistency::leased;
+  rules.rules[0].consistency = consistency;
+  return rules;
+}
+
+std::unique_ptr<Limiter> make_leased_limiter() {
   LimiterOptions options;
   options.clock = std::make_shared<ProcessClock>();
   options.store = std::make_shared<leased::LeasedStore>(
       leased::Options{.store = std::make_shared<memory::MemoryStore>(), .clock = options.clock});
-  return make_limiter(rules, options);
+  return make_limiter(hot_rules(Consistency::leased), options);
+}
+
+// The same, charged afterwards: a report is due after half of a credit of 2 million units.
+std::unique_ptr<Limiter> make_synced_limiter() {
+  LimiterOptions options;
+  options.clock = std::make_shared<ProcessClock>();
+  const auto boot = std::make_shared<synced::BootClock>();
+  const auto credit = std::make_shared<synced::Credit>();
+  credit->set(25, boot->now() + std::chrono::hours(24));
+  options.store = std::make_shared<synced::SyncedStore>(synced::Options{
+      .store = std::make_shared<memory::MemoryStore>(), .clock = options.clock, .boot = boot, .credit = credit});
+  return make_limiter(hot_rules(Consistency::synced), options);
 }
 
 // Requests are made outside of what is timed, a block at a time, so that a check is measured and not its caller; a
@@ -376,6 +394,7 @@ int run(int rounds, const std::string& only) {
   auto denying_watched = make_limiter(denying_rules(), watch.options(true, true));
   auto overridden = make_limiter_with_overrides(1'000);
   auto leased = make_leased_limiter();
+  auto synced = make_synced_limiter();
   auto blocking_one = make_limiter_with_blocks(2);
   auto blocking_many = make_limiter_with_blocks(100'000);
   QuotaLimiter quota(bucket_rule("quota"));
@@ -406,6 +425,8 @@ int run(int rounds, const std::string& only) {
       [&](std::uint64_t s) { return check_some(*quota, kChecksPerRound, 1, s); });
   add("engine.check.leased", "engine.check.hot",
       [&](std::uint64_t s) { return check_some(*leased, kChecksPerRound, 1, s); });
+  add("engine.check.synced", "engine.check.hot",
+      [&](std::uint64_t s) { return check_some(*synced, kChecksPerRound, 1, s); });
   add("engine.check.rules_1", "", [&](std::uint64_t s) { return check_some(*one, kChecksPerRound, 1000, s); });
   add("engine.check.rules_3", "engine.check.rules_1",
       [&](std::uint64_t s) { return check_some(*three, kChecksPerRound, 1000, s); });

@@ -241,6 +241,9 @@ int measure(std::span<char* const> words) {
   if (node != nullptr) {
     node->stop();
     node->store()->tick(true);
+  }
+  if (leased || synced) {
+    // Draws and reports that are under way have answers to come.
     loop.restart();
     loop.run_for(std::chrono::milliseconds(50));
   }

@@ -10,6 +10,8 @@
 //
 // Programs share a limit if they use the same Redis, the same namespace, the same hash key and rules with the same ids;
 // Weir servers are such programs. Scripts, keys and behaviour in an outage are those of the server (docs/redis.md).
+// Rules with `consistency: leased` and hot keys are leased as in the server, for the whole store; `synced` ones are
+// exact, because a program is not among the nodes that share a tolerance (docs/consistency.md).
 //
 // The store has a thread of its own, which speaks to Redis, or uses an io_context of the application's. A limiter on it
 // is thread-safe: check() with a completion never blocks, and the completion runs on the store's thread, or before

@@ -21,6 +21,9 @@ class RemoteStore final : public Store {
       return true;
     }
     ++calls;
+    for (const Charge& charge : call.charges) {
+      if (charge.region != nullptr) regional_units += call.action == Action::take ? charge.cost : 0;
+    }
     return memory.begin(call);
   }
   bool immediate() const override { return false; }
@@ -28,6 +31,7 @@ class RemoteStore final : public Store {
 
   Code failure = Code::ok;
   int calls = 0;
+  std::int64_t regional_units = 0;  // taken of limits that regions share
   memory::MemoryStore memory{MemoryOptions{}};
 };
 
@@ -88,6 +92,33 @@ TEST_F(OutageTest, NoSubjectGetsBothAllowances) {
     // Once.
     EXPECT_EQ(left(tenant), 3);
   }
+}
+
+TEST_F(OutageTest, WhatARegionAdmittedAloneIsChargedToItsPartOfTheLimit) {
+  for (const RegionSharing sharing : {RegionSharing::slices, RegionSharing::reconcile}) {
+    Rule rule = rule_of(Algorithm::fixed_window, FailurePolicy::allow);
+    rule.region = sharing;
+    if (sharing == RegionSharing::reconcile) rule.tolerance = Share{.amount = 2};
+    use(rule);
+    const std::string tenant = sharing == RegionSharing::slices ? "slices" : "reconcile";
+    store_->failure = Code::unavailable;
+    EXPECT_EQ(admitted(5, tenant), 5);
+    store_->failure = Code::ok;
+    store_->regional_units = 0;
+    EXPECT_EQ(left(tenant), 5);
+    EXPECT_EQ(store_->regional_units, 5 + 1) << "as a charge that regions share, beside the one of left()";
+  }
+}
+
+// Its home is another store than the one that answers again.
+TEST_F(OutageTest, WhatWasAdmittedUnderACentralRuleIsNotChargedLater) {
+  Rule rule = rule_of(Algorithm::fixed_window, FailurePolicy::allow);
+  rule.region = RegionSharing::central;
+  rule.home = "eu";
+  use(rule);
+  store_->failure = Code::unavailable;
+  EXPECT_EQ(admitted(5), 5);
+  EXPECT_EQ(engine_->outage_totals().admitted, 0U);
 }
 
 TEST_F(OutageTest, WhatDoesNotFitBecomesDebt) {

@@ -69,7 +69,8 @@ void Engine::note_outage(const Check& check, const Run& run, Action action, cons
     const Charge& charge = check.charges()[i];
     const Rule& rule = check.match_of(i).rule->source;
     if (!failed[i] || charge.kind != ChargeKind::bucket || charge.value != 0 || !rule.reconcile) continue;
-    if (charge.region != nullptr) continue;  // another store may be the one that was away
+    // The home of a central rule may still be away when this region's store answers.
+    if (charge.region != nullptr && charge.region->sharing == RegionSharing::central) continue;
     if (gives_back) {
       debts_->give_back(*fallback_, charge, run.reading());
     } else if (check.outcomes()[i].admitted) {

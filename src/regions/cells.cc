@@ -63,7 +63,7 @@ void CellView::counted(std::int64_t used, TimePoint asked) {
   present_.used = std::max(present_.used, used);
 }
 
-void CellView::read(const std::vector<Cell>& cells, TimePoint now) {
+void CellView::read(const std::vector<Cell>& cells, TimePoint now, bool complete) {
   for (const Cell& cell : cells) {
     if (cell.region >= others_.size()) continue;
     if (cell.region != own_) {
@@ -73,8 +73,9 @@ void CellView::read(const std::vector<Cell>& cells, TimePoint now) {
     }
     if (cell.epoch > epoch_) begin_epoch(cell.epoch);  // another node of the region has noticed a loss
     Count& count = cell.epoch == epoch_ ? present_ : earlier_[cell.epoch];
-    count.known = std::max(count.known, cell.used);
     count.used = std::max(count.used, cell.used);
+    if (!complete) continue;
+    count.known = std::max(count.known, cell.used);
     if (cell.epoch == epoch_) known_at_ = now;
   }
 }

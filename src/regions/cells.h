@@ -16,6 +16,10 @@
 // Where a region's store loses its data, its count begins again at 0. That is noticed (the count is below what was
 // written), and the window goes on in a cell of the next epoch; a region's cells of all epochs add up.
 //
+// Where the coordinator has lost cells, those that are read afterwards are not complete: they still count as what the
+// others have admitted, but what a region has read of its own cell does not count as known, as if it could not be heard
+// until the window ends.
+//
 // Pure. Not thread-safe.
 #pragma once
 
@@ -52,8 +56,8 @@ class CellView {
   // Units that the others cannot know of.
   std::int64_t news() const { return present_.news() + earlier_news(); }
 
-  // All cells of the key and window, read after own_cells() were committed.
-  void read(const std::vector<Cell>& cells, TimePoint now);
+  // All cells of the key and window, read after own_cells() were committed. Not `complete`: some may have been lost.
+  void read(const std::vector<Cell>& cells, TimePoint now, bool complete = true);
 
   std::int64_t others() const;
 

@@ -156,5 +156,13 @@ TEST(CellView, HoldsBackWhatTheOthersCannotKnow) {
   EXPECT_EQ(view.most(1'000, 25, OnPartition::hold), 50);
 }
 
+TEST(CellView, WhatIsReadAfterCellsWereLostIsNotKnownToTheOthers) {
+  CellView view(2, 0);
+  view.counted(25, from_micros(1));
+  view.read({{0, 0, 25}, {1, 0, 100}}, from_micros(2), false);
+  EXPECT_EQ(view.most(1'000, 25, OnPartition::hold), 25) << "as if it could not be heard";
+  EXPECT_EQ(view.others(), 100) << "what is there still counts";
+}
+
 }  // namespace
 }  // namespace weir::regions

@@ -126,13 +126,15 @@ Status Coordinator::exchange_units() {
 Status Coordinator::exchange_cells() {
   const std::vector<RegionBook::CellAsk> asks = book_.due_cells(options_.clock->now(), options_.sync, kMostKeys);
   if (asks.empty()) return success();
-  const auto write = [&](database::Session& session) { return write_cells(session, asks, book_.map()); };
+  const auto write = [&](database::Session& session) {
+    return write_cells(session, asks, book_.map(), options_.lease);
+  };
   const database::Outcome written = database_.run(database::Access::write, write, kRoundTimeout);
   // A commit whose outcome is not known is not one: the next round writes the same again.
   if (!written.ok()) return written.status;
-  std::vector<std::vector<Cell>> cells;
+  std::vector<ReadCells> cells;
   const auto read = [&](database::Session& session) -> Status {
-    Result<std::vector<std::vector<Cell>>> ran = read_cells(session, asks, book_.map());
+    Result<std::vector<ReadCells>> ran = read_cells(session, asks, book_.map(), options_.lease);
     if (!ran.ok()) return ran.failure();
     cells = std::move(ran).value();
     return success();
@@ -140,7 +142,9 @@ Status Coordinator::exchange_cells() {
   const database::Outcome outcome = database_.run(database::Access::read, read, kRoundTimeout);
   if (!outcome.ok()) return outcome.status;
   const TimePoint now = options_.clock->now();
-  for (std::size_t i = 0; i < asks.size(); ++i) book_.cells_read(asks[i].key, asks[i].starts, cells[i], now);
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    book_.cells_read(asks[i].key, asks[i].starts, cells[i].cells, now, cells[i].complete);
+  }
   return success();
 }
 

@@ -219,12 +219,13 @@ std::vector<RegionBook::CellAsk> RegionBook::due_cells(TimePoint now, Duration p
   return due;
 }
 
-void RegionBook::cells_read(const BucketKey& key, TimePoint starts, const std::vector<Cell>& cells, TimePoint now) {
+void RegionBook::cells_read(const BucketKey& key, TimePoint starts, const std::vector<Cell>& cells, TimePoint now,
+                            bool complete) {
   Shard& shard = shard_of(key);
   const std::lock_guard lock(shard.mutex);
   const auto found = shard.cells.find(key);
   if (found == shard.cells.end() || found->second.starts != starts) return;
-  found->second.view.read(cells, now);
+  found->second.view.read(cells, now, complete);
 }
 
 void RegionBook::forget_idle(Shard& shard, TimePoint now) const {

@@ -86,7 +86,8 @@ class RegionBook {
     std::vector<Cell> cells;
   };
   std::vector<CellAsk> due_cells(TimePoint now, Duration pause, std::size_t most);
-  void cells_read(const BucketKey& key, TimePoint starts, const std::vector<Cell>& cells, TimePoint now);
+  void cells_read(const BucketKey& key, TimePoint starts, const std::vector<Cell>& cells, TimePoint now,
+                  bool complete = true);
 
   struct UnitAsk {
     BucketKey key;

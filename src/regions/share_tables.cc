@@ -19,7 +19,8 @@ const Statement kLockKey{"SELECT pg_advisory_xact_lock(hashtextextended($1, 7283
 const Statement kNow{"SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"};
 const Statement kAddState{
     "INSERT INTO region_state (id, created_us, learning_until_us) "
-    "VALUES (1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 0) ON CONFLICT (id) DO NOTHING"};
+    "VALUES (1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, "
+    "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint + $1) ON CONFLICT (id) DO NOTHING"};
 const Statement kReadState{"SELECT created_us, learning_until_us FROM region_state WHERE id = 1"};
 const Statement kLearn{"UPDATE region_state SET learning_until_us = GREATEST(learning_until_us, $1) WHERE id = 1"};
 const Statement kReadShares{
@@ -68,14 +69,20 @@ struct TablesNow {
   std::vector<Rows> answers;  // of the reads, one for each ask
   TimePoint now;
   bool learning = false;
+  TimePoint lost{};  // when rows were last found to be lost
 };
+
+// Rows are not complete for one lease after it was noticed that some are gone.
+TimePoint lost_at(std::int64_t learning_until_us, Duration lease) {
+  return learning_until_us == 0 ? TimePoint{} : from_micros(learning_until_us) - lease;
+}
 
 // Adds what locks the keys and reads the state and the time; locks first, so that what is read then is what is decided
 // on.
-void begin_reading(Batch& batch, std::vector<std::string> keys) {
+void begin_reading(Batch& batch, std::vector<std::string> keys, Duration lease) {
   std::sort(keys.begin(), keys.end());
   for (const std::string& key : keys) batch.add(kLockKey, key);
-  batch.add(kAddState);
+  batch.add(kAddState, lease.count());
   batch.add(kReadState);
   batch.add(kNow);
 }
@@ -91,6 +98,7 @@ Result<TablesNow> end_reading(database::Session& session, const Batch& batch, st
   const TimePoint created = from_micros(number(rows[first][0][0]));
   const TimePoint learning_until = from_micros(number(rows[first][0][1]));
   tables.learning = tables.now < std::max(created + lease, learning_until);
+  tables.lost = lost_at(micros(learning_until), lease);
   tables.answers.assign(std::make_move_iterator(rows.begin() + static_cast<std::ptrdiff_t>(first) + 2),
                         std::make_move_iterator(rows.end()));
   return tables;
@@ -115,7 +123,7 @@ std::string key_text(const BucketKey& key) {
 Result<DecidedShares> decide_shares(database::Session& session, const std::vector<RegionBook::ShareAsk>& asks,
                                     const RegionMap& map, Duration lease) {
   Batch reads;
-  begin_reading(reads, keys_of(asks));
+  begin_reading(reads, keys_of(asks), lease);
   for (const RegionBook::ShareAsk& ask : asks) reads.add(kReadShares, key_text(ask.key));
   const Result<TablesNow> tables = end_reading(session, reads, asks.size(), lease);
   if (!tables.ok()) return tables.failure();
@@ -145,25 +153,32 @@ Result<DecidedShares> decide_shares(database::Session& session, const std::vecto
 Result<std::vector<std::int64_t>> decide_units(database::Session& session, const std::vector<RegionBook::UnitAsk>& asks,
                                                const RegionMap& map, Duration lease) {
   Batch reads;
-  begin_reading(reads, keys_of(asks));
+  begin_reading(reads, keys_of(asks), lease);
   for (const RegionBook::UnitAsk& ask : asks) reads.add(kReadUnits, key_text(ask.key), micros(ask.starts));
   const Result<TablesNow> tables = end_reading(session, reads, asks.size(), lease);
   if (!tables.ok()) return tables.failure();
   std::vector<std::int64_t> given;
   Batch writes;
+  bool any_lost = false;
   for (std::size_t i = 0; i < asks.size(); ++i) {
     std::vector<UnitRow> rows;
     for (const Row& row : tables.value().answers[i]) rows.push_back({map.index_of(text(row[0])), number(row[1])});
-    given.push_back(decide_units(rows, asks[i].request, map.size(), tables.value().learning));
+    const bool lost = units_lost(rows, asks[i].request);
+    any_lost = any_lost || lost;
+    // What was given of a window is used until it ends: if it is not known, nothing more of it is given.
+    const bool unknown = lost || asks[i].starts < tables.value().lost;
+    given.push_back(decide_units(rows, asks[i].request, map.size(), unknown || tables.value().learning));
     writes.add(kWriteUnits, key_text(asks[i].key), micros(asks[i].starts), map.names[asks[i].request.region],
                given.back(), micros(asks[i].ends));
   }
+  if (any_lost) writes.add(kLearn, micros(tables.value().now + lease));
   const Result<std::vector<Rows>> written = session.run(writes);
   if (!written.ok()) return written.failure();
   return given;
 }
 
-Status write_cells(database::Session& session, const std::vector<RegionBook::CellAsk>& asks, const RegionMap& map) {
+Status write_cells(database::Session& session, const std::vector<RegionBook::CellAsk>& asks, const RegionMap& map,
+                   Duration lease) {
   // In the order of their keys, so that two transactions cannot wait for each other.
   std::vector<const RegionBook::CellAsk*> sorted;
   for (const RegionBook::CellAsk& ask : asks) sorted.push_back(&ask);
@@ -172,6 +187,7 @@ Status write_cells(database::Session& session, const std::vector<RegionBook::Cel
   };
   std::sort(sorted.begin(), sorted.end(), before);
   Batch batch;
+  batch.add(kAddState, lease.count());
   for (const RegionBook::CellAsk* ask : sorted) {
     for (const Cell& cell : ask->cells) {
       batch.add(kWriteCell, key_text(ask->key), micros(ask->starts), map.names[cell.region], cell.epoch, cell.used,
@@ -182,18 +198,23 @@ Status write_cells(database::Session& session, const std::vector<RegionBook::Cel
   return written.ok() ? success() : Status(written.failure());
 }
 
-Result<std::vector<std::vector<Cell>>> read_cells(database::Session& session,
-                                                  const std::vector<RegionBook::CellAsk>& asks, const RegionMap& map) {
+Result<std::vector<ReadCells>> read_cells(database::Session& session, const std::vector<RegionBook::CellAsk>& asks,
+                                          const RegionMap& map, Duration lease) {
   Batch batch;
   for (const RegionBook::CellAsk& ask : asks) batch.add(kReadCells, key_text(ask.key), micros(ask.starts));
+  batch.add(kReadState);  // last, so that a loss before the cells were read is seen
   const Result<std::vector<Rows>> read = session.run(batch);
   if (!read.ok()) return read.failure();
-  std::vector<std::vector<Cell>> cells;
-  for (const Rows& rows : read.value()) {
-    std::vector<Cell>& of_key = cells.emplace_back();
-    for (const Row& row : rows) of_key.push_back({map.index_of(text(row[0])), number(row[1]), number(row[2])});
+  const Rows& state = read.value().back();
+  std::vector<ReadCells> all;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    ReadCells& of_key = all.emplace_back();
+    for (const Row& row : read.value()[i]) {
+      of_key.cells.push_back({map.index_of(text(row[0])), number(row[1]), number(row[2])});
+    }
+    of_key.complete = !state.empty() && asks[i].starts >= lost_at(number(state[0][1]), lease);
   }
-  return cells;
+  return all;
 }
 
 Status delete_expired(database::Session& session, Duration lease) {

@@ -25,10 +25,16 @@ Result<DecidedShares> decide_shares(database::Session& session, const std::vecto
 Result<std::vector<std::int64_t>> decide_units(database::Session& session, const std::vector<RegionBook::UnitAsk>& asks,
                                                const RegionMap& map, Duration lease);
 
-Status write_cells(database::Session& session, const std::vector<RegionBook::CellAsk>& asks, const RegionMap& map);
+Status write_cells(database::Session& session, const std::vector<RegionBook::CellAsk>& asks, const RegionMap& map,
+                   Duration lease);
+
+struct ReadCells {
+  std::vector<Cell> cells;
+  bool complete = true;  // false: rows were lost after the window began
+};
 // The cells of each ask.
-Result<std::vector<std::vector<Cell>>> read_cells(database::Session& session,
-                                                  const std::vector<RegionBook::CellAsk>& asks, const RegionMap& map);
+Result<std::vector<ReadCells>> read_cells(database::Session& session, const std::vector<RegionBook::CellAsk>& asks,
+                                          const RegionMap& map, Duration lease);
 
 // Deletes rows that no one may use any more, a bounded number of them.
 Status delete_expired(database::Session& session, Duration lease);

@@ -11,6 +11,12 @@ std::int64_t floor_units(std::int64_t limit, std::size_t regions) {
   return limit / kWhole * share + limit % kWhole * share / kWhole;
 }
 
+bool units_lost(const std::vector<UnitRow>& rows, const UnitRequest& request) {
+  std::int64_t given = 0;
+  for (const UnitRow& row : rows) given = row.region == request.region ? row.given : given;
+  return request.known > given;
+}
+
 std::int64_t decide_units(std::vector<UnitRow>& rows, const UnitRequest& request, std::size_t regions, bool learning) {
   auto own = std::find_if(rows.begin(), rows.end(), [&](const UnitRow& row) { return row.region == request.region; });
   if (own == rows.end()) own = rows.insert(rows.end(), UnitRow{request.region, 0});

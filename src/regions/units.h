@@ -5,6 +5,8 @@
 // given and all floors are never more than the limit. No more is given at once than a part of what is left: the last
 // units go to the region that asks for them, in small steps.
 //
+// If rows are lost, what was given of the windows that have begun is not known, and nothing more of them is given.
+//
 // Pure.
 #pragma once
 
@@ -29,6 +31,9 @@ struct UnitRequest {
   std::int64_t known = 0;  // what it has been given, as far as it knows
   bool wants = false;      // more
 };
+
+// The region knows of more than its row says.
+bool units_lost(const std::vector<UnitRow>& rows, const UnitRequest& request);
 
 // Answers what the region has been given in all, and writes that into its row, which is added if there is none. While
 // `learning`, nothing is given.

@@ -41,5 +41,13 @@ TEST(DecideUnits, NeverGivesMoreThanTheLimitAndGivesAllOfIt) {
   }
 }
 
+TEST(RegionUnits, ARegionThatKnowsOfMoreThanItsRowShowsThatRowsAreLost) {
+  const std::vector<UnitRow> rows = {{0, 40}, {1, 70}};
+  EXPECT_FALSE(units_lost(rows, {.region = 1, .limit = 1'000, .known = 70, .wants = true}));
+  EXPECT_TRUE(units_lost(rows, {.region = 1, .limit = 1'000, .known = 71, .wants = true}));
+  EXPECT_TRUE(units_lost({}, {.region = 1, .limit = 1'000, .known = 1, .wants = true}));
+  EXPECT_FALSE(units_lost({}, {.region = 1, .limit = 1'000, .known = 0, .wants = true}));
+}
+
 }  // namespace
 }  // namespace weir::regions

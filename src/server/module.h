@@ -10,6 +10,7 @@
 //   start()      reads files and registers with the context
 //   listening()  every address is bound, no connection is accepted yet
 //   reload()     on SIGHUP, from the thread of the signal
+//   leaving()    the server is about to drain: connections are open, loops and background tasks run
 //   stop()       no connection and no background task runs any more; every module still exists. In reverse order.
 //   drained()    after stop(), only when the server was drained: writes what must survive a restart
 //
@@ -33,6 +34,7 @@ class Module {
   virtual Status listening() { return success(); }
   // A failure is logged by the module, which keeps what it has.
   virtual Status reload() { return success(); }
+  virtual void leaving() {}
   // Idempotent.
   virtual void stop() {}
   virtual void drained() {}

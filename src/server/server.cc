@@ -158,6 +158,7 @@ void Server::drain() {
   if (context.draining.exchange(true)) return;
   const Duration limit = context.config.drain_timeout;
   context.log.info("draining", "waiting for open connections to finish", {{"timeout_ms", ceil_ms(limit)}});
+  for (const auto& module : parts_->modules) module->leaving();
   context.loops->drain(limit, context.config.drain_grace);
   context.tasks.stop();
   parts_->stop_modules();

@@ -1,7 +1,10 @@
 #include "server/synced_nodes.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <random>
+#include <thread>
 #include <utility>
 
 #include "stores/synced/boot_clock.h"
@@ -12,6 +15,8 @@ namespace {
 // Some times per shortest sync_interval of common rules; shorter ones are reported when half of a credit is used, or
 // when the next request comes.
 constexpr Duration kTickPeriod = std::chrono::milliseconds(25);
+// Whether the last reports were answered.
+constexpr std::chrono::milliseconds kLookAgain{2};
 
 std::uint64_t random_id() {
   std::random_device device;
@@ -49,6 +54,49 @@ void SyncedNodes::start() {
   context_.add_task(synced::kBeatPeriod, [this] {
     if (has_synced_rules()) context_.loops->post(0, [this] { beat(); });
   });
+}
+
+void SyncedNodes::leave(Duration patience) {
+  if (membership_->nodes() == 0) return;  // nothing was ever admitted without Redis
+  const auto end = std::chrono::steady_clock::now() + patience;
+  // No loop admits by its credit once the first one has done this.
+  bool in_time = ask_loops(end, [membership = membership_](std::size_t loop) {
+                   if (loop == 0) membership->leave();
+                   return std::int64_t{0};
+                 }).has_value();
+  while (in_time) {
+    const std::optional<std::int64_t> unreported = ask_loops(end, [stores = stores_](std::size_t loop) {
+      stores[loop]->tick(true);
+      return stores[loop]->unreported();
+    });
+    in_time = unreported.has_value() && *unreported > 0;
+    if (in_time) std::this_thread::sleep_for(kLookAgain);
+  }
+}
+
+std::optional<std::int64_t> SyncedNodes::ask_loops(std::chrono::steady_clock::time_point end,
+                                                   const std::function<std::int64_t(std::size_t)>& ask) {
+  struct Answers {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::size_t missing = 0;
+    std::int64_t sum = 0;
+  };
+  // Shared: a loop may still answer after the end.
+  const auto answers = std::make_shared<Answers>();
+  answers->missing = stores_.size();
+  for (std::size_t i = 0; i < stores_.size(); ++i) {
+    context_.loops->post(i, [ask, i, answers] {
+      const std::int64_t answer = ask(i);
+      const std::lock_guard lock(answers->mutex);
+      answers->sum += answer;
+      if (--answers->missing == 0) answers->changed.notify_one();
+    });
+  }
+  std::unique_lock lock(answers->mutex);
+  if (!answers->changed.wait_until(lock, end, [&answers] { return answers->missing == 0; })) return std::nullopt;
+  if (std::chrono::steady_clock::now() >= end) return std::nullopt;
+  return answers->sum;
 }
 
 bool SyncedNodes::has_synced_rules() const {

@@ -4,8 +4,11 @@
 // decorate() before the loops run, start() after that. Borrows everything it is given.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "observe/metrics.h"
@@ -24,11 +27,17 @@ class SyncedNodes {
   // In front of a loop's store.
   std::shared_ptr<Store> decorate(std::size_t loop, std::shared_ptr<Store> store);
   void start();
+  // Gives up its credit, so that Redis decides from now on, and reports what it has not reported; waits for that at
+  // most `patience`. While the loops run, from another thread.
+  void leave(Duration patience);
   void add_facts(observe::Facts& facts) const;
 
  private:
   void tick();
   void beat();
+  // Runs it on each loop, and answers the sum; nothing: not all of them answered in time.
+  std::optional<std::int64_t> ask_loops(std::chrono::steady_clock::time_point end,
+                                        const std::function<std::int64_t(std::size_t)>& ask);
   bool has_synced_rules() const;
 
   ServerContext& context_;

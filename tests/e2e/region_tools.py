@@ -81,8 +81,12 @@ class Coordinator(Postgres):
         self.start()
 
     def run(self, statement):
-        subprocess.run([PROGRAMS / "psql", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", "weir", "-d", "postgres", "-c", statement],
-                       check=True, capture_output=True)
+        return subprocess.run([PROGRAMS / "psql", "-q", "-h", "127.0.0.1", "-p", str(self.port), "-U", "weir", "-d", "postgres", "-c", statement],
+                              capture_output=True).returncode == 0
+
+    def lose_rows(self):
+        """Transactions of nodes may be in its way, and PostgreSQL then ends one of them."""
+        eventually("rows are lost", lambda: self.run("TRUNCATE region_state, region_share, region_cell, region_units"))
 
 
 class World:

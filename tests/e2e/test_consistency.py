@@ -146,3 +146,18 @@ def test_a_synced_node_spends_its_credit_while_redis_is_away_and_then_its_policy
     finally:
         redis.signal(signal.SIGCONT)
     eventually("it decides again", lambda: node.caller().check("synced")[0] == 200)
+
+
+# Nothing is due for ten seconds, so only the stop reports it.
+def test_a_synced_node_that_is_stopped_in_good_order_reports_all_that_it_has_admitted(redis, start, rules):
+    rules.write_text("version: 1\nrules:\n  - {id: synced, match: {kind: synced}, per: [tenant], algorithm: fixed-window, limit: 10000, window: 3650d, "
+                     "consistency: synced, tolerance: 50%, sync_interval: 10s, on_store_failure: deny}\n")
+    node = start(redis.url)
+    has_credit([node])
+    answers = hammer([node], 100, "synced")
+    admitted = sum(status == 200 for _, _, status, _ in answers)
+    assert any(answer["source"] == "synced" for *_, answer in answers)
+    assert node.stop() == 0
+    after = start(redis.url)
+    status, answer = after.caller().check("synced")
+    assert status == 200 and answer["remaining"] == 10_000 - admitted - 1

@@ -116,13 +116,29 @@ def test_a_lost_region_and_a_lost_coordinator_admit_nothing_more(tmp_path):
         world.learned()
         eu, us = world.regions
         answers = hammer(world.nodes(), "slices", 2, pause=0.005)
-        world.postgres.run("TRUNCATE region_state, region_share, region_cell, region_units")
+        world.postgres.lose_rows()
         answers += hammer(world.nodes(), "slices", 2, pause=0.005)
         us.close()  # kill -9 of its nodes and its Redis
         after = hammer(eu.nodes, "slices", 6, pause=0.002)
         assert most_beyond(answers + after, RATE, BURST) <= 0
         last = [status for began, _, status, _ in after if began > after[0][0] + 4.5]
         assert last.count(200) > 0.6 * RATE * 1.5, "the region that is left has its share"
+
+
+# What it had given of a window is used until that ends, also by a region that does not ask again.
+def test_a_coordinator_that_has_lost_its_rows_gives_nothing_more_of_a_window(tmp_path):
+    with World(tmp_path, RULES, "eu", "us") as world:
+        world.start()
+        world.learned()
+        eu, us = world.regions
+        units = use_up(eu.nodes, "units", 0.6 * LIMIT)
+        held = use_up(eu.nodes, "hold", 0.6 * LIMIT)
+        world.postgres.lose_rows()
+        # Longer than a lease, after which shares are given again.
+        units += admitted(hammer(us.nodes, "units", 3, pause=0.002))
+        held += admitted(hammer(us.nodes, "hold", 1, pause=0.002))
+        assert 0.6 * LIMIT < units <= LIMIT
+        assert 0.6 * LIMIT < held <= LIMIT + TOLERANCE
 
 
 def test_a_rule_that_this_server_cannot_share_stops_the_start_and_says_why(tmp_path):

@@ -31,11 +31,14 @@ Rules rules_of(std::int64_t limit) {
 // The deadline is long: what is tested is not how fast a busy machine is.
 std::string patient(const std::string& url) { return url + "?deadline=10s&connect_timeout=10s"; }
 
-std::unique_ptr<Limiter> limiter_on(const std::string& url, std::int64_t limit) {
+std::unique_ptr<Limiter> limiter_on(const std::string& url, std::int64_t limit,
+                                    Consistency consistency = Consistency::exact) {
   LimiterOptions options;
   const Status used = use_redis(patient(url), options);
   EXPECT_TRUE(used.ok()) << (used.ok() ? "" : used.failure().message);
-  auto limiter = Limiter::create(rules_of(limit), options);
+  Rules rules = rules_of(limit);
+  rules.rules[0].consistency = consistency;
+  auto limiter = Limiter::create(rules, options);
   EXPECT_TRUE(limiter.ok());
   return std::move(limiter).value();
 }
@@ -57,6 +60,45 @@ TEST_F(RedisLibrary, LimitersShareALimitAcrossThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(allowed, 100);
+}
+
+TEST_F(RedisLibrary, ALeasedRuleIsSpentHereAndNeverAdmitsTooMuch) {
+  const auto first = limiter_on(server_.url(), 5'000, Consistency::leased);
+  const auto second = limiter_on(server_.url(), 5'000, Consistency::leased);
+  int admitted = 0;
+  int leased = 0;
+  for (int i = 0; i < 6'000; ++i) {
+    const Decision decision = (i % 2 == 0 ? first : second)->check({{"tenant", "acme"}});
+    admitted += decision.allowed ? 1 : 0;
+    leased += decision.source == "lease" ? 1 : 0;
+  }
+  EXPECT_LE(admitted, 5'000);
+  EXPECT_GT(admitted, 4'000) << "slices of a window that is nearly used up are small";
+  EXPECT_GT(leased, admitted / 2);
+}
+
+TEST_F(RedisLibrary, ASyncedRuleIsExact) {
+  const auto limiter = limiter_on(server_.url(), 100, Consistency::synced);
+  int admitted = 0;
+  for (int i = 0; i < 150; ++i) {
+    const Decision decision = limiter->check({{"tenant", "acme"}});
+    admitted += decision.allowed ? 1 : 0;
+    EXPECT_NE(decision.source, "synced");
+  }
+  EXPECT_EQ(admitted, 100);
+}
+
+TEST_F(RedisLibrary, AClosedStoreSpendsNoSlices) {
+  LimiterOptions options;
+  ASSERT_TRUE(use_redis(patient(server_.url()), options).ok());
+  const auto store = std::static_pointer_cast<SharedStore>(options.store);
+  Rules rules = rules_of(100'000);
+  rules.rules[0].consistency = Consistency::leased;
+  const auto limiter = std::move(Limiter::create(rules, options)).value();
+  for (int i = 0; i < 2'000; ++i) ASSERT_TRUE(limiter->check({{"tenant", "acme"}}).allowed);
+  EXPECT_EQ(limiter->check({{"tenant", "acme"}}).source, "lease");
+  store->close();
+  EXPECT_FALSE(limiter->check({{"tenant", "acme"}}).allowed);
 }
 
 TEST_F(RedisLibrary, APreparedCheckCountsInTheSameBucket) {

@@ -2,37 +2,13 @@
 //   WEIR_SIM_SEEDS=10000 build/bin/sim_tests
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <string>
-
+#include "tests/sim/seeds.h"
 #include "tests/sim/simulation.h"
 
 namespace weir::sim {
 namespace {
 
-std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-std::string how_to_repeat(std::uint64_t seed, const Result& result) {
-  const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-  return "seed " + std::to_string(seed) + ": " + result.story + "\nrepeat with: WEIR_SIM_SEED=" + std::to_string(seed) +
-         " sim_tests --gtest_filter=" + test->test_suite_name() + "." + test->name();
-}
-
-// Calls `use` with the results of the seeds asked for.
-template <typename Use>
-void for_each_seed(Setting setting, Use use) {
-  const std::uint64_t one = number_in("WEIR_SIM_SEED", 0);
-  const std::uint64_t count = one != 0 ? 1 : number_in("WEIR_SIM_SEEDS", 150);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    setting.seed = one != 0 ? one : i + 1;
-    const Result result = simulate(setting);
-    use(setting.seed, result);
-    if (::testing::Test::HasFatalFailure()) return;
-  }
-}
+constexpr std::uint64_t kNodeSeeds = 150;
 
 // Within a hundred seeds.
 bool is_noticed(Mutation mutation, Consistency consistency = Consistency::leased) {
@@ -48,8 +24,9 @@ bool is_noticed(Mutation mutation, Consistency consistency = Consistency::leased
 TEST(LeasedSimulation, NeverAdmitsTooMuch) {
   std::int64_t admitted = 0;
   std::uint64_t from_slices = 0;
-  for_each_seed({}, [&](std::uint64_t seed, const Result& result) {
-    ASSERT_EQ(result.over, 0) << how_to_repeat(seed, result);
+  for_each_seed(kNodeSeeds, [&](std::uint64_t seed) {
+    const Result result = simulate({.seed = seed});
+    ASSERT_EQ(result.over, 0) << how_to_repeat(seed, result.story);
     admitted += result.admitted;
     from_slices += result.from_slices;
   });
@@ -71,8 +48,9 @@ TEST(LeasedSimulation, NoticesSlicesThatAreGivenBack) { EXPECT_TRUE(is_noticed(M
 TEST(SyncedSimulation, NeverAdmitsMoreThanTheTolerance) {
   std::int64_t admitted = 0;
   std::uint64_t by_knowledge = 0;
-  for_each_seed({.consistency = Consistency::synced}, [&](std::uint64_t seed, const Result& result) {
-    ASSERT_EQ(result.over, 0) << how_to_repeat(seed, result);
+  for_each_seed(kNodeSeeds, [&](std::uint64_t seed) {
+    const Result result = simulate({.seed = seed, .consistency = Consistency::synced});
+    ASSERT_EQ(result.over, 0) << how_to_repeat(seed, result.story);
     admitted += result.admitted;
     by_knowledge += result.from_slices;
   });

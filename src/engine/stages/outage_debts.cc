@@ -36,11 +36,12 @@ void OutageDebts::add(Store& model, const Charge& charge, const Reading& at) {
       totals_.lost += static_cast<std::uint64_t>(charge.cost);
       return;
     }
-    found = entries_.emplace(charge.key, Entry{charge.tag, *charge.allowance, std::string(charge.rule), 0}).first;
+    found = entries_.emplace(charge.key, Entry{charge.tag, *charge.allowance, std::string(charge.rule), {}, 0}).first;
     order_.push_back(charge.key);
   }
   Entry& entry = found->second;
   entry.allowance = *charge.allowance;  // rules may have been reloaded
+  entry.region = charge.region == nullptr ? std::nullopt : std::optional(*charge.region);
   // Cost beyond what the bucket can hold would not be counted at all.
   const std::int64_t units = std::min(charge.cost, entry.allowance.largest_cost());
   if (ask(model, Action::take, model_of(charge.key, entry.allowance, units), at).status != Code::ok) {
@@ -88,6 +89,7 @@ bool OutageDebts::next(Store& model, const Reading& at, Debt& debt) {
     totals_.repaid += static_cast<std::uint64_t>(first->second.owed - units);
     debt.allowance = first->second.allowance;
     debt.rule = std::move(first->second.rule);
+    debt.region = std::move(first->second.region);
     debt.charge = Charge();
     debt.charge.tag = first->second.tag;
     ask(model, Action::reset, model_of(key, debt.allowance, 0), at);
@@ -96,6 +98,7 @@ bool OutageDebts::next(Store& model, const Reading& at, Debt& debt) {
     debt.charge.key = key;
     debt.charge.allowance = &debt.allowance;
     debt.charge.rule = debt.rule;
+    debt.charge.region = debt.region ? &*debt.region : nullptr;
     debt.charge.cost = units;
     debt.charge.binding = false;
     // What does not fit is debt, up to the overdraft.

@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "weir/region_terms.h"
 #include "weir/store.h"
 
 namespace weir::engine {
@@ -36,6 +38,7 @@ class OutageDebts {
     Charge charge;
     Allowance allowance;
     std::string rule;
+    std::optional<RegionTerms> region;  // the limit is shared: the charge goes to this region's part of it
   };
 
   // Of units, since the start.
@@ -78,6 +81,7 @@ class OutageDebts {
     BucketKey tag;
     Allowance allowance;
     std::string rule;
+    std::optional<RegionTerms> region;
     std::int64_t owed = 0;  // as noted, before time has repaid any
   };
   struct KeyHash {

@@ -1,11 +1,14 @@
 -- What regions share. All times are microseconds since the Unix epoch, by this database's clock.
 
--- One row: since when there is what is here, and until when it may not be complete.
+-- One row: since when there is what is here, and until when it may not be complete. It is made with the tables; if it
+-- is gone, rows were lost.
 CREATE TABLE region_state (
   id SMALLINT PRIMARY KEY CHECK (id = 1),
   created_us BIGINT NOT NULL,
   learning_until_us BIGINT NOT NULL
 );
+INSERT INTO region_state (id, created_us, learning_until_us)
+VALUES (1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, 0);
 
 -- The share of a key's limit that each node may use (region: slices).
 CREATE TABLE region_share (

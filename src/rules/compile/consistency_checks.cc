@@ -76,9 +76,14 @@ void check_consistency(const Rule& rule, RuleFaults& faults) {
 void check_tolerance(const Rule& rule, RuleFaults& faults) {
   if (!rule.tolerance) return;
   if (rule.consistency != Consistency::synced && rule.region != RegionSharing::reconcile) {
-    return faults.add({"tolerance"}, "is set, expected consistency: synced: other rules admit nothing too much");
+    return faults.add({"tolerance"},
+                      "is set, expected consistency: synced or region: reconcile: other rules admit nothing too much");
   }
   check_share({"tolerance"}, *rule.tolerance, 1, faults);
+  const std::int64_t capacity = rule.allowance.burst.value_or(rule.allowance.limit);
+  if (rule.tolerance->percent || rule.tolerance->amount <= capacity || capacity <= 0) return;
+  faults.add({"tolerance"}, "is " + std::to_string(rule.tolerance->amount) + ", expected at most the capacity, " +
+                                std::to_string(capacity) + ": with more, the limit would mean nothing");
 }
 
 void check_sync_interval(const Rule& rule, RuleFaults& faults) {

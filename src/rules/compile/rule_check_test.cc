@@ -89,6 +89,8 @@ rules:
     window: 1s
     static_limit: 4
     overrides: [{limit: 2, until: 2001-01-01T00:00:00Z}, {limit: 3}, {limit: 4}]
+  - {id: c, per: x, limit: 19, window: 1s, consistency: synced}
+  - {id: d, per: x, limit: 20, window: 1s, consistency: synced}
 )",
                                   "f.yaml")
                           .value();
@@ -99,6 +101,7 @@ rules:
                 "rule b: overrides[0].until: has passed: the override no longer applies",
                 "rule b: overrides[1]: applies to every request, so the overrides after it never apply",
                 "rule b: static_limit: is not used: on_store_failure is not static",
+                "rule c: consistency: is synced with a tolerance of less than one unit, so that the rule is exact",
             }));
 }
 

@@ -27,6 +27,7 @@ class RuleChecks {
     if (rule_.rollout == 0) add({"rollout"}, "is 0: the rule applies to no request; mode: off says so more clearly");
     for (std::size_t i = 0; i < rule_.overrides.size(); ++i) check_override(i, now);
     check_window_lengths();
+    check_tolerance();
     if (!rule_.message.empty()) check_message_is_shown();
     const bool is_static = may_answer(rule_, FailurePolicy::static_limit);
     if (rule_.static_limit > 0 && !is_static) add({"static_limit"}, "is not used: on_store_failure is not static");
@@ -50,6 +51,14 @@ class RuleChecks {
         if (other.attribute == name && !accepts_absent(other)) add({"match"}, why);
       }
     }
+  }
+
+  // Less than a unit cannot be divided among nodes.
+  void check_tolerance() {
+    const std::int64_t capacity = rule_.allowance.burst.value_or(rule_.allowance.limit);
+    if (rule_.consistency != Consistency::synced || capacity <= 0) return;
+    if (rule_.tolerance.value_or(Share{.amount = 5, .percent = true}).of(capacity) > 0) return;
+    add({"consistency"}, "is synced with a tolerance of less than one unit, so that the rule is exact");
   }
 
   void check_message_is_shown() {

@@ -77,11 +77,15 @@ TEST(ConsistencyFields, SyncedIsRefusedWithTheReasonWhereTheyCannot) {
 TEST(ConsistencyFields, AToleranceIsForSyncedRulesAndInBounds) {
   EXPECT_EQ(
       fault_of("window: 1s, tolerance: 5%"),
-      "f.yaml:2:62: rules[0].tolerance: is set, expected consistency: synced: other rules admit nothing too much");
+      "f.yaml:2:62: rules[0].tolerance: is set, expected consistency: synced or region: reconcile: other rules admit "
+      "nothing too much");
   EXPECT_EQ(fault_of("window: 1s, sync_interval: 50ms"),
             "f.yaml:2:66: rules[0].sync_interval: is set, expected consistency: synced: other rules report nothing");
   EXPECT_NE(fault_of("window: 1s, consistency: synced, tolerance: 0"), "");
   EXPECT_NE(fault_of("window: 1s, consistency: synced, tolerance: 101%"), "");
+  EXPECT_EQ(fault_of("window: 1s, consistency: synced, tolerance: 1000000"),
+            "f.yaml:2:83: rules[0].tolerance: is 1000000, expected at most the capacity, 100: with more, the limit "
+            "would mean nothing");
   EXPECT_EQ(fault_of("window: 1s, consistency: synced, sync_interval: 5ms"),
             "f.yaml:2:87: rules[0].sync_interval: is out of range, expected 10ms to 10s");
 }

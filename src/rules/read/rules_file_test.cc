@@ -253,7 +253,8 @@ const BadFile kBadFiles[] = {
      "f.yaml:6:14: rules[0].algorithm: is \"token-buket\", expected fixed-window, bucketed-window, sliding-log, "
      "sliding-counter, token-bucket, gcra, leaky-bucket, concurrency or quota (did you mean token-bucket?)"},
     {"version: 1\nrules:\n- %\n  tolerance: 5%",
-     "f.yaml:6:14: rules[0].tolerance: is set, expected consistency: synced: other rules admit nothing too much"},
+     "f.yaml:6:14: rules[0].tolerance: is set, expected consistency: synced or region: reconcile: other rules admit "
+     "nothing too much"},
     {"version: 1\nrules:\n- %\n  mode: enforced",
      "f.yaml:6:9: rules[0].mode: is \"enforced\", expected enforce, shadow or off (did you mean enforce?)"},
     {"version: 1\nrules:\n- %\n  burst: 0", "f.yaml:6:10: rules[0].burst: is 0, expected 1 to 1000000000000"},

@@ -13,6 +13,8 @@ namespace {
 
 constexpr Duration kFallbackPeriod = std::chrono::seconds(1);
 constexpr Duration kSubjectPeriod = std::chrono::seconds(1);
+// How long the last reports of synced rules may take when the server stops.
+constexpr Duration kLeavePatience = std::chrono::milliseconds(500);
 
 }  // namespace
 
@@ -75,6 +77,10 @@ Status DecisionsModule::start() {
                       "passed");
   }
   return success();
+}
+
+void DecisionsModule::leaving() {
+  if (synced_ != nullptr) synced_->leave(kLeavePatience);
 }
 
 std::filesystem::path DecisionsModule::estimates_path(const Config& config) {

@@ -53,6 +53,7 @@ class DecisionsModule final : public Module {
     estimates_.load();
     return success();
   }
+  void leaving() override;
   void drained() override { estimates_.save(); }
 
   // What a loop's front ends ask.

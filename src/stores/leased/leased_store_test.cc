@@ -390,7 +390,7 @@ TEST_F(SlowLeasedStoreTest, WhatBelongsToAnotherChargeFollowsItToTheStore) {
     ASSERT_FALSE(leased_.begin(call));
     ASSERT_EQ(store_->waiting.back()->charges.size(), 2U) << "without the one that is answered here";
     EXPECT_EQ(store_->waiting.back()->charges[1].of, 0);
-    store_->down = true;
+    store_->failure = Code::unavailable;
     store_->answer();
   }
 }

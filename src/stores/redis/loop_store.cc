@@ -7,15 +7,42 @@
 
 namespace weir::redis {
 
+class LoopStore::Source final : public Store {
+ public:
+  explicit Source(std::unique_ptr<RedisStore> store) : store_(std::move(store)) {}
+
+  bool begin(StoreCall& call) override {
+    if (store_ != nullptr) return store_->begin(call);
+    call.status = Code::unavailable;
+    return true;
+  }
+  bool uses_tags() const override { return true; }
+  bool holds_reservations() const override { return true; }
+  bool immediate() const override { return false; }
+  std::string_view name() const override { return "redis"; }
+
+  bool closed() const { return store_ == nullptr; }
+  void close() { store_.reset(); }
+
+ private:
+  std::unique_ptr<RedisStore> store_;
+};
+
 LoopStore::LoopStore(boost::asio::io_context* loop, std::size_t max_waiting)
     : own_loop_(loop == nullptr ? std::make_optional<int>(1) : std::nullopt),
       loop_(loop == nullptr ? *own_loop_ : *loop),
       max_waiting_(max_waiting) {}
 
 Status LoopStore::start(const RedisOptions& options, StoreListener listener) {
+  listener.on_connected = [connects = connects_, told = std::move(listener.on_connected)](const std::string& server) {
+    connects->fetch_add(1, std::memory_order_relaxed);
+    if (told) told(server);
+  };
   Result<std::unique_ptr<RedisStore>> store = RedisStore::open(loop_, options, std::move(listener));
   if (!store.ok()) return store.failure();
-  store_ = std::move(store).value();
+  source_ = std::make_shared<Source>(std::move(store).value());
+  leased_ = std::make_unique<leased::LeasedStore>(
+      leased::Options{.store = source_, .clock = std::make_shared<ProcessClock>(), .epoch = connects_});
   return success();
 }
 
@@ -43,15 +70,18 @@ LoopStore::~LoopStore() {
 void LoopStore::close() {
   if (!thread_.joinable() || answers_on_this_thread()) {
     assert(!thread_.joinable() && "the Redis store cannot be closed on its own thread");
-    store_.reset();
-    return;
+    return close_on_loop();
   }
   std::promise<void> closed;
   boost::asio::post(loop_, [&] {
-    store_.reset();
+    close_on_loop();
     closed.set_value();
   });
   closed.get_future().wait();
+}
+
+void LoopStore::close_on_loop() {
+  if (source_ != nullptr) source_->close();
 }
 
 bool LoopStore::begin(StoreCall& call) {
@@ -69,7 +99,7 @@ bool LoopStore::begin(StoreCall& call) {
 }
 
 bool LoopStore::begin_on_loop(StoreCall& call) {
-  if (store_ != nullptr) return store_->begin(call);
+  if (!source_->closed()) return leased_->begin(call);
   call.status = Code::unavailable;
   return true;
 }

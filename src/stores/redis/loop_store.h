@@ -1,5 +1,5 @@
 // LoopStore: a Redis store, which belongs to one loop, for callers on any thread. Calls from other threads are handed
-// to the loop; those from the loop's own thread go straight to the store.
+// to the loop; those from the loop's own thread go straight to the store. Leased rules spend their slices on the loop.
 //
 // Thread-safe, except for destruction. Everything below "on the loop" is only touched there. What waits for the loop is
 // bounded by the store's max_in_flight.
@@ -12,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "stores/leased/leased_store.h"
 #include "stores/redis/options.h"
 #include "stores/redis/redis_store.h"
 #include "weir/redis.h"
@@ -42,12 +43,19 @@ class LoopStore final : public SharedStore {
   LoopStore(boost::asio::io_context* loop, std::size_t max_waiting);
   Status start(const RedisOptions& options, StoreListener listener);
   bool begin_on_loop(StoreCall& call);
+  void close_on_loop();
+
+  // What slices are drawn from. It is there as long as the slices are; the store in it ends when this one is closed.
+  class Source;
 
   std::optional<boost::asio::io_context> own_loop_;
   boost::asio::io_context& loop_;
   const std::size_t max_waiting_;
   std::atomic<std::size_t> waiting_{0};  // calls that the loop has yet to take over
-  std::unique_ptr<RedisStore> store_;    // on the loop; null: closed
+  // How often a connection was made: what was drawn before the last one may be lost.
+  const std::shared_ptr<std::atomic<std::uint64_t>> connects_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::shared_ptr<Source> source_;               // on the loop, like the next
+  std::unique_ptr<leased::LeasedStore> leased_;  // over source_
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   std::thread thread_;  // runs own_loop_
 };

@@ -45,9 +45,14 @@ Beat Membership::next(TimePoint now) {
 }
 
 void Membership::answered(std::uint64_t number, const Grant& grant) {
-  if (number != number_) return;
+  if (number != number_ || left_) return;
   nodes_.store(grant.nodes, std::memory_order_relaxed);
   credit_.set(grant.parts, sent_ + options_.ttl - options_.ttl / kDriftShare - Duration{1});
+}
+
+void Membership::leave() {
+  left_ = true;
+  credit_.set(0, TimePoint{});
 }
 
 }  // namespace weir::synced

@@ -77,6 +77,8 @@ class Membership {
   Beat next(TimePoint now);
   // Of the beat with this number.
   void answered(std::uint64_t number, const Grant& grant);
+  // For good: it has no credit from now on, whatever the list grants.
+  void leave();
 
   const Credit& credit() const { return credit_; }
   std::uint32_t nodes() const { return nodes_.load(std::memory_order_relaxed); }
@@ -88,6 +90,7 @@ class Membership {
   std::atomic<std::uint32_t> nodes_{0};
   std::uint64_t number_ = 0;
   TimePoint sent_{};
+  bool left_ = false;
 };
 
 }  // namespace weir::synced

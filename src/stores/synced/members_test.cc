@@ -111,5 +111,17 @@ TEST(Membership, PartsNeverAddUpToMoreThanTheWhole) {
   }
 }
 
+TEST(Membership, OneThatHasLeftHasNoCreditWhateverTheListGrants) {
+  Membership membership({.id = 7, .settled = {}});
+  const TimePoint now = from_micros(1'000'000);
+  membership.answered(membership.next(now).number, {.parts = 2, .nodes = 2});
+  EXPECT_EQ(membership.credit().parts(now), 2U);
+  const Beat under_way = membership.next(now);
+  membership.leave();
+  EXPECT_EQ(membership.credit().parts(now), 0U);
+  membership.answered(under_way.number, {.parts = 2, .nodes = 2});
+  EXPECT_EQ(membership.credit().parts(now), 0U);
+}
+
 }  // namespace
 }  // namespace weir::synced
