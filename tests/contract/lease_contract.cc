@@ -83,6 +83,26 @@ TEST_P(LeaseContract, GivesSlotsUpToTheLimitAndAgainWhenTheyAreReleased) {
   EXPECT_EQ(acquire(4, one).hold.state, HoldState::taken);
 }
 
+TEST_P(LeaseContract, ALookWithTheIdOfAClientFindsItsLeaseAndChangesNothing) {
+  const std::vector<Charge> both = {slot(1, 2), bucket(1)};
+  HoldStep look;
+  look.id = id(1);
+  look.ttl = kTtl;
+  look.named = true;
+  EXPECT_EQ(run(Action::peek, both, look).hold.state, HoldState::none);
+  const Result lease = acquire(1, both, true);
+  const Result found = run(Action::peek, both, look);
+  EXPECT_EQ(found.hold.state, HoldState::live);
+  EXPECT_EQ(found.hold.token, lease.hold.token);
+  EXPECT_EQ(found.hold.expires, lease.hold.expires);
+  EXPECT_EQ(run(Action::peek, {slot(1, 2, 2), bucket(1)}, look).hold.state, HoldState::other);
+  EXPECT_EQ(left(both[0]), 1);
+  release(lease, both);
+  EXPECT_EQ(run(Action::peek, both, look).hold.state, HoldState::gone);
+  now_ += kTtl;
+  EXPECT_EQ(run(Action::peek, both, look).hold.state, HoldState::none);
+}
+
 TEST_P(LeaseContract, ASlotLapsesAtItsTtlAndNotBefore) {
   const std::vector<Charge> one = {slot(1, 1)};
   const Result lease = acquire(1, one);

@@ -108,7 +108,8 @@ inline std::uint64_t LeaseModelStore::next_token(const StoreCall& call) {
 
 inline void LeaseModelStore::take(StoreCall& call) {
   const bool holds = call.hold != nullptr && call.action == Action::take;
-  if (holds && is_known(call)) return;
+  const bool finds = call.action == Action::peek && call.hold != nullptr && call.hold->named;
+  if ((holds || finds) && is_known(call)) return;
   bool admitted = true;
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Charge& charge = call.charges[i];

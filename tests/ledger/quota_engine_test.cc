@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "ledger/gate/ledger_gate.h"
+#include "stores/memory/memory_store.h"
 #include "tests/ledger/ledger_fixture.h"
 #include "tests/support/temporary_folder.h"
+#include "weir/leases.h"
 #include "weir/limiter.h"
 #include "weir/prepared_check.h"
 #include "weir/reservations.h"
@@ -61,6 +63,19 @@ class QuotaEngine : public LedgerFixture {
     rule.per = {"tenant"};
     rule.allowance = {.algorithm = Algorithm::fixed_window, .limit = limit, .window = std::chrono::hours(24 * 365)};
     return rule;
+  }
+  static Rule slots(std::int64_t limit) {
+    Rule rule;
+    rule.id = "slots";
+    rule.per = {"tenant"};
+    rule.kind = ChargeKind::lease;
+    rule.allowance.limit = limit;
+    rule.lease = 30s;
+    return rule;
+  }
+  LeaseAnswer acquire(std::string_view id) {
+    const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+    return limiter_->leases()->acquire({.request = Request(attributes), .id = id});
   }
   void use(std::vector<Rule> rules, std::shared_ptr<Store> store = nullptr) {
     Rules all;
@@ -136,6 +151,63 @@ TEST_P(QuotaEngine, ARequestThatTheStoreHasAnsweredBeforeTakesNoMoreOfALeasedQuo
   EXPECT_EQ(store->charged, 1);
   await([&] { return of("leased").used == 5 && of("leased").held == 0; });
   EXPECT_EQ(balance(of("leased")), "95 0 5 0");
+}
+
+TEST_P(QuotaEngine, ALeaseThatIsAcquiredAgainWithItsIdIsBilledOnce) {
+  for (const Enforcement mode : {Enforcement::strict, Enforcement::leased}) {
+    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
+    use({quota(id, 5, mode), slots(20)});
+    const LeaseAnswer first = acquire("job-1");
+    ASSERT_TRUE(first.created) << first.message;
+    for (int i = 0; i < 3; ++i) {
+      const LeaseAnswer again = acquire("job-1");
+      EXPECT_TRUE(again.decision.allowed);
+      EXPECT_FALSE(again.created);
+      EXPECT_EQ(again.fencing_token, first.fencing_token);
+    }
+    await([&] { return of(id).used == 1; });
+    for (int i = 2; i <= 5; ++i) EXPECT_TRUE(acquire("job-" + std::to_string(i)).created);
+    EXPECT_EQ(acquire("job-6").decision.reason, Reason::quota_exceeded);
+    const LeaseAnswer used_up = acquire("job-1");
+    EXPECT_TRUE(used_up.decision.allowed) << "it asks for nothing of the quota";
+    EXPECT_EQ(used_up.fencing_token, first.fencing_token);
+    EXPECT_EQ(limiter_->leases()->release(first.handle).fault, HoldFault::none);
+    EXPECT_EQ(acquire("job-1").fault, HoldFault::gone);
+    await([&] { return of(id).used == 5; });
+    EXPECT_EQ(balance(of(id)), "0 0 5 0");
+  }
+}
+
+// Another node acquires with the same id after this one has looked for it, and before this one's take.
+class RacingStore final : public Store {
+ public:
+  bool begin(StoreCall& call) override {
+    if (call.hold != nullptr && call.action == Action::take && race) {
+      race = false;
+      HoldStep other = *call.hold;
+      HoldStep* const own = std::exchange(call.hold, &other);
+      EXPECT_TRUE(memory.begin(call));
+      call.hold = own;
+    }
+    return memory.begin(call);
+  }
+  bool immediate() const override { return true; }
+  std::string_view name() const override { return "racing"; }
+
+  bool race = true;
+  memory::MemoryStore memory;
+};
+
+TEST_P(QuotaEngine, OfTwoNodesThatAcquireWithOneIdAtTheSameTimeOneIsBilled) {
+  for (const Enforcement mode : {Enforcement::strict, Enforcement::leased}) {
+    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
+    use({quota(id, 5, mode), slots(20)}, std::make_shared<RacingStore>());
+    const LeaseAnswer second = acquire("job-1");
+    EXPECT_TRUE(second.decision.allowed);
+    EXPECT_FALSE(second.created);
+    EXPECT_TRUE(acquire("job-2").created);
+    await([&] { return of(id).used == 1 && of(id).held == 0; });
+  }
 }
 
 TEST_P(QuotaEngine, LeavesTheStoreAloneIfTheQuotaDeniesAndTheQuotaIfTheStoreDoes) {

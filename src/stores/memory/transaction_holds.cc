@@ -25,7 +25,6 @@ ChargeOutcome Transaction::evaluate_leases(std::size_t i, std::int64_t cost, boo
 
 bool Transaction::take_hold() {
   HoldStep& hold = *call_.hold;
-  hold.at = call_.now;
   if (answer_known()) return true;
   hold.token = std::max(hold.token, next_token());
   const bool room = take();
@@ -44,6 +43,8 @@ bool Transaction::is_admitted() const {
 // True: the id has a lease already, or had one, so that nothing is charged.
 bool Transaction::answer_known() {
   HoldStep& hold = *call_.hold;
+  hold.at = call_.now;
+  hold.state = HoldState::none;
   for (std::size_t i = 0; i < size_; ++i) {
     if (!is_lease(i) || entries_[i].slot == nullptr) continue;
     const LeaseBucket bucket = leases(i);
