@@ -160,6 +160,7 @@ class Engine final : public Limiter,
     known,  // the id of the lease was used before: the store has answered
   };
   Gate enter_gate(Run& run);
+  bool narrow_quotas(Run& run);
   Gate look_for_lease(Run& run);
   Gate lease_looked_for(Run& run);
   Gate repeat_lease(Run& run);

@@ -213,10 +213,27 @@ bool Engine::others_admit(const Run& run) const {
   return true;  // the policies decide with the verdict; a take that they deny is reversed
 }
 
+// What the store has granted of a part is less than the ledger holds. False: the ledger is told, and conclude() goes
+// on.
+bool Engine::narrow_quotas(Run& run) {
+  QuotaPart& part = *run.quotas;
+  if (part.narrowed || !part.reserving || !part.partial || part.refused || run.action != Action::take) return true;
+  const bool holds = part.status == Code::ok && part.granted > 0;
+  const bool taken = run.status == Code::ok && run.hold->state == HoldState::taken;
+  if (!holds || !taken || run.hold->granted >= part.granted) return true;
+  part.narrowed = true;
+  part.verb = Verb::narrow;
+  part.amount = part.granted - run.hold->granted;
+  part.waiting = Waiting::after;
+  quota_gate_->begin(part);
+  return false;
+}
+
 // False: the ledger was asked, and conclude() goes on.
 bool Engine::take_strict(Run& run) {
   QuotaPart& part = *run.quotas;
   if (part.store) part.store->hand_out();
+  if (!narrow_quotas(run)) return false;
   if (part.refused) {
     run.action = part.asked;
     return true;

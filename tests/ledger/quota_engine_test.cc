@@ -7,99 +7,13 @@
 #include <thread>
 #include <utility>
 
-#include "ledger/gate/ledger_gate.h"
-#include "stores/memory/memory_store.h"
-#include "tests/ledger/ledger_fixture.h"
-#include "tests/support/temporary_folder.h"
-#include "weir/leases.h"
-#include "weir/limiter.h"
+#include "tests/ledger/quota_engine_fixture.h"
 #include "weir/prepared_check.h"
 #include "weir/reservations.h"
 #include "weir/usage.h"
 
 namespace weir::ledger::tests {
 namespace {
-
-class QuotaEngine : public LedgerFixture {
- protected:
-  void SetUp() override {
-    LedgerFixture::SetUp();
-    GateOptions options;
-    options.node = "n1";
-    options.folder = folder_.path() / "usage";
-    options.patience = 30s;
-    gate_ = std::make_shared<LedgerGate>(*ledger_, clock_, options);
-    ASSERT_TRUE(gate_->start().ok());
-    await([this] { return gate_->counts().usable; });
-  }
-  void TearDown() override {
-    limiter_.reset();
-    gate_.reset();
-    LedgerFixture::TearDown();
-  }
-  template <typename Condition>
-  void await(Condition condition) {
-    for (int i = 0; i < 5'000 && !condition(); ++i) {
-      clock_.advance(1ms);
-      std::this_thread::sleep_for(1ms);
-    }
-    EXPECT_TRUE(condition());
-  }
-
-  static Rule quota(const std::string& id, std::int64_t limit, Enforcement mode,
-                    std::vector<std::string> per = {"tenant"}) {
-    Rule rule;
-    rule.id = id;
-    rule.per = std::move(per);
-    rule.kind = ChargeKind::quota;
-    rule.allowance.limit = limit;
-    rule.quota.period = PeriodUnit::month;
-    rule.quota.enforcement = mode;
-    return rule;
-  }
-  static Rule rate(std::int64_t limit) {
-    Rule rule;
-    rule.id = "rate";
-    rule.per = {"tenant"};
-    rule.allowance = {.algorithm = Algorithm::fixed_window, .limit = limit, .window = std::chrono::hours(24 * 365)};
-    return rule;
-  }
-  static Rule slots(std::int64_t limit) {
-    Rule rule;
-    rule.id = "slots";
-    rule.per = {"tenant"};
-    rule.kind = ChargeKind::lease;
-    rule.allowance.limit = limit;
-    rule.lease = 30s;
-    return rule;
-  }
-  LeaseAnswer acquire(std::string_view id) {
-    const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
-    return limiter_->leases()->acquire({.request = Request(attributes), .id = id});
-  }
-  void use(std::vector<Rule> rules, std::shared_ptr<Store> store = nullptr) {
-    Rules all;
-    all.rules = std::move(rules);
-    LimiterOptions options;
-    options.store = std::move(store);
-    options.clock = std::shared_ptr<Clock>(&clock_, [](Clock*) {});
-    options.quotas = gate_;
-    auto made = Limiter::create(all, options);
-    ASSERT_TRUE(made.ok()) << made.failure().message;
-    limiter_ = std::move(made).value();
-  }
-  Decision check(std::int64_t cost = 1, std::string_view user = "u") {
-    const std::array<Attribute, 2> attributes = {Attribute{"tenant", "acme"}, Attribute{"user", user}};
-    return limiter_->check(Request(attributes, Cost{cost}));
-  }
-  Account of(const std::string& rule, const std::string& subject = "tenant=acme") {
-    return account(AccountKey{rule, subject, "2026-03"});
-  }
-
-  rules::TemporaryFolder folder_;
-  std::shared_ptr<LedgerGate> gate_;
-  std::unique_ptr<Limiter> limiter_;
-};
 
 TEST_P(QuotaEngine, AdmitsExactlyTheLimitAndSaysWhyAndUntilWhenItDenies) {
   for (const Enforcement mode : {Enforcement::leased, Enforcement::strict}) {
@@ -151,63 +65,6 @@ TEST_P(QuotaEngine, ARequestThatTheStoreHasAnsweredBeforeTakesNoMoreOfALeasedQuo
   EXPECT_EQ(store->charged, 1);
   await([&] { return of("leased").used == 5 && of("leased").held == 0; });
   EXPECT_EQ(balance(of("leased")), "95 0 5 0");
-}
-
-TEST_P(QuotaEngine, ALeaseThatIsAcquiredAgainWithItsIdIsBilledOnce) {
-  for (const Enforcement mode : {Enforcement::strict, Enforcement::leased}) {
-    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
-    use({quota(id, 5, mode), slots(20)});
-    const LeaseAnswer first = acquire("job-1");
-    ASSERT_TRUE(first.created) << first.message;
-    for (int i = 0; i < 3; ++i) {
-      const LeaseAnswer again = acquire("job-1");
-      EXPECT_TRUE(again.decision.allowed);
-      EXPECT_FALSE(again.created);
-      EXPECT_EQ(again.fencing_token, first.fencing_token);
-    }
-    await([&] { return of(id).used == 1; });
-    for (int i = 2; i <= 5; ++i) EXPECT_TRUE(acquire("job-" + std::to_string(i)).created);
-    EXPECT_EQ(acquire("job-6").decision.reason, Reason::quota_exceeded);
-    const LeaseAnswer used_up = acquire("job-1");
-    EXPECT_TRUE(used_up.decision.allowed) << "it asks for nothing of the quota";
-    EXPECT_EQ(used_up.fencing_token, first.fencing_token);
-    EXPECT_EQ(limiter_->leases()->release(first.handle).fault, HoldFault::none);
-    EXPECT_EQ(acquire("job-1").fault, HoldFault::gone);
-    await([&] { return of(id).used == 5; });
-    EXPECT_EQ(balance(of(id)), "0 0 5 0");
-  }
-}
-
-// Another node acquires with the same id after this one has looked for it, and before this one's take.
-class RacingStore final : public Store {
- public:
-  bool begin(StoreCall& call) override {
-    if (call.hold != nullptr && call.action == Action::take && race) {
-      race = false;
-      HoldStep other = *call.hold;
-      HoldStep* const own = std::exchange(call.hold, &other);
-      EXPECT_TRUE(memory.begin(call));
-      call.hold = own;
-    }
-    return memory.begin(call);
-  }
-  bool immediate() const override { return true; }
-  std::string_view name() const override { return "racing"; }
-
-  bool race = true;
-  memory::MemoryStore memory;
-};
-
-TEST_P(QuotaEngine, OfTwoNodesThatAcquireWithOneIdAtTheSameTimeOneIsBilled) {
-  for (const Enforcement mode : {Enforcement::strict, Enforcement::leased}) {
-    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
-    use({quota(id, 5, mode), slots(20)}, std::make_shared<RacingStore>());
-    const LeaseAnswer second = acquire("job-1");
-    EXPECT_TRUE(second.decision.allowed);
-    EXPECT_FALSE(second.created);
-    EXPECT_TRUE(acquire("job-2").created);
-    await([&] { return of(id).used == 1 && of(id).held == 0; });
-  }
 }
 
 TEST_P(QuotaEngine, LeavesTheStoreAloneIfTheQuotaDeniesAndTheQuotaIfTheStoreDoes) {

@@ -85,6 +85,7 @@ class QuotaPart final : public QuotaCall {
   bool must_wait = false;  // such a run would have to: to be asked again by one that can
   bool refused = false;    // before the store was charged
   bool asked_strict = false;
+  bool narrowed = false;  // the ledger was told how much less the store has granted
   bool looked = false;    // for the lease that the id of this call may have
   bool repeated = false;  // it has one: nothing is taken
   // With a name of the call (Request::once), a strict take is made once: its id, and what it is for. Else empty.

@@ -12,6 +12,9 @@ using database::Access;
 using database::Outcome;
 using database::Session;
 
+// Longer than an answer of the ledger can be on its way.
+constexpr Duration kKeepNarrowing = std::chrono::hours(1);
+
 weir::ReservationState public_state(ReservationState state) {
   switch (state) {
     case ReservationState::open:
@@ -64,6 +67,7 @@ void LedgerGate::look_up(QuotaCall& call) {
 void LedgerGate::settle(QuotaCall& call) {
   using Verb = QuotaCall::Verb;
   if (call.verb == Verb::lookup) return look_up(call);
+  if (call.verb == Verb::narrow) return narrow(call);
   std::unique_ptr<ReservationOperation> operation;
   if (call.verb == Verb::commit) {
     auto commit = std::make_unique<CommitReservation>();
@@ -75,6 +79,7 @@ void LedgerGate::settle(QuotaCall& call) {
     auto extend = std::make_unique<ExtendReservation>();
     extend->ttl = call.ttl;
     extend->add = call.amount;
+    extend->partial = call.partial;
     operation = std::move(extend);
   }
   submit_settlement(call, std::move(operation));
@@ -121,6 +126,15 @@ void LedgerGate::settled(QuotaCall& call, const Answer& told) {
   call.uncharged = told.uncharged;
   call.replayed = told.replayed;
   call.expires = told.expires;
+  call.added = told.added;
+  call.before = told.before;
+  if (told.verdict == Verdict::denied && !told.accounts.empty()) {
+    const Account& account = told.accounts.front();
+    QuotaDenial& denial = call.denial.emplace();
+    denial.rule = account.key.rule;
+    denial.limit = account.limit;
+    fill_from(denial.outcome, account, call.partial ? 1 : call.amount, call.at.wall(), false);
+  }
   if (told.verdict == Verdict::done && call.verb == Verb::commit) call.state = weir::ReservationState::committed;
   if (told.verdict == Verdict::done && call.verb == Verb::release) call.state = weir::ReservationState::released;
   for (QuotaCharge& charge : call.charges) {
@@ -131,6 +145,41 @@ void LedgerGate::settled(QuotaCall& call, const Answer& told) {
     }
   }
   call.complete();
+}
+
+// The caller has been granted less in any case: if the ledger does not answer in time, it is told later.
+void LedgerGate::narrow(QuotaCall& call) {
+  const std::string id = "narrow " + prefix_ + std::to_string(operations_.fetch_add(1, std::memory_order_relaxed));
+  const auto make = [&call, &id](std::string_view attempt) {
+    auto operation = std::make_unique<NarrowReservation>();
+    operation->id = id + std::string(attempt);
+    operation->once = Once{id, "", call.at.wall() + kKeepNarrowing};
+    operation->reservation = call.id;
+    operation->less = call.amount;
+    operation->extended = call.expires;
+    operation->before = call.before;
+    operation->reason = "another rule has granted less";
+    return operation;
+  };
+  std::shared_ptr<NarrowReservation> again = make(" again");
+  again->deadline = Operation::Deadline::max();
+  std::unique_ptr<NarrowReservation> first = make("");
+  first->deadline = std::chrono::steady_clock::now() + options_.patience;
+  first->done = [this, &call, again = std::move(again)](const Result<Answer>& answer) {
+    if (!answer.ok()) {
+      ledger_.submit_later(std::make_unique<NarrowReservation>(*again));
+    } else {
+      for (QuotaCharge& charge : call.charges) {
+        for (const Account& account : answer.value().accounts) {
+          if (account.key.rule == charge.rule) charge.outcome.remaining = account.available;
+        }
+      }
+    }
+    call.granted -= call.amount;
+    if (call.before != TimePoint{}) call.expires = call.before;
+    call.complete();
+  };
+  ledger_.submit(std::move(first));
 }
 
 void LedgerGate::release(const std::string& reservation) {

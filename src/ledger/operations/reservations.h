@@ -79,12 +79,25 @@ class ReleaseReservation final : public ReservationOperation {
   Answer apply(Books& books, Posting& posting) override;
 };
 
-// Lives until `ttl` from now (0: as before), and holds `add` units more in every leg. Verdicts: done, denied,
-// not_found, gone.
+// Lives until `ttl` from now (0: as before), and holds `add` units more in every leg; `partial`: as many of them as fit
+// into all, at least 1. Verdicts: done, denied, not_found, gone.
 class ExtendReservation final : public ReservationOperation {
  public:
   Duration ttl{0};
   std::int64_t add = 0;
+  bool partial = false;
+
+  Status check() const override;
+  Answer apply(Books& books, Posting& posting) override;
+};
+
+// Another rule has granted less than the ledger: gives back `less` units of each leg that is not fixed. With `before`,
+// what an extension to `extended` has added in time, too, unless it was extended again. Verdicts: done, not_found, gone.
+class NarrowReservation final : public ReservationOperation {
+ public:
+  std::int64_t less = 0;
+  TimePoint extended{};
+  TimePoint before{};
 
   Status check() const override;
   Answer apply(Books& books, Posting& posting) override;
