@@ -90,7 +90,7 @@ Engine::Gate Engine::enter_gate(Run& run) {
   const bool before_all = run.hold != nullptr || !takes;  // strict ones too
   Quick answer = Quick::wait;
   if (takes && !part.reserving && !(before_all && part.has_strict())) answer = part.take_quickly(*quota_gate_);
-  if (run.action == Action::peek) answer = part.peek_quickly(*quota_gate_);
+  if (run.action == Action::peek && !part.reserving) answer = part.peek_quickly(*quota_gate_);
   const bool strict_later = takes && part.has_strict() && !before_all && answer == Quick::done;
   if (answer == Quick::wait || strict_later) {
     if (!part.can_wait) {

@@ -149,6 +149,21 @@ TEST_P(QuotaHolds, AnExtensionThatABucketCutsOrDeniesIsNotHeldInTheLedgerEither)
   EXPECT_EQ(balance(of("q")), "470 0 30 0");
 }
 
+TEST_P(QuotaHolds, ADryRunOfAPartSaysWhatTheCallWouldGrant) {
+  for (const Enforcement mode : {Enforcement::strict, Enforcement::leased}) {
+    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
+    use({quota(id, 50, mode)});
+    const ReservationAnswer looked = reserve(100, true, true);
+    EXPECT_TRUE(looked.decision.allowed);
+    EXPECT_EQ(looked.granted, 50);
+    const ReservationAnswer made = reserve(100, true);
+    EXPECT_EQ(made.granted, 50);
+    EXPECT_EQ(reserve(100, true, true).decision.reason, Reason::quota_exceeded);
+    EXPECT_EQ(reserve(100, true).decision.reason, Reason::quota_exceeded);
+    EXPECT_EQ(reserve(100, false, true).decision.reason, Reason::cost_too_large);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, QuotaHolds, kBothDatabases, dialect_name);
 
 }  // namespace
