@@ -162,9 +162,10 @@ void Engine::ReservationRun::finish_with_quota() {
     return;
   }
   if (answer.state == ReservationState::expired) {
-    refuse(HoldFault::gone, verb_ == Verb::extend
-                                ? "the reservation has expired; make another one"
-                                : "the reservation has expired; report what the work has cost as usage");
+    refuse(HoldFault::gone,
+           verb_ == Verb::extend
+               ? "the reservation has expired; make another one"
+               : "the reservation has expired; report what the work has cost as usage (POST /v1/usage)");
     return;
   }
   refuse(HoldFault::closed, "the reservation was " + std::string(reservation_state_name(answer.state)) +

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kReportInstead =
     "the reservation has expired or is not known any more; it has cost nothing, or what it held under rules with "
-    "on_expiry: commit; charge what the work has cost beyond that with a check";
+    "on_expiry: commit; report what the work has cost beyond that as usage (POST /v1/usage)";
 
 bool is_unit_count(std::int64_t units) { return units >= 0 && units <= kMaxUnits; }
 
