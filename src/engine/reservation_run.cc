@@ -229,7 +229,10 @@ void Engine::ReservationRun::finish_reserve() {
   if (stored) note_open();
   tell_hold();
   if (!stored) answer.fencing_token.reset();
-  answer.created = step_.state != HoldState::live && !dry_run_;
+  // The store may have lost it, and the ledger not.
+  const bool was_held = quotas != nullptr && quotas->replayed;
+  if (was_held) answer.expires = std::min(answer.expires, quotas->expires);
+  answer.created = step_.state != HoldState::live && !was_held && !dry_run_;
   if (!dry_run_) make_handle();
 }
 

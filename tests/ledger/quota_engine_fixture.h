@@ -75,6 +75,7 @@ class QuotaEngine : public LedgerFixture {
     options.store = std::move(store);
     options.clock = std::shared_ptr<Clock>(&clock_, [](Clock*) {});
     options.quotas = gate_;
+    options.hash_key = {1, 2, 3};  // another limiter knows its ids
     auto made = Limiter::create(all, options);
     ASSERT_TRUE(made.ok()) << made.failure().message;
     limiter_ = std::move(made).value();

@@ -164,6 +164,21 @@ TEST_P(QuotaHolds, ADryRunOfAPartSaysWhatTheCallWouldGrant) {
   }
 }
 
+TEST_P(QuotaHolds, AReservationThatOnlyTheLedgerRemembersIsNotANewOne) {
+  use({quota("q", 50, Enforcement::strict)});
+  const auto named = [&] { return budget().reserve({.request = Request(attributes_), .amount = 10, .id = "job-1"}); };
+  const ReservationAnswer made = named();
+  EXPECT_TRUE(made.created);
+  use({quota("q", 50, Enforcement::strict)});  // with an empty store
+  clock_.advance(5s);
+  const ReservationAnswer again = named();
+  EXPECT_TRUE(again.decision.allowed) << again.message;
+  EXPECT_FALSE(again.created);
+  EXPECT_EQ(again.granted, 10);
+  EXPECT_EQ(again.expires, made.expires);
+  EXPECT_EQ(balance(of("q")), "40 10 0 0");
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, QuotaHolds, kBothDatabases, dialect_name);
 
 }  // namespace
