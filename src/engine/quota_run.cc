@@ -89,7 +89,10 @@ Engine::Gate Engine::enter_gate(Run& run) {
   const bool takes = run.action == Action::take;
   const bool before_all = run.hold != nullptr || !takes;  // strict ones too
   Quick answer = Quick::wait;
-  if (takes && !part.reserving && !(before_all && part.has_strict())) answer = part.take_quickly(*quota_gate_);
+  if (takes && !part.reserving && !(before_all && part.has_strict())) {
+    answer = part.take_quickly(*quota_gate_);
+    if (part.counts_beyond()) part.describe();
+  }
   if (run.action == Action::peek && !part.reserving) answer = part.peek_quickly(*quota_gate_);
   const bool strict_later = takes && part.has_strict() && !before_all && answer == Quick::done;
   if (answer == Quick::wait || strict_later) {
@@ -276,18 +279,19 @@ void Engine::finish_quotas(Run& run, bool admitted) {
     return;
   }
   bool took_strict = false;
-  const bool second = found_lease(run);                      // of two calls with one id at the same time
+  const bool by_slices = run.hold == nullptr || !part.has_strict();  // else the ledger has taken leased ones too
+  const bool second = found_lease(run);                              // of two calls with one id at the same time
   const bool spends = admitted && !run.replayed && !second;  // the call that was charged has taken its own units
   for (std::size_t i = 0; i < part.all().size(); ++i) {
     QuotaCharge& each = part.all()[i];
     if (each.taken != nullptr) {
       spends ? quota_gate_->confirm(each) : quota_gate_->put_back(each);
-    } else if (spends && each.outcome.status != Code::ok) {
+    } else if (spends && (each.outcome.status != Code::ok || (by_slices && part.counts_beyond(i)))) {
       quota_gate_->admitted_without(each);
     }
     const bool strict = i >= part.leased().size();
-    took_strict =
-        took_strict || (strict && part.asked_strict && each.outcome.status == Code::ok && each.outcome.admitted);
+    const bool counted = each.outcome.status == Code::ok && (each.outcome.admitted || !each.binding);
+    took_strict = took_strict || (strict && part.asked_strict && counted);
   }
   const bool not_its = second && !run.replayed && !part.replayed;
   if ((!admitted || not_its) && took_strict && !part.refusing()) quota_gate_->reverse(part.id);

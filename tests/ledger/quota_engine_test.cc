@@ -85,6 +85,30 @@ TEST_P(QuotaEngine, LeavesTheStoreAloneIfTheQuotaDeniesAndTheQuotaIfTheStoreDoes
   }
 }
 
+TEST_P(QuotaEngine, AShadowQuotaGoesOnCountingBeyondItsLimit) {
+  for (const Enforcement mode : {Enforcement::leased, Enforcement::strict}) {
+    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
+    Rule shadow = quota(id, 5, mode);
+    shadow.mode = Mode::shadow;
+    use({shadow, quota("all-" + id, 100, mode)});
+    for (int i = 0; i < 8; ++i) {
+      const Decision decision = check();
+      EXPECT_TRUE(decision.allowed);
+      EXPECT_EQ(decision.rules[0].allowed, i < 5) << i;
+    }
+    await([&] { return of(id).used == 8 && of(id).held == 0; });
+    EXPECT_EQ(of(id).overage, 3);
+    const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+    const ReservationAnswer held = limiter_->reservations()->reserve({.request = Request(attributes), .amount = 10});
+    EXPECT_TRUE(held.decision.allowed);
+    EXPECT_EQ(of(id).held, 10);
+    await([&] { return of("all-" + id).used == 8; });
+    EXPECT_GE(of("all-" + id).held, 10) << "what is enforced is held beside it";
+    EXPECT_EQ(limiter_->reservations()->commit(held.handle, 10).state, weir::ReservationState::committed);
+    EXPECT_EQ(of(id).used, 18);
+  }
+}
+
 TEST_P(QuotaEngine, ChargesAHierarchyWhollyOrNotAtAll) {
   use({quota("tenant", 10, Enforcement::leased), quota("user", 4, Enforcement::strict, {"tenant", "user"})});
   int admitted = 0;

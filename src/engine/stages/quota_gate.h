@@ -71,6 +71,9 @@ class QuotaPart final : public QuotaCall {
   std::span<QuotaCharge> all() { return all_; }
   std::span<QuotaCharge> leased() { return {all_.data(), leased_}; }
   std::span<QuotaCharge> strict() { return {all_.data() + leased_, all_.size() - leased_}; }
+  // A leased quota of a shadow rule that is used up goes on counting.
+  bool counts_beyond(std::size_t quota) const;
+  bool counts_beyond() const;
   // The first binding one that was denied, or not answered while its rule denies then. None: all admit.
   std::optional<std::size_t> refusing() const;
   std::size_t check_of(std::size_t quota) const { return places_[quota].check; }

@@ -39,7 +39,7 @@ MergedLegs merge(TermsMaker& maker, const QuotaCall& call, TimePoint wall) {
     const auto [place, added] = places.try_emplace(terms.value().key, merged.legs.size());
     if (added) merged.legs.push_back({std::move(terms).value(), 0, false});
     Leg& leg = merged.legs[place->second];
-    leg.amount += charge.cost;
+    if (!charge.outcome.too_large) leg.amount += charge.cost;  // else it cannot be read
     leg.binding = leg.binding || charge.binding;
     merged.of_charge.push_back(place->second);
   }
@@ -234,7 +234,10 @@ void LedgerGate::reserve(QuotaCall& call) {
   reserve->partial = call.partial;
   reserve->compares = call.actual > 0;
   reserve->ttl = call.ttl;
-  for (Leg& leg : merged.legs) reserve->legs.push_back(std::move(leg.terms));
+  for (Leg& leg : merged.legs) {
+    reserve->legs.push_back(std::move(leg.terms));
+    reserve->shadow.push_back(!leg.binding);
+  }
   reserve->fixed.resize(reserve->legs.size());
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     if (!call.charges[i].follows) reserve->fixed[merged.of_charge[i]] += call.charges[i].cost;

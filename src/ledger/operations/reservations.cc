@@ -61,11 +61,11 @@ Answer Reserve::apply(Books& books, Posting& posting) {
     Account& account = posting.open(legs[i]);
     accounts.push_back(&account);
     if (const std::int64_t own = fixed_of(i); own > 0) {
-      if (!Posting::can_draw(account, own, beyond_of(account))) return denied_answer(account, own, i);
+      if (!Posting::can_draw(account, own, beyond(i, account))) return denied_answer(account, own, i);
       continue;
     }
-    if (partial && !account.record_overage) granted = std::min(granted, Posting::takeable(account));
-    if (granted < 1 || !Posting::can_draw(account, granted, beyond_of(account))) {
+    if (partial && !account.record_overage && !is_shadow(i)) granted = std::min(granted, Posting::takeable(account));
+    if (granted < 1 || !Posting::can_draw(account, granted, beyond(i, account))) {
       return denied_answer(account, amount, i);
     }
   }
@@ -80,7 +80,8 @@ Answer Reserve::apply(Books& books, Posting& posting) {
   for (std::size_t i = 0; i < accounts.size(); ++i) {
     Account* const account = accounts[i];
     const std::int64_t held = fixed_of(i) > 0 ? fixed_of(i) : granted;
-    posting.draw(*account, EntryKind::reserve, held, beyond_of(*account), reservation);
+    if (!Posting::can_draw(*account, held, beyond_of(*account))) answer.skipped.push_back(i);
+    posting.draw(*account, EntryKind::reserve, held, beyond(i, *account), reservation);
     row.legs.push_back({account->id, held, fixed_of(i) > 0});
     answer.accounts.push_back(*account);
   }

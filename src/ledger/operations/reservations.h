@@ -16,6 +16,7 @@ class Reserve final : public Operation {
   std::string reservation;
   std::vector<Terms> legs;
   std::vector<std::int64_t> fixed = {};  // what each leg costs in any case, 0: the amount. Empty: the amount everywhere
+  std::vector<bool> shadow = {};  // legs that do not bind: what does not fit there is recorded as overage. Empty: none
   std::int64_t amount = 0;
   bool partial = false;
   bool commit_on_expiry = false;
@@ -29,6 +30,10 @@ class Reserve final : public Operation {
 
  private:
   std::int64_t fixed_of(std::size_t leg) const { return leg < fixed.size() ? fixed[leg] : 0; }
+  bool is_shadow(std::size_t leg) const { return leg < shadow.size() && shadow[leg]; }
+  Posting::Beyond beyond(std::size_t leg, const Account& account) const {
+    return is_shadow(leg) ? Posting::Beyond::record : beyond_of(account);
+  }
   bool is_all_fixed() const;
 };
 
@@ -92,7 +97,8 @@ class ExtendReservation final : public ReservationOperation {
 };
 
 // Another rule has granted less than the ledger: gives back `less` units of each leg that is not fixed. With `before`,
-// what an extension to `extended` has added in time, too, unless it was extended again. Verdicts: done, not_found, gone.
+// what an extension to `extended` has added in time, too, unless it was extended again. Verdicts: done, not_found,
+// gone.
 class NarrowReservation final : public ReservationOperation {
  public:
   std::int64_t less = 0;
