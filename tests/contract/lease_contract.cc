@@ -254,6 +254,28 @@ TEST_P(LeaseContract, AnIdWithALeaseOfAnotherCostIsRefused) {
   EXPECT_EQ(acquire(1, {slot(1, 5, 3)}, true).hold.state, HoldState::gone) << "whatever it costs";
 }
 
+TEST_P(LeaseContract, AllHandlesOfALeaseThatWasTakenAgainReachItUntilItIsReleased) {
+  for (const bool named : {false, true}) {
+    const std::vector<Charge> one = {slot(named ? 1 : 2, 1)};
+    const std::uint64_t number = named ? 1 : 2;
+    const Result older = acquire(number, one, named);
+    now_ += seconds(1);
+    plain(Action::reset, one);
+    const Result newer = renew(older, one);
+    ASSERT_EQ(newer.hold.state, HoldState::live);
+    ASSERT_GT(newer.hold.token, older.hold.token);
+    now_ += seconds(1);
+    const Result again = renew(older, one);
+    EXPECT_EQ(again.hold.state, HoldState::live);
+    EXPECT_EQ(again.hold.token, newer.hold.token);
+    EXPECT_EQ(release(older, one).hold.state, HoldState::ended);
+    EXPECT_EQ(left(one[0]), 1);
+    EXPECT_EQ(renew(newer, one).hold.state, HoldState::gone);
+    EXPECT_EQ(renew(older, one).hold.state, HoldState::gone) << "what was released is not taken again";
+    EXPECT_EQ(left(one[0]), 1);
+  }
+}
+
 TEST_P(LeaseContract, AnOldLeaseDoesNotReachALaterOneOfTheSameId) {
   const std::vector<Charge> one = {slot(1, 1)};
   const Result old = acquire(1, one, true);

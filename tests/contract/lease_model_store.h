@@ -42,9 +42,10 @@ class LeaseModelStore final : public Store {
   }
 
   // The id has a lease that is younger than the one with this token.
-  bool has_later_lease(const Charge& charge, const Id& id, std::uint64_t token) {
-    const auto live = leases(charge).live().find(id);
-    return token != 0 && live != leases(charge).live().end() && live->second.token > token;
+  bool has_later_lease(const Charge& charge, const HoldStep& handle) {
+    const auto live = leases(charge).live().find(models::LeaseModel::id_of(handle.id));
+    if (!handle.named || handle.token == 0 || live == leases(charge).live().end()) return false;
+    return live->second.token > handle.token && static_cast<std::int64_t>(live->second.token) >= micros(handle.expires);
   }
 
   std::map<Id, models::LeaseModel> leases_;
@@ -146,7 +147,7 @@ inline void LeaseModelStore::renew(StoreCall& call) {
   HoldStep& hold = *call.hold;
   const Id id = models::LeaseModel::id_of(hold.id);
   const HoldStep asked = hold;
-  const auto has_later = [&](const Charge& charge) { return has_later_lease(charge, id, asked.token); };
+  const auto has_later = [&](const Charge& charge) { return has_later_lease(charge, asked); };
   const auto may_take_again = [&](const Charge& charge) {
     return !leases(charge).has_ended(id) && !has_later(charge) && leases(charge).is_younger_than(asked.token) &&
            call.now < asked.expires && evaluate(call, charge, charge.cost, true).admitted;
@@ -175,10 +176,7 @@ inline void LeaseModelStore::renew(StoreCall& call) {
       leases(charge).renew(id, expires, hold.ttl.count(), hold.token);
     } else if (may_take_again(charge)) {
       leases(charge).add(id,
-                         {.units = charge.cost,
-                          .expires = expires,
-                          .token = hold.token,
-                          .known_for = hold.named ? hold.ttl.count() : 0},
+                         {.units = charge.cost, .expires = expires, .token = hold.token, .known_for = hold.ttl.count()},
                          micros(call.now));
     }
   }
@@ -190,7 +188,7 @@ inline void LeaseModelStore::settle(StoreCall& call) {
   call.hold->state = HoldState::gone;
   for (const Charge& charge : call.charges) {
     if (!is_lease(charge)) continue;
-    if (has_later_lease(charge, models::LeaseModel::id_of(call.hold->id), call.hold->token)) continue;
+    if (has_later_lease(charge, *call.hold)) continue;
     if (leases(charge).end(models::LeaseModel::id_of(call.hold->id), micros(call.now))) {
       call.hold->state = HoldState::ended;
     }
