@@ -179,6 +179,37 @@ TEST_P(QuotaHolds, AReservationThatOnlyTheLedgerRemembersIsNotANewOne) {
   EXPECT_EQ(balance(of("q")), "40 10 0 0");
 }
 
+TEST_P(QuotaHolds, ARepeatedCommitOrReleaseReplaysTheFirstAnswer) {
+  Rule generous = quota("generous", 30, Enforcement::strict);
+  generous.quota.record_overage = true;
+  use({quota("q", 30, Enforcement::strict), generous});
+  const auto same = [](const ReservationAnswer& first, const ReservationAnswer& again) {
+    EXPECT_FALSE(first.replayed);
+    EXPECT_TRUE(again.replayed);
+    EXPECT_EQ(again.state, first.state);
+    EXPECT_EQ(again.granted, first.granted);
+    EXPECT_EQ(again.actual, first.actual);
+    EXPECT_EQ(again.returned, first.returned);
+    EXPECT_EQ(again.debt, first.debt);
+    EXPECT_EQ(again.uncharged, first.uncharged);
+  };
+  const ReservationAnswer released = reserve(10);
+  const ReservationAnswer given_back = budget().release(released.handle);
+  EXPECT_EQ(given_back.returned, 10);
+  same(given_back, budget().release(released.handle));
+  const ReservationAnswer less = reserve(10);
+  const ReservationAnswer returned = budget().commit(less.handle, 7);
+  EXPECT_EQ(returned.returned, 3);
+  same(returned, budget().commit(less.handle, 7));
+  const ReservationAnswer more = reserve(10);
+  const ReservationAnswer beyond = budget().commit(more.handle, 40);
+  EXPECT_EQ(beyond.uncharged, 17);
+  EXPECT_EQ(beyond.debt, 17) << "of the quota that records it";
+  same(beyond, budget().commit(more.handle, 40));
+  const ReservationAnswer none = budget().release(more.handle);
+  EXPECT_EQ(none.fault, HoldFault::closed);
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, QuotaHolds, kBothDatabases, dialect_name);
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Settling reservations: commit, release, extend and lookup, by the id alone.
 #include <algorithm>
+#include <map>
 
 #include "ledger/gate/gate_answers.h"
 #include "ledger/gate/ledger_gate.h"
@@ -27,6 +28,24 @@ weir::ReservationState public_state(ReservationState state) {
       return weir::ReservationState::expired;
   }
   return weir::ReservationState::expired;
+}
+
+// What the call that closed a reservation was told, from what it wrote.
+void tell_closing(const Reservation& row, const std::vector<Entry>& entries, Answer& answer) {
+  std::map<std::int64_t, std::int64_t> returned;
+  std::map<std::int64_t, std::int64_t> used;
+  bool elsewhere = false;  // its period had closed
+  for (const Entry& entry : entries) {
+    if (entry.kind == EntryKind::overage) answer.overage += entry.amount;
+    if (entry.kind == EntryKind::charge) elsewhere = true;
+    if (entry.kind == EntryKind::release || entry.kind == EntryKind::remainder) returned[entry.account] += entry.amount;
+    if (entry.kind == EntryKind::commit || entry.kind == EntryKind::excess) used[entry.account] += entry.amount;
+  }
+  for (const auto& [account, units] : returned) answer.returned = std::max(answer.returned, units);
+  if (row.state != ReservationState::committed || entries.empty() || elsewhere) return;
+  for (const ReservationLeg& leg : row.legs) {
+    if (!leg.fixed) answer.uncharged = std::max(answer.uncharged, row.actual - used[leg.account]);
+  }
 }
 
 }  // namespace
@@ -95,9 +114,31 @@ void LedgerGate::submit_settlement(QuotaCall& call, std::unique_ptr<ReservationO
     if (!answer.ok()) return fail_call(call, answer.failure());
     if (answer.value().verdict == Verdict::gone) return look_up(call);
     if (answer.value().verdict == Verdict::closed && is_first) return commit_after_close(call, answer.value().accounts);
+    if (answer.value().replayed) return repeat_answer(call, answer.value());
     settled(call, answer.value());
   };
   ledger_.submit(std::move(operation));
+}
+
+// It was closed like this before: the first answer again.
+void LedgerGate::repeat_answer(QuotaCall& call, const Answer& told) {
+  auto answer = std::make_shared<Answer>(told);
+  const auto work = [answer, id = call.id](Session& session) -> Status {
+    const Result<std::optional<Reservation>> row = read_reservation(session, id);
+    if (!row.ok()) return row.failure();
+    const Result<std::vector<Entry>> entries = read_closing(session, id);
+    if (!entries.ok()) return entries.failure();
+    answer->returned = answer->overage = answer->uncharged = 0;
+    if (row.value()) tell_closing(*row.value(), entries.value(), *answer);
+    return success();
+  };
+  const auto done = [this, &call, answer](const Outcome& outcome) {
+    if (!outcome.ok()) return fail_call(call, outcome.status.failure());
+    settled(call, *answer);
+  };
+  const Status queued =
+      ledger_.database().submit({Access::read, work, done, std::chrono::steady_clock::now() + options_.patience});
+  if (!queued.ok()) fail_call(call, queued.failure());
 }
 
 // Nothing was done. What was used is charged in the period that is open now.
