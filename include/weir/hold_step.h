@@ -40,7 +40,7 @@ struct HoldStep {
   // Asked.
   BucketKey id;     // random, or a keyed hash of the id that a client made
   Duration ttl{0};  // take, renew: lives until now + ttl; also how long an id made by a client is known after its end
-  bool named = false;  // a client made the id: it is not taken again for one ttl after its end
+  bool named = false;  // a client made the id: it is not taken again for one ttl after its end, and a peek finds it
   TimePoint
       expires{};  // renew: the last expiry that the caller knows. A hold that the store lost is taken again before
   std::uint64_t token = 0;                    // renew: the hold's own; take: the next one is larger

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,13 @@ struct QuotaCharge {
   void* taken = nullptr;  // of a leased take: what confirm() and put_back() are about
 };
 
+// The quota that an extension did not fit into.
+struct QuotaDenial {
+  std::string rule;
+  std::int64_t limit = 0;
+  ChargeOutcome outcome = {};
+};
+
 class QuotaCall {
  public:
   enum class Verb : std::uint8_t {
@@ -56,6 +64,7 @@ class QuotaCall {
     // Of the reservation `id`.
     reserve,
     extend,
+    narrow,  // the store has granted `amount` less than the ledger. With `before`, an extension is taken back whole
     commit,
     release,
     lookup,
@@ -65,9 +74,9 @@ class QuotaCall {
   std::span<QuotaCharge> charges;
   std::string id = {};       // reservations: 32 hexadecimal digits. usage, take: makes it idempotent, if given
   std::string request = {};  // with such an id: a hash of what is asked
-  std::int64_t amount = 0;   // reserve, extend
+  std::int64_t amount = 0;   // reserve, extend, narrow
   std::int64_t actual = 0;   // commit
-  bool partial = false;      // reserve: what fits, at least 1
+  bool partial = false;      // reserve, extend, peek for a reservation: what fits, at least 1
   Duration ttl{0};           // reserve, extend
   TimePoint effective{};     // usage; zero: now
 
@@ -81,7 +90,10 @@ class QuotaCall {
   std::int64_t returned = 0;
   std::int64_t overage = 0;  // units recorded beyond limit and grace
   std::int64_t uncharged = 0;
-  TimePoint expires{};  // on the wall clock
+  TimePoint expires{};                     // on the wall clock
+  std::int64_t added = 0;                  // extend: units
+  TimePoint before{};                      // extend: when it would have expired without it
+  std::optional<QuotaDenial> denial = {};  // extend: nothing was added
 
   virtual void complete() = 0;
 

@@ -4,12 +4,14 @@
 // before, the last that was given would lapse at, nothing here matters from, number of entries × 2 + whether the first
 // is exact}, then entries of six words, ordered by id: {id high, id low, expires, token, units, ttl}.
 //
-// An entry without units is an id that has ended and must not be taken again before `expires`. Only ids made by clients
-// have a ttl, and only they are kept after their end.
+// An entry without units is an id that has ended and must not be taken again before `expires`. Only ids made by
+// clients, and leases that were taken again after the store had lost them, have a ttl, and only they are kept after
+// their end.
 //
 // All times are microseconds. Any words are safe to use: a damaged state gives a bounded answer.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,10 +26,18 @@ struct LeaseEntry {
   std::int64_t expires_us = 0;
   std::uint64_t token = 0;
   std::int64_t units = 0;   // 0: it has ended
-  std::int64_t ttl_us = 0;  // 0: the id was not made by a client
+  std::int64_t ttl_us = 0;  // 0: the id is forgotten with the lease
 
   bool ended() const { return units == 0; }
 };
+
+// A client may use its id again for another lease once the first is forgotten, which is not before the first would have
+// lapsed. A handle of the first must not reach that one. A larger token from an earlier time is of the same lease,
+// which was taken again after the store had lost it.
+inline bool is_later_lease(const LeaseEntry& entry, std::uint64_t own_token, const HoldStep& handle) {
+  const auto expires_us = static_cast<std::uint64_t>(std::max<std::int64_t>(0, micros(handle.expires)));
+  return handle.named && own_token != 0 && entry.token > own_token && entry.token >= expires_us;
+}
 
 class LeaseBucket {
  public:

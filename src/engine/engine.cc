@@ -116,6 +116,7 @@ template <Engine::Shape kShape>
   }
   if (kShape == Shape::any && run.quotas != nullptr) [[unlikely]] {
     const Gate gate = enter_gate(run);
+    if (gate == Gate::known) return conclude_as<kShape>(run);
     if (gate != Gate::proceed) return gate == Gate::refused;
   }
   return ask_store<kShape>(run) && conclude_as<kShape>(run);
@@ -132,7 +133,8 @@ bool Engine::conclude(Run& run) {
 bool Engine::continue_quotas(Run& run) {
   const QuotaPart::Waiting waited = std::exchange(run.quotas->waiting, QuotaPart::Waiting::no);
   if (waited == QuotaPart::Waiting::after) return conclude_as<Shape::any>(run);
-  const Gate gate = pass_gate(run);
+  const Gate gate = waited == QuotaPart::Waiting::look ? lease_looked_for(run) : pass_gate(run);
+  if (gate == Gate::known) return conclude_as<Shape::any>(run);
   if (gate != Gate::proceed) return gate == Gate::refused;
   return ask_store<Shape::any>(run) && conclude_as<Shape::any>(run);
 }

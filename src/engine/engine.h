@@ -153,8 +153,17 @@ class Engine final : public Limiter,
   void decide_prepared(Run& run);
   void refuse_too_many(Run& run);
   // The quota gate (quota_run.cc).
-  enum class Gate : std::uint8_t { proceed, refused, later };
+  enum class Gate : std::uint8_t {
+    proceed,
+    refused,
+    later,
+    known,  // the id of the lease was used before: the store has answered
+  };
   Gate enter_gate(Run& run);
+  bool narrow_quotas(Run& run);
+  Gate look_for_lease(Run& run);
+  Gate lease_looked_for(Run& run);
+  Gate repeat_lease(Run& run);
   Gate pass_gate(Run& run);
   void refuse_by_quota(Run& run, std::size_t quota);
   bool continue_quotas(Run& run);

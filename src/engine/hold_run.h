@@ -100,15 +100,17 @@ class Engine::HoldRun : public LastingRun {
   }
   // The charges of a handle, or of a list, go to the store alone. True: answered.
   bool ask() {
+    if (!ask_store()) return false;
+    finish();
+    return true;
+  }
+  bool ask_store() {
     own_outcomes_.resize(own_charges_.size());
     charges = {own_charges_.data(), own_charges_.size()};
     outcomes = {own_outcomes_.data(), own_outcomes_.size()};
-    if (!charges.empty()) {
-      if (!engine_.immediate_) detach_once(false);
-      if (!engine_.store_->begin(*this)) return false;
-    }
-    finish();
-    return true;
+    if (charges.empty()) return true;
+    if (!engine_.immediate_) detach_once(false);
+    return engine_.store_->begin(*this);
   }
   bool open_handle(HoldHandle::Use use) {
     return engine_.hold_ids_.open(call_->question.handle, use, handle_bytes_, handle_);

@@ -58,6 +58,18 @@ bool denies(std::span<const Charge> charges, std::span<const ChargeOutcome> outc
   return false;
 }
 
+// A lease whose id a client made, under some rule of concurrency.
+bool may_be_repeated(const Run& run) {
+  if (run.action != Action::take || run.hold == nullptr || run.hold->reservation || !run.hold->named) return false;
+  return std::any_of(run.charges.begin(), run.charges.end(),
+                     [](const Charge& charge) { return charge.kind == ChargeKind::lease && charge.cost > 0; });
+}
+
+// Its id had a lease: what was taken for that is billed already.
+bool found_lease(const Run& run) {
+  return run.status == Code::ok && run.hold != nullptr && !run.hold->reservation && run.hold->state == HoldState::live;
+}
+
 Verb verb_of(Action action) {
   if (action == Action::refund) return Verb::refund;
   return action == Action::take ? Verb::take : Verb::peek;  // a reset never touches a quota
@@ -73,11 +85,15 @@ Engine::Gate Engine::enter_gate(Run& run) {
     part.asked_strict = true;
     return pass_gate(run);
   }
+  if (!part.looked && may_be_repeated(run)) return look_for_lease(run);
   const bool takes = run.action == Action::take;
   const bool before_all = run.hold != nullptr || !takes;  // strict ones too
   Quick answer = Quick::wait;
-  if (takes && !part.reserving && !(before_all && part.has_strict())) answer = part.take_quickly(*quota_gate_);
-  if (run.action == Action::peek) answer = part.peek_quickly(*quota_gate_);
+  if (takes && !part.reserving && !(before_all && part.has_strict())) {
+    answer = part.take_quickly(*quota_gate_);
+    if (part.counts_beyond()) part.describe();
+  }
+  if (run.action == Action::peek && !part.reserving) answer = part.peek_quickly(*quota_gate_);
   const bool strict_later = takes && part.has_strict() && !before_all && answer == Quick::done;
   if (answer == Quick::wait || strict_later) {
     if (!part.can_wait) {
@@ -97,7 +113,9 @@ Engine::Gate Engine::enter_gate(Run& run) {
   run.detach_once(shows_requests_);
   part.verb = part.reserving ? (takes ? Verb::reserve : Verb::peek) : verb_of(run.action);
   part.charges = before_all || part.reserving ? part.all() : part.leased();
-  part.id = part.reserving ? part.reserving->id : random_operation();
+  const bool once = takes && part.has_strict() && !part.once.empty();
+  part.id = part.reserving ? part.reserving->id : once ? part.once : random_operation();
+  if (once && !part.reserving) part.request = part.once_request;
   if (part.reserving) {
     part.amount = part.reserving->amount;
     part.partial = part.reserving->partial;
@@ -110,9 +128,57 @@ Engine::Gate Engine::enter_gate(Run& run) {
   return Gate::later;
 }
 
+// Whether the id has a lease already, the store knows.
+Engine::Gate Engine::look_for_lease(Run& run) {
+  QuotaPart& part = *run.quotas;
+  part.looked = true;
+  part.describe();
+  if (!immediate_) run.detach_once(shows_requests_);
+  run.action = Action::peek;
+  part.waiting = Waiting::look;
+  if (!store_->begin(run)) return Gate::later;
+  part.waiting = Waiting::no;
+  return lease_looked_for(run);
+}
+
+// A store that does not answer is asked again, after the gate.
+Engine::Gate Engine::lease_looked_for(Run& run) {
+  run.action = Action::take;
+  const bool answered = std::exchange(run.status, Code::ok) == Code::ok;
+  const HoldState state = answered ? run.hold->state : HoldState::none;
+  if (state == HoldState::gone || state == HoldState::other) return Gate::known;
+  if (state == HoldState::live) return repeat_lease(run);
+  return enter_gate(run);
+}
+
+// The answer tells what the quotas have left; nothing is asked of them.
+Engine::Gate Engine::repeat_lease(Run& run) {
+  QuotaPart& part = *run.quotas;
+  describe_rules(run.checks.front(), run.decisions.front());
+  part.repeated = part.asked_strict = true;
+  for (QuotaCharge& each : part.all()) {
+    each.cost = 0;
+    each.outcome = {};
+  }
+  if (part.peek_quickly(*quota_gate_) == Quick::done) return pass_gate(run);
+  run.detach_once(shows_requests_);
+  part.verb = Verb::peek;
+  part.charges = part.all();
+  part.waiting = Waiting::before;
+  quota_gate_->begin(part);
+  return Gate::later;
+}
+
 // The gate has answered what is asked of it before the store.
 Engine::Gate Engine::pass_gate(Run& run) {
   QuotaPart& part = *run.quotas;
+  if (part.repeated) {
+    for (QuotaCharge& each : part.all()) {
+      if (each.outcome.status != Code::ok || !each.outcome.admitted) each.outcome = {};
+    }
+    part.hand_out();
+    return Gate::known;
+  }
   part.hand_out();
   // Of a part that was granted, the store is asked for no more.
   if (part.reserving && part.partial && part.granted > 0) run.hold->amount = std::min(run.hold->amount, part.granted);
@@ -150,10 +216,27 @@ bool Engine::others_admit(const Run& run) const {
   return true;  // the policies decide with the verdict; a take that they deny is reversed
 }
 
+// What the store has granted of a part is less than the ledger holds. False: the ledger is told, and conclude() goes
+// on.
+bool Engine::narrow_quotas(Run& run) {
+  QuotaPart& part = *run.quotas;
+  if (part.narrowed || !part.reserving || !part.partial || part.refused || run.action != Action::take) return true;
+  const bool holds = part.status == Code::ok && part.granted > 0;
+  const bool taken = run.status == Code::ok && run.hold->state == HoldState::taken;
+  if (!holds || !taken || run.hold->granted >= part.granted) return true;
+  part.narrowed = true;
+  part.verb = Verb::narrow;
+  part.amount = part.granted - run.hold->granted;
+  part.waiting = Waiting::after;
+  quota_gate_->begin(part);
+  return false;
+}
+
 // False: the ledger was asked, and conclude() goes on.
 bool Engine::take_strict(Run& run) {
   QuotaPart& part = *run.quotas;
   if (part.store) part.store->hand_out();
+  if (!narrow_quotas(run)) return false;
   if (part.refused) {
     run.action = part.asked;
     return true;
@@ -188,6 +271,7 @@ void Engine::undo_store(Run& run) {
 void Engine::finish_quotas(Run& run, bool admitted) {
   if (quota_gate_ == nullptr || run.action != Action::take) return;
   QuotaPart& part = *run.quotas;
+  if (part.repeated) return;
   if (part.reserving) {
     // What an earlier call with its id holds is not this one's to give back.
     const bool holds = !part.refused && !part.replayed && part.status == Code::ok && part.known;
@@ -195,19 +279,22 @@ void Engine::finish_quotas(Run& run, bool admitted) {
     return;
   }
   bool took_strict = false;
-  const bool spends = admitted && !run.replayed;  // the call that was charged has taken its own units
+  const bool by_slices = run.hold == nullptr || !part.has_strict();  // else the ledger has taken leased ones too
+  const bool second = found_lease(run);                              // of two calls with one id at the same time
+  const bool spends = admitted && !run.replayed && !second;  // the call that was charged has taken its own units
   for (std::size_t i = 0; i < part.all().size(); ++i) {
     QuotaCharge& each = part.all()[i];
     if (each.taken != nullptr) {
       spends ? quota_gate_->confirm(each) : quota_gate_->put_back(each);
-    } else if (spends && each.outcome.status != Code::ok) {
+    } else if (spends && (each.outcome.status != Code::ok || (by_slices && part.counts_beyond(i)))) {
       quota_gate_->admitted_without(each);
     }
     const bool strict = i >= part.leased().size();
-    took_strict =
-        took_strict || (strict && part.asked_strict && each.outcome.status == Code::ok && each.outcome.admitted);
+    const bool counted = each.outcome.status == Code::ok && (each.outcome.admitted || !each.binding);
+    took_strict = took_strict || (strict && part.asked_strict && counted);
   }
-  if (!admitted && took_strict && !part.refusing()) quota_gate_->reverse(part.id);
+  const bool not_its = second && !run.replayed && !part.replayed;
+  if ((!admitted || not_its) && took_strict && !part.refusing()) quota_gate_->reverse(part.id);
 }
 
 // Nearly every check with a quota has one leased quota and nothing else, and the node holds enough of it. False:

@@ -13,6 +13,7 @@ class Engine::ReservationRun::QuotaStep final : public QuotaCall {
   void complete() override { run_.quota_answered(); }
 
   bool answered = false;
+  bool narrowed = false;
 
  private:
   ReservationRun& run_;
@@ -56,6 +57,7 @@ bool Engine::ReservationRun::settle_quotas() {
   step.at = reading();
   step.id = hex_text(handle_.id);
   step.amount = step_.amount;
+  step.partial = step_.partial;
   step.actual = step_.actual;
   step.ttl = step_.ttl;
   detach_once(false);
@@ -63,16 +65,41 @@ bool Engine::ReservationRun::settle_quotas() {
   return false;
 }
 
-// The store follows, whatever it remembers.
+// The store follows, whatever it remembers, with as much as the ledger has added.
 void Engine::ReservationRun::quota_answered() {
   QuotaStep& step = *quota_step_;
   step.answered = true;
-  const bool failed = step.status != Code::ok || !step.known || !quota_is_as_asked();
-  if (failed || verb_ == Verb::get) return complete();
-  if (ask()) {
-    const std::unique_ptr<ReservationRun> self(this);
-    call_->complete();
+  const bool failed = step.status != Code::ok || !step.known || !quota_is_as_asked() || step.denial;
+  if (failed || step.narrowed || verb_ == Verb::get) return complete();
+  if (verb_ == Verb::extend) {
+    step_.amount = step.added;
+    for (Charge& charge : own_charges_) {
+      if (charge.follows) charge.cost = step.added;
+    }
   }
+  if (ask_store()) complete();
+}
+
+void Engine::ReservationRun::complete() {
+  if (!narrow_quota()) HoldRun::complete();
+}
+
+// The store has added less than the ledger, or nothing: then the ledger takes back its part. True: it is asked to.
+bool Engine::ReservationRun::narrow_quota() {
+  if (quota_step_ == nullptr || verb_ != Verb::extend) return false;
+  QuotaStep& step = *quota_step_;
+  const bool extended = step.status == Code::ok && step.known && quota_is_as_asked() && !step.denial;
+  if (!extended || step.narrowed || step.added == 0 || status != Code::ok || charges.empty()) return false;
+  const bool denied = step_.state == HoldState::none;
+  if (!denied && step_.state != HoldState::live) return false;  // it has lost the reservation
+  const std::int64_t less = denied ? step.added : std::min(step.granted - step_.granted, step.added);
+  if (less <= 0) return false;
+  step.narrowed = true;
+  step.verb = QuotaCall::Verb::narrow;
+  step.amount = less;
+  if (!denied) step.before = TimePoint{};
+  engine_.quota_gate_->begin(step);
+  return true;
 }
 
 bool Engine::ReservationRun::quota_is_as_asked() const {
@@ -82,6 +109,31 @@ bool Engine::ReservationRun::quota_is_as_asked() const {
   return step.state == ReservationState::open;
 }
 
+void Engine::ReservationRun::describe_quota_denial() {
+  const QuotaDenial& denial = *quota_step_->denial;
+  Decision& decision = call_->answer.decision;
+  decision.allowed = false;
+  decision.reason = denial.outcome.too_large ? Reason::cost_too_large : Reason::quota_exceeded;
+  decision.source = "ledger";
+  decision.at = engine_.clock_->wall();
+  decision.cost = call_->question.amount.value_or(0);
+  decision.retry_after = denial.outcome.retry_after;
+  const std::optional<rules::RuleName> name = engine_.rules_.book().names().find(denial.rule);
+  if (!name) return;
+  decision.deciding = static_cast<std::int32_t>(decision.rules.size());
+  RuleOutcome& outcome = decision.rules.append();
+  outcome.rule = name->id;
+  outcome.ordinal = name->ordinal;
+  outcome.kind = ChargeKind::quota;
+  outcome.limit = outcome.capacity = denial.limit;
+  outcome.cost = decision.cost;
+  outcome.allowed = false;
+  outcome.too_large = denial.outcome.too_large;
+  outcome.remaining = denial.outcome.remaining;
+  outcome.retry_after = denial.outcome.retry_after;
+  outcome.reset_after = denial.outcome.reset_after;
+}
+
 void Engine::ReservationRun::finish_with_quota() {
   const QuotaStep& step = *quota_step_;
   ReservationAnswer& answer = call_->answer;
@@ -89,10 +141,11 @@ void Engine::ReservationRun::finish_with_quota() {
     refuse(HoldFault::unavailable, "the ledger did not answer; try again: settling twice does no harm");
     return;
   }
-  if (status == Code::ok && !charges.empty() && verb_ != Verb::get && quota_is_as_asked()) {
+  if (status == Code::ok && !charges.empty() && verb_ != Verb::get && quota_is_as_asked() && !step.denial) {
     tell_hold();
     describe_outcomes();
   }
+  if (step.denial) describe_quota_denial();
   answer.id = hex_text(step_.id);
   answer.state = step.known ? step.state : ReservationState::expired;
   answer.granted = step.granted;
@@ -109,9 +162,10 @@ void Engine::ReservationRun::finish_with_quota() {
     return;
   }
   if (answer.state == ReservationState::expired) {
-    refuse(HoldFault::gone, verb_ == Verb::extend
-                                ? "the reservation has expired; make another one"
-                                : "the reservation has expired; report what the work has cost as usage");
+    refuse(HoldFault::gone,
+           verb_ == Verb::extend
+               ? "the reservation has expired; make another one"
+               : "the reservation has expired; report what the work has cost as usage (POST /v1/usage)");
     return;
   }
   refuse(HoldFault::closed, "the reservation was " + std::string(reservation_state_name(answer.state)) +

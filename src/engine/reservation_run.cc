@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kReportInstead =
     "the reservation has expired or is not known any more; it has cost nothing, or what it held under rules with "
-    "on_expiry: commit; charge what the work has cost beyond that with a check";
+    "on_expiry: commit; report what the work has cost beyond that as usage (POST /v1/usage)";
 
 bool is_unit_count(std::int64_t units) { return units >= 0 && units <= kMaxUnits; }
 
@@ -229,7 +229,10 @@ void Engine::ReservationRun::finish_reserve() {
   if (stored) note_open();
   tell_hold();
   if (!stored) answer.fencing_token.reset();
-  answer.created = step_.state != HoldState::live && !dry_run_;
+  // The store may have lost it, and the ledger not.
+  const bool was_held = quotas != nullptr && quotas->replayed;
+  if (was_held) answer.expires = std::min(answer.expires, quotas->expires);
+  answer.created = step_.state != HoldState::live && !was_held && !dry_run_;
   if (!dry_run_) make_handle();
 }
 

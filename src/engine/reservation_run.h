@@ -16,6 +16,7 @@ class Engine::ReservationRun final : public HoldRun<ReservationCall> {
 
   // True: the answer is there.
   bool start();
+  void complete() override;
 
  private:
   using Verb = ReservationQuestion::Verb;
@@ -30,7 +31,9 @@ class Engine::ReservationRun final : public HoldRun<ReservationCall> {
   bool settle_quotas();
   void quota_answered();
   bool quota_is_as_asked() const;
+  bool narrow_quota();
   void finish_with_quota();
+  void describe_quota_denial();
 
   bool check_question();
   std::optional<std::int64_t> estimate();

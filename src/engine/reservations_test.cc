@@ -168,7 +168,7 @@ TEST_F(ReservationsTest, AnExpiredOneCostsNothingAndCommittingItSaysWhatToDo) {
   EXPECT_EQ(holds().get(handle).state, ReservationState::expired);
   const ReservationAnswer late = holds().commit(handle, 10);
   EXPECT_EQ(late.fault, HoldFault::gone);
-  EXPECT_NE(late.message.find("with a check"), std::string::npos);
+  EXPECT_NE(late.message.find("as usage (POST /v1/usage)"), std::string::npos);
   EXPECT_EQ(left(), 100);
   clock_->advance(60s);
   EXPECT_EQ(holds().get(handle).fault, HoldFault::gone);

@@ -51,7 +51,7 @@ enum class EntryKind : std::uint8_t {
   reserve,         // available → held
   extend,          // available → held: a reservation holds more
   commit,          // held → used: closes a reservation
-  remainder,       // held → available: what a committed reservation did not need
+  remainder,       // held → available: what a reservation did not need: committed, or granted less by another rule
   excess,          // available → used: what it needed beyond what it held
   release,         // held → available: closes a reservation
   lapse,           // held → available: its time passed, which closes it

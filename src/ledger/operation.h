@@ -50,6 +50,8 @@ struct Answer {
   std::int64_t leg = 0;        // denied, closed: which account
   std::int64_t epoch = 0;
   TimePoint expires{};
+  std::int64_t added = 0;            // extend: units
+  TimePoint before{};                // extend: when it would have expired without it
   std::vector<std::size_t> skipped;  // legs that do not bind and had too little; not after a replay
   std::string message;               // for people, if it is not done
   std::vector<Account> accounts;     // afterwards, in the order of the operation

@@ -25,6 +25,9 @@ const Statement kGrants{
 const Statement kReservation{"SELECT " WEIR_LEDGER_RESERVATION_COLUMNS " FROM ledger_reservation WHERE id = $1"};
 const Statement kLegs{
     "SELECT account, held, fixed FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
+const Statement kClosing{"SELECT " WEIR_LEDGER_ENTRY_COLUMNS
+                         " FROM ledger_entry WHERE operation IN (SELECT operation FROM ledger_entry WHERE about = $1"
+                         " AND kind IN ('commit', 'release', 'lapse')) ORDER BY seq"};
 const Statement kPending{
     "SELECT account, threshold, used, reached_at FROM ledger_notice WHERE delivered_at IS NULL"
     " AND (claimed_by = $1 OR claimed_until <= $2) ORDER BY reached_at, account, threshold LIMIT $3"};
@@ -100,6 +103,18 @@ Result<std::optional<Reservation>> read_reservation(Session& session, const std:
   for (const Row& row : rows.value()[1])
     reservation.value().legs.push_back({number(row[0]), number(row[1]), number(row[2]) != 0});
   return std::optional<Reservation>(std::move(reservation).value());
+}
+
+Result<std::vector<Entry>> read_closing(Session& session, const std::string& reservation) {
+  const Result<Rows> rows = session.run(kClosing, reservation);
+  if (!rows.ok()) return rows.failure();
+  std::vector<Entry> entries;
+  for (const Row& row : rows.value()) {
+    Result<Entry> entry = entry_of(row);
+    if (!entry.ok()) return entry.failure();
+    entries.push_back(std::move(entry).value());
+  }
+  return entries;
 }
 
 Result<std::vector<HeldByNode>> list_slices(Session& session, std::size_t most) {

@@ -51,6 +51,8 @@ Result<std::vector<Account>> list_accounts(database::Session& session, const Acc
 
 Result<std::vector<Grant>> read_grants(database::Session& session, const std::string& rule, const std::string& subject);
 Result<std::optional<Reservation>> read_reservation(database::Session& session, const std::string& id);
+// The entries of the operation that closed it; none while it is open, and once they are removed.
+Result<std::vector<Entry>> read_closing(database::Session& session, const std::string& reservation);
 
 // What nodes hold: slices with units that are held or have expired unreported, by node.
 struct HeldByNode {

@@ -83,6 +83,26 @@ TEST_P(LeaseContract, GivesSlotsUpToTheLimitAndAgainWhenTheyAreReleased) {
   EXPECT_EQ(acquire(4, one).hold.state, HoldState::taken);
 }
 
+TEST_P(LeaseContract, ALookWithTheIdOfAClientFindsItsLeaseAndChangesNothing) {
+  const std::vector<Charge> both = {slot(1, 2), bucket(1)};
+  HoldStep look;
+  look.id = id(1);
+  look.ttl = kTtl;
+  look.named = true;
+  EXPECT_EQ(run(Action::peek, both, look).hold.state, HoldState::none);
+  const Result lease = acquire(1, both, true);
+  const Result found = run(Action::peek, both, look);
+  EXPECT_EQ(found.hold.state, HoldState::live);
+  EXPECT_EQ(found.hold.token, lease.hold.token);
+  EXPECT_EQ(found.hold.expires, lease.hold.expires);
+  EXPECT_EQ(run(Action::peek, {slot(1, 2, 2), bucket(1)}, look).hold.state, HoldState::other);
+  EXPECT_EQ(left(both[0]), 1);
+  release(lease, both);
+  EXPECT_EQ(run(Action::peek, both, look).hold.state, HoldState::gone);
+  now_ += kTtl;
+  EXPECT_EQ(run(Action::peek, both, look).hold.state, HoldState::none);
+}
+
 TEST_P(LeaseContract, ASlotLapsesAtItsTtlAndNotBefore) {
   const std::vector<Charge> one = {slot(1, 1)};
   const Result lease = acquire(1, one);
@@ -232,6 +252,28 @@ TEST_P(LeaseContract, AnIdWithALeaseOfAnotherCostIsRefused) {
   EXPECT_EQ(again.hold.token, first.hold.token);
   release(first, {slot(1, 5, 2)});
   EXPECT_EQ(acquire(1, {slot(1, 5, 3)}, true).hold.state, HoldState::gone) << "whatever it costs";
+}
+
+TEST_P(LeaseContract, AllHandlesOfALeaseThatWasTakenAgainReachItUntilItIsReleased) {
+  for (const bool named : {false, true}) {
+    const std::vector<Charge> one = {slot(named ? 1 : 2, 1)};
+    const std::uint64_t number = named ? 1 : 2;
+    const Result older = acquire(number, one, named);
+    now_ += seconds(1);
+    plain(Action::reset, one);
+    const Result newer = renew(older, one);
+    ASSERT_EQ(newer.hold.state, HoldState::live);
+    ASSERT_GT(newer.hold.token, older.hold.token);
+    now_ += seconds(1);
+    const Result again = renew(older, one);
+    EXPECT_EQ(again.hold.state, HoldState::live);
+    EXPECT_EQ(again.hold.token, newer.hold.token);
+    EXPECT_EQ(release(older, one).hold.state, HoldState::ended);
+    EXPECT_EQ(left(one[0]), 1);
+    EXPECT_EQ(renew(newer, one).hold.state, HoldState::gone);
+    EXPECT_EQ(renew(older, one).hold.state, HoldState::gone) << "what was released is not taken again";
+    EXPECT_EQ(left(one[0]), 1);
+  }
 }
 
 TEST_P(LeaseContract, AnOldLeaseDoesNotReachALaterOneOfTheSameId) {

@@ -42,9 +42,10 @@ class LeaseModelStore final : public Store {
   }
 
   // The id has a lease that is younger than the one with this token.
-  bool has_later_lease(const Charge& charge, const Id& id, std::uint64_t token) {
-    const auto live = leases(charge).live().find(id);
-    return token != 0 && live != leases(charge).live().end() && live->second.token > token;
+  bool has_later_lease(const Charge& charge, const HoldStep& handle) {
+    const auto live = leases(charge).live().find(models::LeaseModel::id_of(handle.id));
+    if (!handle.named || handle.token == 0 || live == leases(charge).live().end()) return false;
+    return live->second.token > handle.token && static_cast<std::int64_t>(live->second.token) >= micros(handle.expires);
   }
 
   std::map<Id, models::LeaseModel> leases_;
@@ -108,7 +109,8 @@ inline std::uint64_t LeaseModelStore::next_token(const StoreCall& call) {
 
 inline void LeaseModelStore::take(StoreCall& call) {
   const bool holds = call.hold != nullptr && call.action == Action::take;
-  if (holds && is_known(call)) return;
+  const bool finds = call.action == Action::peek && call.hold != nullptr && call.hold->named;
+  if ((holds || finds) && is_known(call)) return;
   bool admitted = true;
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Charge& charge = call.charges[i];
@@ -145,7 +147,7 @@ inline void LeaseModelStore::renew(StoreCall& call) {
   HoldStep& hold = *call.hold;
   const Id id = models::LeaseModel::id_of(hold.id);
   const HoldStep asked = hold;
-  const auto has_later = [&](const Charge& charge) { return has_later_lease(charge, id, asked.token); };
+  const auto has_later = [&](const Charge& charge) { return has_later_lease(charge, asked); };
   const auto may_take_again = [&](const Charge& charge) {
     return !leases(charge).has_ended(id) && !has_later(charge) && leases(charge).is_younger_than(asked.token) &&
            call.now < asked.expires && evaluate(call, charge, charge.cost, true).admitted;
@@ -174,10 +176,7 @@ inline void LeaseModelStore::renew(StoreCall& call) {
       leases(charge).renew(id, expires, hold.ttl.count(), hold.token);
     } else if (may_take_again(charge)) {
       leases(charge).add(id,
-                         {.units = charge.cost,
-                          .expires = expires,
-                          .token = hold.token,
-                          .known_for = hold.named ? hold.ttl.count() : 0},
+                         {.units = charge.cost, .expires = expires, .token = hold.token, .known_for = hold.ttl.count()},
                          micros(call.now));
     }
   }
@@ -189,7 +188,7 @@ inline void LeaseModelStore::settle(StoreCall& call) {
   call.hold->state = HoldState::gone;
   for (const Charge& charge : call.charges) {
     if (!is_lease(charge)) continue;
-    if (has_later_lease(charge, models::LeaseModel::id_of(call.hold->id), call.hold->token)) continue;
+    if (has_later_lease(charge, *call.hold)) continue;
     if (leases(charge).end(models::LeaseModel::id_of(call.hold->id), micros(call.now))) {
       call.hold->state = HoldState::ended;
     }

@@ -115,7 +115,7 @@ TEST_P(ChangeContract, ATakeThatALaterCallReliesOnIsNotUndone) {
   EXPECT_EQ(balance(account(terms)), "6 0 4 0");
 }
 
-TEST_P(ChangeContract, AShadowLegThatHasTooLittleHoldsNothingBack) {
+TEST_P(ChangeContract, AShadowLegThatHasTooLittleHoldsNothingBackAndGoesOnCounting) {
   const Terms enforced = monthly(10), shadow = monthly(2, "tenant=acme", "shadow");
   Take both;
   both.legs = {{enforced, 3, true}, {shadow, 3, false}};
@@ -124,7 +124,8 @@ TEST_P(ChangeContract, AShadowLegThatHasTooLittleHoldsNothingBack) {
   EXPECT_EQ(answer.granted, 3);
   EXPECT_THAT(answer.skipped, ::testing::ElementsAre(1U));
   EXPECT_EQ(balance(account(enforced)), "7 0 3 0");
-  EXPECT_EQ(balance(account(shadow)), "2 0 0 0");
+  EXPECT_EQ(balance(account(shadow)), "0 0 3 0");
+  EXPECT_EQ(account(shadow).overage, 1);
 }
 
 TEST_P(ChangeContract, AReservationHoldsTheAmountAndFixedCosts) {

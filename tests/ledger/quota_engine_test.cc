@@ -7,84 +7,13 @@
 #include <thread>
 #include <utility>
 
-#include "ledger/gate/ledger_gate.h"
-#include "tests/ledger/ledger_fixture.h"
-#include "tests/support/temporary_folder.h"
-#include "weir/limiter.h"
+#include "tests/ledger/quota_engine_fixture.h"
 #include "weir/prepared_check.h"
 #include "weir/reservations.h"
 #include "weir/usage.h"
 
 namespace weir::ledger::tests {
 namespace {
-
-class QuotaEngine : public LedgerFixture {
- protected:
-  void SetUp() override {
-    LedgerFixture::SetUp();
-    GateOptions options;
-    options.node = "n1";
-    options.folder = folder_.path() / "usage";
-    options.patience = 30s;
-    gate_ = std::make_shared<LedgerGate>(*ledger_, clock_, options);
-    ASSERT_TRUE(gate_->start().ok());
-    await([this] { return gate_->counts().usable; });
-  }
-  void TearDown() override {
-    limiter_.reset();
-    gate_.reset();
-    LedgerFixture::TearDown();
-  }
-  template <typename Condition>
-  void await(Condition condition) {
-    for (int i = 0; i < 5'000 && !condition(); ++i) {
-      clock_.advance(1ms);
-      std::this_thread::sleep_for(1ms);
-    }
-    EXPECT_TRUE(condition());
-  }
-
-  static Rule quota(const std::string& id, std::int64_t limit, Enforcement mode,
-                    std::vector<std::string> per = {"tenant"}) {
-    Rule rule;
-    rule.id = id;
-    rule.per = std::move(per);
-    rule.kind = ChargeKind::quota;
-    rule.allowance.limit = limit;
-    rule.quota.period = PeriodUnit::month;
-    rule.quota.enforcement = mode;
-    return rule;
-  }
-  static Rule rate(std::int64_t limit) {
-    Rule rule;
-    rule.id = "rate";
-    rule.per = {"tenant"};
-    rule.allowance = {.algorithm = Algorithm::fixed_window, .limit = limit, .window = std::chrono::hours(24 * 365)};
-    return rule;
-  }
-  void use(std::vector<Rule> rules, std::shared_ptr<Store> store = nullptr) {
-    Rules all;
-    all.rules = std::move(rules);
-    LimiterOptions options;
-    options.store = std::move(store);
-    options.clock = std::shared_ptr<Clock>(&clock_, [](Clock*) {});
-    options.quotas = gate_;
-    auto made = Limiter::create(all, options);
-    ASSERT_TRUE(made.ok()) << made.failure().message;
-    limiter_ = std::move(made).value();
-  }
-  Decision check(std::int64_t cost = 1, std::string_view user = "u") {
-    const std::array<Attribute, 2> attributes = {Attribute{"tenant", "acme"}, Attribute{"user", user}};
-    return limiter_->check(Request(attributes, Cost{cost}));
-  }
-  Account of(const std::string& rule, const std::string& subject = "tenant=acme") {
-    return account(AccountKey{rule, subject, "2026-03"});
-  }
-
-  rules::TemporaryFolder folder_;
-  std::shared_ptr<LedgerGate> gate_;
-  std::unique_ptr<Limiter> limiter_;
-};
 
 TEST_P(QuotaEngine, AdmitsExactlyTheLimitAndSaysWhyAndUntilWhenItDenies) {
   for (const Enforcement mode : {Enforcement::leased, Enforcement::strict}) {
@@ -153,6 +82,30 @@ TEST_P(QuotaEngine, LeavesTheStoreAloneIfTheQuotaDeniesAndTheQuotaIfTheStoreDoes
     EXPECT_EQ(admitted, 4);
     await([&] { return of(id + "-2").used == 4 && of(id + "-2").held == 0; });
     EXPECT_EQ(balance(of(id + "-2")), "6 0 4 0") << id;
+  }
+}
+
+TEST_P(QuotaEngine, AShadowQuotaGoesOnCountingBeyondItsLimit) {
+  for (const Enforcement mode : {Enforcement::leased, Enforcement::strict}) {
+    const std::string id = mode == Enforcement::leased ? "leased" : "strict";
+    Rule shadow = quota(id, 5, mode);
+    shadow.mode = Mode::shadow;
+    use({shadow, quota("all-" + id, 100, mode)});
+    for (int i = 0; i < 8; ++i) {
+      const Decision decision = check();
+      EXPECT_TRUE(decision.allowed);
+      EXPECT_EQ(decision.rules[0].allowed, i < 5) << i;
+    }
+    await([&] { return of(id).used == 8 && of(id).held == 0; });
+    EXPECT_EQ(of(id).overage, 3);
+    const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+    const ReservationAnswer held = limiter_->reservations()->reserve({.request = Request(attributes), .amount = 10});
+    EXPECT_TRUE(held.decision.allowed);
+    EXPECT_EQ(of(id).held, 10);
+    await([&] { return of("all-" + id).used == 8; });
+    EXPECT_GE(of("all-" + id).held, 10) << "what is enforced is held beside it";
+    EXPECT_EQ(limiter_->reservations()->commit(held.handle, 10).state, weir::ReservationState::committed);
+    EXPECT_EQ(of(id).used, 18);
   }
 }
 

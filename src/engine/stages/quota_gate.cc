@@ -179,6 +179,19 @@ void QuotaPart::hand_out() {
   }
 }
 
+bool QuotaPart::counts_beyond(std::size_t quota) const {
+  const QuotaCharge& charge = all_[quota];
+  if (quota >= leased_ || charge.binding || charge.outcome.status != Code::ok || charge.outcome.admitted) return false;
+  return !run_.checks[places_[quota].check].match_of(places_[quota].charge).bad_cost;
+}
+
+bool QuotaPart::counts_beyond() const {
+  for (std::size_t i = 0; i < leased_; ++i) {
+    if (counts_beyond(i)) return true;
+  }
+  return false;
+}
+
 std::optional<std::size_t> QuotaPart::refusing() const {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const QuotaCharge& quota = all_[i];

@@ -6,7 +6,8 @@
 //   after the store    strict   the ledger commits; if it refuses, the store's charges are given back
 //   the verdict        leased ones are confirmed or put back, strict ones stay or are reversed
 //
-// A reservation holds all its quotas in the ledger, before the store is asked.
+// A reservation holds all its quotas in the ledger, before the store is asked. So does a lease take them; if a client
+// made its id, the store is asked before whether the id has a lease already, which takes nothing.
 //
 // Belongs to its run, and refers to it.
 #pragma once
@@ -45,7 +46,7 @@ QuotaCharge quota_charge(const Check& check, std::size_t charge);
 
 class QuotaPart final : public QuotaCall {
  public:
-  enum class Waiting : std::uint8_t { no, before, after };
+  enum class Waiting : std::uint8_t { no, look, before, after };
   // What the reservation of a run asks of the ledger.
   struct Reserving {
     std::string id;
@@ -70,6 +71,9 @@ class QuotaPart final : public QuotaCall {
   std::span<QuotaCharge> all() { return all_; }
   std::span<QuotaCharge> leased() { return {all_.data(), leased_}; }
   std::span<QuotaCharge> strict() { return {all_.data() + leased_, all_.size() - leased_}; }
+  // A leased quota of a shadow rule that is used up goes on counting.
+  bool counts_beyond(std::size_t quota) const;
+  bool counts_beyond() const;
   // The first binding one that was denied, or not answered while its rule denies then. None: all admit.
   std::optional<std::size_t> refusing() const;
   std::size_t check_of(std::size_t quota) const { return places_[quota].check; }
@@ -84,6 +88,9 @@ class QuotaPart final : public QuotaCall {
   bool must_wait = false;  // such a run would have to: to be asked again by one that can
   bool refused = false;    // before the store was charged
   bool asked_strict = false;
+  bool narrowed = false;  // the ledger was told how much less the store has granted
+  bool looked = false;    // for the lease that the id of this call may have
+  bool repeated = false;  // it has one: nothing is taken
   // With a name of the call (Request::once), a strict take is made once: its id, and what it is for. Else empty.
   std::string once = {};
   std::string once_request = {};

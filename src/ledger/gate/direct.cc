@@ -39,7 +39,7 @@ MergedLegs merge(TermsMaker& maker, const QuotaCall& call, TimePoint wall) {
     const auto [place, added] = places.try_emplace(terms.value().key, merged.legs.size());
     if (added) merged.legs.push_back({std::move(terms).value(), 0, false});
     Leg& leg = merged.legs[place->second];
-    leg.amount += charge.cost;
+    if (!charge.outcome.too_large) leg.amount += charge.cost;  // else it cannot be read
     leg.binding = leg.binding || charge.binding;
     merged.of_charge.push_back(place->second);
   }
@@ -61,7 +61,8 @@ void tell(QuotaCall& call, const Answer& answer, const std::vector<std::size_t>&
     if (answer.verdict == Verdict::denied) {
       const bool denied = static_cast<std::int64_t>(of_charge[i]) == answer.leg;
       if (denied && !answer.accounts.empty()) {
-        fill_from(charge.outcome, answer.accounts.front(), charge.cost, wall, false);
+        const std::int64_t least = call.partial && charge.follows ? 1 : charge.cost;
+        fill_from(charge.outcome, answer.accounts.front(), least, wall, false);
       }
       charge.outcome.admitted = !denied;
     } else if (of_charge[i] < answer.accounts.size()) {
@@ -70,6 +71,18 @@ void tell(QuotaCall& call, const Answer& answer, const std::vector<std::size_t>&
       fill_from(charge.outcome, answer.accounts[of_charge[i]], charge.cost, wall, !skipped);
     }
   }
+}
+
+// Of the amount of a reservation, at least 1.
+std::int64_t what_fits(const QuotaCall& call, const std::vector<Account>& accounts,
+                       const std::vector<std::size_t>& of_charge) {
+  std::int64_t fits = call.amount;
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    const Account& account = accounts[of_charge[i]];
+    if (!call.charges[i].follows || !call.charges[i].binding || account.record_overage) continue;
+    fits = std::min(fits, std::max<std::int64_t>(1, Posting::takeable(account)));
+  }
+  return fits;
 }
 
 Code code_of(Verdict verdict) {
@@ -167,12 +180,15 @@ void LedgerGate::look(QuotaCall& call) {
   };
   const auto done = [&call, accounts, of_charge = std::move(merged.of_charge)](const Outcome& outcome) {
     if (!outcome.ok()) return fail_call(call, outcome.status.failure());
+    const std::int64_t fits = call.partial ? what_fits(call, *accounts, of_charge) : call.amount;
+    call.granted = fits;
     for (std::size_t i = 0; i < call.charges.size(); ++i) {
       QuotaCharge& charge = call.charges[i];
       if (charge.outcome.too_large) continue;
+      const std::int64_t cost = call.partial && charge.follows ? fits : charge.cost;
       const Account& account = (*accounts)[of_charge[i]];
-      const bool admitted = account.record_overage || charge.cost <= account.available + account.grace_left();
-      fill_from(charge.outcome, account, charge.cost, call.at.wall(), admitted);
+      const bool admitted = account.record_overage || cost <= account.available + account.grace_left();
+      fill_from(charge.outcome, account, cost, call.at.wall(), admitted);
     }
     call.complete();
   };
@@ -218,7 +234,10 @@ void LedgerGate::reserve(QuotaCall& call) {
   reserve->partial = call.partial;
   reserve->compares = call.actual > 0;
   reserve->ttl = call.ttl;
-  for (Leg& leg : merged.legs) reserve->legs.push_back(std::move(leg.terms));
+  for (Leg& leg : merged.legs) {
+    reserve->legs.push_back(std::move(leg.terms));
+    reserve->shadow.push_back(!leg.binding);
+  }
   reserve->fixed.resize(reserve->legs.size());
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     if (!call.charges[i].follows) reserve->fixed[merged.of_charge[i]] += call.charges[i].cost;

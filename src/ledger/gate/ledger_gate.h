@@ -150,7 +150,9 @@ class LedgerGate final : public QuotaGate {
   void reserve(QuotaCall& call);
   void settle(QuotaCall& call);
   void look_up(QuotaCall& call);
+  void narrow(QuotaCall& call);
   void submit_settlement(QuotaCall& call, std::unique_ptr<ReservationOperation> operation);
+  void repeat_answer(QuotaCall& call, const Answer& told);
   void settled(QuotaCall& call, const Answer& told);
   void commit_after_close(QuotaCall& call, const std::vector<Account>& closed);
 

@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxReasonBytes = 2048;
 struct Leg {
   Terms terms;
   std::int64_t amount = 0;
-  bool binding = true;  // false (a shadow rule): too little here does not hold back the others. Only Take looks at it
+  bool binding = true;  // false (a shadow rule): counts, and too little here holds nothing back. Only Take looks at it
 };
 
 // Failures: invalid_argument, saying which field is wrong and what is expected.

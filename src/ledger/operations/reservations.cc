@@ -61,11 +61,11 @@ Answer Reserve::apply(Books& books, Posting& posting) {
     Account& account = posting.open(legs[i]);
     accounts.push_back(&account);
     if (const std::int64_t own = fixed_of(i); own > 0) {
-      if (!Posting::can_draw(account, own, beyond_of(account))) return denied_answer(account, own, i);
+      if (!Posting::can_draw(account, own, beyond(i, account))) return denied_answer(account, own, i);
       continue;
     }
-    if (partial && !account.record_overage) granted = std::min(granted, Posting::takeable(account));
-    if (granted < 1 || !Posting::can_draw(account, granted, beyond_of(account))) {
+    if (partial && !account.record_overage && !is_shadow(i)) granted = std::min(granted, Posting::takeable(account));
+    if (granted < 1 || !Posting::can_draw(account, granted, beyond(i, account))) {
       return denied_answer(account, amount, i);
     }
   }
@@ -80,7 +80,8 @@ Answer Reserve::apply(Books& books, Posting& posting) {
   for (std::size_t i = 0; i < accounts.size(); ++i) {
     Account* const account = accounts[i];
     const std::int64_t held = fixed_of(i) > 0 ? fixed_of(i) : granted;
-    posting.draw(*account, EntryKind::reserve, held, beyond_of(*account), reservation);
+    if (!Posting::can_draw(*account, held, beyond_of(*account))) answer.skipped.push_back(i);
+    posting.draw(*account, EntryKind::reserve, held, beyond(i, *account), reservation);
     row.legs.push_back({account->id, held, fixed_of(i) > 0});
     answer.accounts.push_back(*account);
   }
@@ -269,23 +270,60 @@ Answer ExtendReservation::apply(Books& books, Posting& posting) {
   Reservation* row = books.find_reservation(reservation);
   if (row == nullptr) return not_found("no reservation \"" + reservation + "\"");
   if (lapse_if_due(books, posting, *row) || row->state != ReservationState::open) return gone(*row);
+  std::int64_t units = add;
   for (std::size_t i = 0; add > 0 && i < row->legs.size(); ++i) {
     if (row->legs[i].fixed) continue;
     Account& account = *books.find(row->legs[i].account);
     posting.refresh(account);
-    if (!Posting::can_draw(account, add, beyond_of(account))) return denied_answer(account, add, i);
+    if (partial && !account.record_overage) units = std::min(units, Posting::takeable(account));
+    if (units >= 1 && Posting::can_draw(account, units, beyond_of(account))) continue;
+    Answer denied = denied_answer(account, add, i);
+    denied.granted = row->granted;
+    denied.expires = row->expires;
+    return denied;
   }
   for (ReservationLeg& leg : row->legs) {
     if (leg.fixed) continue;
     Account& account = *books.find(leg.account);
-    posting.draw(account, EntryKind::extend, add, beyond_of(account), reservation);
-    leg.held += add;
+    posting.draw(account, EntryKind::extend, units, beyond_of(account), reservation);
+    leg.held += units;
   }
-  row->granted += add;
-  if (add > 0) row->actual = 0;
+  row->granted += units;
+  if (units > 0) row->actual = 0;
+  const TimePoint before = row->expires;
   if (ttl > Duration::zero()) row->expires = std::max(row->expires, books.now() + ttl);
   Answer answer = answer_of(books, *row);
   answer.overage = posting.overage();
+  answer.added = units;
+  answer.before = before;
+  return answer;
+}
+
+Status NarrowReservation::check() const {
+  if (Status checked = ReservationOperation::check(); !checked.ok()) return checked;
+  return check_amount(less, 0);
+}
+
+Answer NarrowReservation::apply(Books& books, Posting& posting) {
+  Reservation* row = books.find_reservation(reservation);
+  if (row == nullptr) return not_found("no reservation \"" + reservation + "\"");
+  if (lapse_if_due(books, posting, *row) || row->state != ReservationState::open) return gone(*row);
+  const std::int64_t units = std::min(less, row->granted);
+  std::int64_t returned = 0;
+  for (ReservationLeg& leg : row->legs) {
+    if (leg.fixed || units == 0) continue;
+    Account& account = *books.find(leg.account);
+    posting.refresh(account);
+    posting.give_back(account, EntryKind::remainder, units, reservation);
+    leg.held -= units;
+    returned = units;
+  }
+  row->granted -= units;
+  row->actual = 0;
+  if (before != TimePoint{} && row->expires == extended) row->expires = before;
+  Answer answer = answer_of(books, *row);
+  answer.granted = 0;
+  answer.returned = returned;
   return answer;
 }
 

@@ -16,6 +16,7 @@ class Reserve final : public Operation {
   std::string reservation;
   std::vector<Terms> legs;
   std::vector<std::int64_t> fixed = {};  // what each leg costs in any case, 0: the amount. Empty: the amount everywhere
+  std::vector<bool> shadow = {};  // legs that do not bind: what does not fit there is recorded as overage. Empty: none
   std::int64_t amount = 0;
   bool partial = false;
   bool commit_on_expiry = false;
@@ -29,6 +30,10 @@ class Reserve final : public Operation {
 
  private:
   std::int64_t fixed_of(std::size_t leg) const { return leg < fixed.size() ? fixed[leg] : 0; }
+  bool is_shadow(std::size_t leg) const { return leg < shadow.size() && shadow[leg]; }
+  Posting::Beyond beyond(std::size_t leg, const Account& account) const {
+    return is_shadow(leg) ? Posting::Beyond::record : beyond_of(account);
+  }
   bool is_all_fixed() const;
 };
 
@@ -79,12 +84,26 @@ class ReleaseReservation final : public ReservationOperation {
   Answer apply(Books& books, Posting& posting) override;
 };
 
-// Lives until `ttl` from now (0: as before), and holds `add` units more in every leg. Verdicts: done, denied,
-// not_found, gone.
+// Lives until `ttl` from now (0: as before), and holds `add` units more in every leg; `partial`: as many of them as fit
+// into all, at least 1. Verdicts: done, denied, not_found, gone.
 class ExtendReservation final : public ReservationOperation {
  public:
   Duration ttl{0};
   std::int64_t add = 0;
+  bool partial = false;
+
+  Status check() const override;
+  Answer apply(Books& books, Posting& posting) override;
+};
+
+// Another rule has granted less than the ledger: gives back `less` units of each leg that is not fixed. With `before`,
+// what an extension to `extended` has added in time, too, unless it was extended again. Verdicts: done, not_found,
+// gone.
+class NarrowReservation final : public ReservationOperation {
+ public:
+  std::int64_t less = 0;
+  TimePoint extended{};
+  TimePoint before{};
 
   Status check() const override;
   Answer apply(Books& books, Posting& posting) override;

@@ -22,9 +22,10 @@ Answer Take::apply(Books& books, Posting& posting) {
   for (std::size_t i = 0; i < legs.size(); ++i) {
     if (!fits[i]) {
       skipped.push_back(i);
-      continue;
+      if (!Posting::can_draw(*accounts[i], legs[i].amount, Posting::Beyond::record)) continue;
     }
-    posting.draw(*accounts[i], EntryKind::take, legs[i].amount, beyond_of(*accounts[i]));
+    posting.draw(*accounts[i], EntryKind::take, legs[i].amount,
+                 fits[i] ? beyond_of(*accounts[i]) : Posting::Beyond::record);
     if (granted == 0) granted = legs[i].amount;
   }
   Answer answer = done_answer(posting, accounts);

@@ -5,7 +5,8 @@
 
 namespace weir::ledger {
 
-// A strict decision: the units of all legs, or nothing. Verdicts: done, denied, closed.
+// A strict decision: the units of all legs, or nothing. What does not fit into a leg that does not bind is recorded
+// there as overage. Verdicts: done, denied, closed.
 class Take final : public LegsOperation {
  public:
   Answer apply(Books& books, Posting& posting) override;

@@ -35,7 +35,6 @@ bool take_lease(StoreCall& call, LeaseBucket& bucket, std::size_t room, std::int
   return true;
 }
 
-// A lease with a larger token is a later one under the same id.
 void end_lease(StoreCall& call, LeaseBucket& bucket, std::int64_t now_us) {
   HoldStep& hold = *call.hold;
   const std::size_t at = bucket.find(hold.id);
@@ -43,7 +42,7 @@ void end_lease(StoreCall& call, LeaseBucket& bucket, std::int64_t now_us) {
   hold.state = HoldState::gone;
   if (at < bucket.size()) {
     const LeaseEntry entry = bucket.entry(at);
-    if (!entry.ended() && (hold.token == 0 || entry.token <= hold.token)) {
+    if (!entry.ended() && !algorithms::is_later_lease(entry, hold.token, hold)) {
       bucket.end(at, now_us);
       hold.state = HoldState::ended;
     }

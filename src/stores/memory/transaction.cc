@@ -90,6 +90,7 @@ bool Transaction::run() {
       room = call_.hold == nullptr ? take() : take_hold();
       break;
     case Action::peek:
+      if (call_.hold != nullptr && call_.hold->named && answer_known()) break;
       evaluate_all();
       for (std::size_t i = 0; i < size_; ++i) describe_uncharged(i);
       break;

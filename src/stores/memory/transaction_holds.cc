@@ -5,6 +5,7 @@
 
 namespace weir::memory {
 
+using algorithms::is_later_lease;
 using algorithms::LeaseBucket;
 using algorithms::LeaseEntry;
 
@@ -25,7 +26,6 @@ ChargeOutcome Transaction::evaluate_leases(std::size_t i, std::int64_t cost, boo
 
 bool Transaction::take_hold() {
   HoldStep& hold = *call_.hold;
-  hold.at = call_.now;
   if (answer_known()) return true;
   hold.token = std::max(hold.token, next_token());
   const bool room = take();
@@ -44,6 +44,8 @@ bool Transaction::is_admitted() const {
 // True: the id has a lease already, or had one, so that nothing is charged.
 bool Transaction::answer_known() {
   HoldStep& hold = *call_.hold;
+  hold.at = call_.now;
+  hold.state = HoldState::none;
   for (std::size_t i = 0; i < size_; ++i) {
     if (!is_lease(i) || entries_[i].slot == nullptr) continue;
     const LeaseBucket bucket = leases(i);
@@ -80,22 +82,15 @@ std::uint64_t Transaction::next_token() const {
 // Preconditions: there is room, and the charge is admitted.
 void Transaction::add_lease(std::size_t i) {
   const HoldStep& hold = *call_.hold;
+  const bool again = call_.action == Action::renew;  // older handles of it must not take it once more after its end
   const algorithms::BucketWords words = changing_words(i);
   LeaseBucket(words).add({.id = hold.id,
                           .expires_us = entries_[i].now_us + hold.ttl.count(),
                           .token = hold.token,
                           .units = call_.charges[i].cost,
-                          .ttl_us = hold.named ? hold.ttl.count() : 0},
+                          .ttl_us = hold.named || again ? hold.ttl.count() : 0},
                          entries_[i].now_us);
 }
-
-namespace {
-
-// A client may use its id again for another lease once the first is forgotten. That one has a larger token, and a
-// handle of the first must not reach it.
-bool is_later_lease(const LeaseEntry& entry, std::uint64_t token) { return token != 0 && entry.token > token; }
-
-}  // namespace
 
 // Marks the leases that the store has lost and that may be taken again. True: one that binds is gone for good.
 bool Transaction::leases_gone(std::uint64_t own_token, bool& lost) {
@@ -107,7 +102,7 @@ bool Transaction::leases_gone(std::uint64_t own_token, bool& lost) {
     const bool known = entries_[i].slot != nullptr;
     const std::size_t at = known ? leases(i).find(hold.id) : 0;
     const bool there = known && at < leases(i).size();
-    const bool ended = there && (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token));
+    const bool ended = there && (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token, hold));
     if (there && !ended) {
       hold.token = std::max(hold.token, leases(i).entry(at).token);
       continue;
@@ -130,7 +125,7 @@ void Transaction::renew_leases(std::uint64_t own_token) {
     if (!is_lease(i) || entries_[i].charge || entries_[i].slot == nullptr) continue;
     const std::size_t at = leases(i).find(hold.id);
     if (at == leases(i).size()) continue;  // of a rule in shadow mode, like what follows
-    if (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token)) continue;
+    if (leases(i).entry(at).ended() || is_later_lease(leases(i).entry(at), own_token, hold)) continue;
     leases(i).renew(at, entries_[i].now_us + hold.ttl.count(), hold.ttl.count(), hold.token);
     refresh_idle(i);
   }
@@ -155,8 +150,8 @@ bool Transaction::renew_hold() {
     if (!all_ready() && !make_room()) return false;
     charge_all();
   }
-  hold.expires = call_.now + hold.ttl;
   renew_leases(own_token);
+  hold.expires = call_.now + hold.ttl;
   describe_all();
   return true;
 }
@@ -174,7 +169,7 @@ void Transaction::end_leases() {
     if (!is_lease(i) || entries_[i].slot == nullptr) continue;
     const std::size_t at = leases(i).find(hold.id);
     if (at == leases(i).size() || leases(i).entry(at).ended()) continue;
-    if (is_later_lease(leases(i).entry(at), hold.token)) continue;
+    if (is_later_lease(leases(i).entry(at), hold.token, hold)) continue;
     leases(i).end(at, entries_[i].now_us);
     refresh_idle(i);
     hold.state = HoldState::ended;

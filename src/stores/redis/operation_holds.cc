@@ -100,11 +100,11 @@ void Operation::end_gone_lease(SteadyTime now) {
 void Operation::report_hold() {
   HoldStep& hold = *call_->hold;
   if (call_->action == Action::list) return;
-  hold.state = call_->action == Action::settle  ? HoldState::gone
-               : call_->action == Action::renew ? HoldState::live
-               : denied()                       ? HoldState::none
-                                                : HoldState::taken;
-  if (hold.state == HoldState::none) return;
+  hold.state = call_->action == Action::settle             ? HoldState::gone
+               : call_->action == Action::renew            ? HoldState::live
+               : call_->action == Action::peek || denied() ? HoldState::none
+                                                           : HoldState::taken;
+  if (hold.state == HoldState::none && call_->action != Action::peek) return;
   for (const HoldState state : {HoldState::gone, HoldState::other, HoldState::live, HoldState::ended}) {
     // Gone, if it is anywhere; when it is ended, that any slot had it is enough.
     const bool decides = state != HoldState::gone || call_->action != Action::settle || !finds(HoldState::ended);
@@ -112,6 +112,7 @@ void Operation::report_hold() {
     hold.state = state;
     break;
   }
+  if (hold.state == HoldState::none) return;
   Duration left = Duration::max();
   for (std::size_t i = 0; i < used_; ++i) {
     if (!parts_[i].leases_) continue;

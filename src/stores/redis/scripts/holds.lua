@@ -5,7 +5,7 @@
 -- KEYS     as in many.lua
 -- ARGV     as in many.lua, with the algorithm 7 for leases and three actions more: n renew a lease, e end it, l list the
 --          leases. At the end five of the lease: id (16 bytes; '' if the call is about none, and then leases are only
---          looked at), ttl in microseconds, 1 if a client made the id, token (its own; for t and s one that the next is to
+--          looked at), ttl in microseconds, 1 if a client made the id (p then tells of its lease), token (its own; for t and s one that the next is to
 --          exceed), the last expiry that its holder knows
 -- Answer   as in many.lua; then four numbers: what was found or made of the lease (weir::HoldState), its token, its
 --          expiry, and the moment of this call; for l also five for each lease: index of the bucket from 0, id, units,
@@ -31,15 +31,17 @@ for i = 1, #KEYS do
 end
 token = math.max(token, own_token)
 
-local function lease_of(units)
-  return { id = id, expires = now + ttl, token = token, units = units, ttl = named and ttl or 0 }
+-- One that is taken again is kept after its end, so that older handles of it do not take it once more.
+local function lease_of(units, again)
+  return { id = id, expires = now + ttl, token = token, units = units, ttl = (named or again) and ttl or 0 }
 end
 
--- A client may use its id again for another lease once the first is forgotten. That one has a larger token, and a handle
--- of the first must not reach it.
+-- A client may use its id again for another lease once the first is forgotten, which is not before the first would have
+-- lapsed. A handle of the first must not reach that one. A larger token from an earlier time is of the same lease, which
+-- was taken again after the server had lost it.
 local function is_own(bucket, at)
   local _, known, units = lease_at(bucket, at)
-  return units > 0 and (own_token == 0 or known <= own_token)
+  return units > 0 and (not named or own_token == 0 or known <= own_token or known < own_expires)
 end
 
 algorithms[7] = function(bucket, mode, _, cost, limit)
@@ -116,7 +118,7 @@ local function renew_leases(again)
     local bucket = states[i]
     local at = find_lease(bucket, id)
     if again[i] then
-      add_lease(bucket, lease_of(ARGV[6 * i - 1] + 0), now)
+      add_lease(bucket, lease_of(ARGV[6 * i - 1] + 0, true), now)
       keep_leases(bucket, now)
     elseif at and is_own(bucket, at) then
       renew_lease(bucket, at, id, token, now + ttl, ttl)

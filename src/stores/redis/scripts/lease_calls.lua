@@ -1,5 +1,5 @@
 -- What a call about a lease does beside charging (holds.lua).
-if holds and named then
+if (holds or action == 'p') and named then
   for _, i in ipairs(leased) do
     local at = find_lease(states[i], id)
     if at then

@@ -5,7 +5,7 @@
 --          given would lapse (7), number of entries at which those that are over are dropped (2), whether some live lease
 --          lapses exactly at the first of these times (1). Then the entries, 37 bytes each: id (16), expires (7), token
 --          (7), units (2; 0: the lease has ended, and its id must not be taken again before `expires`), ttl (5; 0: the id
---          was not made by a client, and is forgotten with the lease). Then the moment from which it is idle (7).
+--          is forgotten with the lease). Then the moment from which it is idle (7).
 -- ARGV     of a charge: … units, limit, 0, 0
 --
 -- A bucket is taken apart once for each call, into a table. Its cost does not depend on how many leases there are,
