@@ -145,7 +145,7 @@ class Driver:
     def post_accounts_id_release(self):
         account = self.account()
         tenant = self.admin.get(f"/accounts/{account}")["tenant"]
-        status, body = self.server.call("/v1/reservations", {"attributes": {"tenant": tenant, "action": "bill"}, "amount": 1})
+        status, body = self.server.call("/v1/reservations", {"attributes": {"tenant": tenant, "action": "import"}, "amount": 1})
         assert status == 201, body
         self.change("POST", f"/accounts/{account}/release", {"reservation": json.loads(body)["id"], "reason": "test"})
         return 1
