@@ -79,7 +79,7 @@ export function overview(range) {
       nodes: { live: 3, expected: 3 },
       store: { name: "redis", ok: true, breaker: "closed", p99_ms: 1.1 },
       database: { kind: "postgres", ok: true, detail: "", lag_ms: 200 },
-      rules: { version: 42, source: "database", loaded_at: ms(-720_000), error: null },
+      rules: { version: 42, hash: "9f86d081884c7d65", source: "database", loaded_at: ms(-720_000), error: null },
       fallbacks: [{ rule: "login-account", policy: "allow", since: ms(-40_000) }],
     },
     totals: {
@@ -291,11 +291,15 @@ export const accounts = [
 export const account = (id) => ({
   ...accounts.find((each) => each.id === id),
   series: { start_at: ms(-17 * 864e5), step_ms: 864e5, used: Array.from({ length: 18 }, (_, i) => Math.round(610 * (i / 17) ** 1.6)) },
+  reservations: reservations.map(({ id, units, reserved_at, expires_at }) => ({ id, units, reserved_at, expires_at })),
   entries: [
     { at: ms(-3_600_000), kind: "usage", amount: 5 },
     { at: ms(-86_400_000), kind: "grant", amount: 100, actor: "ops-anna", reason: "apology" },
   ],
 });
+export const reservations = [
+  { rule: "search-per-tenant", id: "0f3b52a17c9d4e86a1b2c3d4e5f60718", handle: "sealed-1", units: 120, reserved_at: ms(-40_000), expires_at: ms(80_000) },
+];
 export const holds = [
   { rule: "exports-active", handle: "exp-8812", units: 1, expires_at: ms(21_000), text: "tenant=acme" },
   { rule: "exports-active", handle: "exp-8810", units: 2, expires_at: ms(9000), text: "tenant=acme" },
@@ -321,6 +325,8 @@ export function decision(past = 0) {
     method: "GET",
     path: "/v1/search",
     trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
+    rules_version: 42,
+    rules_hash: "9f86d081884c7d65",
     tenant: "acme",
     attributes: { tenant: number % 5 ? "acme" : hostile, api_key: "9c41d2" },
     rules: [
@@ -382,7 +388,7 @@ export const lookup = (attributes) => ({
   overrides: [overrides[0]],
   penalties: [],
   leases: holds,
-  reservations: [],
+  reservations,
   quotas: [{ rule: "exports-month", limit: 1000, used: 610, held: 40, available: 350, resets_at: ms(13 * 864e5), account: "a1" }],
   decisions: [0, 1, 2, 3].map(() => decision(5000)).filter((each) => !each.allowed),
 });

@@ -38,7 +38,7 @@ struct LeaseQuestion {
     list,     // the leases of the subjects that the request names, under every concurrency rule that it matches
   };
   Verb verb = Verb::acquire;
-  Request request = {};      // acquire, list
+  Request request = {};      // acquire, list; of the others its trace
   Duration ttl{0};           // acquire, renew. 0: the shortest `lease` of the rules; as long as it was acquired for
   std::string_view id = {};  // acquire: made by the client; acquiring with it again gives the same lease. Empty: none
   std::string_view caller = {};  // whom `id` belongs to. Ids of other callers, and of other attributes, are other ids

@@ -62,12 +62,26 @@ struct RequestContext {
   std::span<const Attribute> attributes;
   bool complete = true;                   // false: some of these attributes were too long to be kept, or none was kept
   std::span<const std::string> per;       // what the decisive rule counts by, as in Rule::per
-  std::uint64_t rules_version = 0;        // which rules decided; grows with every load
+  std::uint64_t rules_version = 0;        // which rules decided; 0: not recorded yet, the hash tells them
+  std::uint64_t rules_hash = 0;           // of their text; 0: not known
   std::optional<Duration> store_latency;  // of a store that answers later, if it was asked
   std::string_view
       block;  // of Reason::blocked: the id of the block that refused it (UseMark::id); empty: of a rules file
   const TraceContext* trace = nullptr;   // as in Request
   const DecisionTimes* times = nullptr;  // set if the trace is sampled
+};
+
+// A call that changes what is stored and decides nothing: a refund, a report, a reset, or the renewal or end of a lease
+// or reservation. Lives only during the call.
+struct TracedChange {
+  std::string_view name;            // "weir.refund", "weir.reservation.commit"; lives forever
+  std::string_view source;          // which store keeps it; lives as long as the limiter
+  bool failed = false;              // the store or the ledger did not answer
+  std::int64_t cost = 0;            // units, if it is about some
+  std::uint64_t rules_version = 0;  // as in RequestContext; 0 with a hash of 0: it needs no rules
+  std::uint64_t rules_hash = 0;
+  const TraceContext& trace;
+  const DecisionTimes& times;
 };
 
 // Sees the same decisions as an Observer, after those, together with the request.
@@ -82,6 +96,8 @@ class RequestObserver {
   virtual Scope scope() const = 0;
   // As Observer::on_decision. With Scope::degraded_only, others may be shown too.
   virtual void on_decision(const Decision& decision, const RequestContext& context) = 0;
+  // Only if its trace is sampled.
+  virtual void on_change(const TracedChange& /*change*/) {}
 };
 
 struct LimiterOptions {

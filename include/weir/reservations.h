@@ -42,7 +42,7 @@ struct ReservationQuestion {
     list,     // the open ones of the subjects that the request names
   };
   Verb verb = Verb::reserve;
-  Request request = {};  // reserve, list: its attributes. The cost is for concurrency rules; peek is not used
+  Request request = {};  // reserve, list: its attributes. The cost is for concurrency rules. All: its trace
   // reserve: units to take, 0 to kMaxUnits; none: as many as the rules have learned (`estimate`).
   // extend: units to add; none or 0: none.
   std::optional<std::int64_t> amount = {};
@@ -59,6 +59,9 @@ struct ReservationQuestion {
 struct ListedReservation {
   std::string rule;
   std::string id;  // 32 hexadecimal digits, the same in every bucket
+  // For an operator who ends it: the whole reservation, in every rule that the attributes lead to. Empty: more rules
+  // than a handle can have, or another subject's, listed because all share a bucket (a rule without `per`).
+  std::string handle;
   std::int64_t units = 0;
   TimePoint reserved;
   TimePoint expires;

@@ -22,6 +22,7 @@ using Kind = ledger::AccountChange::Kind;
 constexpr std::string_view kAccounts = "accounts";
 constexpr std::string_view kEntries = "account-entries";
 constexpr std::int64_t kPriorities = 1'000'000;
+constexpr std::size_t kShownReservations = 100;
 
 std::optional<std::int64_t> number_of(std::string_view text) {
   std::int64_t number = 0;
@@ -139,11 +140,25 @@ void write_grants(JsonWriter& out, const std::vector<ledger::Grant>& grants, con
   out.end_array();
 }
 
+void write_reservations(JsonWriter& out, const std::vector<ledger::OpenReservation>& reservations) {
+  out.begin_array("reservations");
+  for (const ledger::OpenReservation& each : reservations) {
+    out.begin_object();
+    out.member("id", each.id);
+    out.member("units", each.held);
+    out.member("reserved_at", each.created);
+    out.member("expires_at", each.expires);
+    out.end_object();
+  }
+  out.end_array();
+}
+
 struct Detail {
   std::vector<ledger::Pace> paces;
   ledger::UsedSeries series;
   std::vector<ledger::Entry> entries;
   std::vector<ledger::Grant> grants;
+  std::vector<ledger::OpenReservation> reservations;
 };
 
 Result<Detail> read_detail(Session& session, const Account& account, const Page& page, TimePoint now) {
@@ -158,8 +173,11 @@ Result<Detail> read_detail(Session& session, const Account& account, const Page&
   if (!entries.ok()) return entries.failure();
   Result<std::vector<ledger::Grant>> grants = ledger::read_grants(session, account.key.rule, account.key.subject);
   if (!grants.ok()) return grants.failure();
+  Result<std::vector<ledger::OpenReservation>> open =
+      ledger::open_reservations(session, account.id, kShownReservations);
+  if (!open.ok()) return open.failure();
   return Detail{std::move(paces).value(), std::move(series).value(), std::move(entries).value(),
-                std::move(grants).value()};
+                std::move(grants).value(), std::move(open).value()};
 }
 
 // `limit` and `cursor` are of the entries.
@@ -190,13 +208,14 @@ void show_account(Call& call) {
     out.end_array();
     out.end_object();
     write_grants(out, detail.value().grants, account);
+    write_reservations(out, detail.value().reservations);
     write_entries(out, detail.value().entries, static_cast<std::size_t>(page.limit));
     out.end_object();
     return json_answer(out.take());
   });
 }
 
-Answer answer_of(const ledger::Answer& done) {
+Answer answer_of(const ledger::Answer& done, Kind kind) {
   using ledger::Verdict;
   switch (done.verdict) {
     case Verdict::done:
@@ -206,6 +225,7 @@ Answer answer_of(const ledger::Answer& done) {
     case Verdict::not_found:
       return problem(404, "not_found", done.message);
     case Verdict::gone:
+      if (kind == Kind::release) return problem(410, "gone", done.message);
       return problem(409, "reversed", done.message);
     case Verdict::conflict:
       return problem(422, "key_used", "Idempotency-Key: was used for another change; use a new key for each");
@@ -233,8 +253,8 @@ void submit_change(ledger::Ledger& ledger, const Account& account, const Account
     }
     return control::append(session, entry);
   };
-  operation->done = [later](const Result<ledger::Answer>& answer) {
-    later.send(answer.ok() ? answer_of(answer.value()) : problem_of(answer.failure()));
+  operation->done = [later, kind = change.kind](const Result<ledger::Answer>& answer) {
+    later.send(answer.ok() ? answer_of(answer.value(), kind) : problem_of(answer.failure()));
   };
   ledger.submit(std::move(operation));
 }
@@ -306,12 +326,22 @@ void reverse(Call& call, ledger::Ledger& ledger) {
   if (call.accepts(body)) change_account(call, ledger, change);
 }
 
+// Takes a reservation away from its holder: what it holds of every account is available again.
+void release(Call& call, ledger::Ledger& ledger) {
+  Members body = call.body();
+  AccountChange change{.kind = Kind::release};
+  change.operation = body.text("reservation");
+  change.reason = body.reason();
+  if (call.accepts(body)) change_account(call, ledger, change);
+}
+
 }  // namespace
 
 void add_account_routes(Api& api, ledger::Ledger& ledger) {
   api.get("/accounts", list_accounts);
   api.get("/accounts/{id}", show_account);
   api.post("/accounts/{id}/grant", Role::operator_, [&ledger](Call& call) { grant(call, ledger); });
+  api.post("/accounts/{id}/release", Role::operator_, [&ledger](Call& call) { release(call, ledger); });
   api.post("/accounts/{id}/adjust", Role::admin, [&ledger](Call& call) { adjust(call, ledger); });
   api.post("/accounts/{id}/reverse", Role::admin, [&ledger](Call& call) { reverse(call, ledger); });
 }

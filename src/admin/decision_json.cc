@@ -1,6 +1,7 @@
 #include "admin/decision_json.h"
 
 #include "admin/traffic.h"
+#include "base/ascii.h"
 
 namespace weir::admin {
 namespace {
@@ -62,6 +63,7 @@ void write_entry(JsonWriter& out, const observe::JournalEntry& entry, std::strin
   }
   out.end_object();
   out.member("rules_version", entry.rules_version);
+  out.member("rules_hash", base::hex_text(entry.rules_hash));
   out.begin_array("rules");
   for (const observe::RecordRule& rule : entry.rules) write_rule(out, rule);
   out.end_array();

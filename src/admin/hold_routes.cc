@@ -9,26 +9,30 @@ namespace {
 constexpr std::string_view kNoLeases = "this server gives no leases";
 constexpr std::string_view kNoReservations = "this server takes no reservations";
 
-Answer list_answer(const LeaseAnswer& answer) {
+Answer list_answer(const LeaseAnswer& answer, Handles handles) {
   if (answer.fault != HoldFault::none) return hold_problem(answer.fault, answer.message);
   JsonWriter out;
   out.begin_object();
-  write_leases(out, "items", answer.list);
+  write_leases(out, "items", answer.list, handles);
   out.null_member("next");
   out.member("complete", !answer.list_cut);
   out.end_object();
   return json_answer(out.take());
 }
 
-Answer list_answer(const ReservationAnswer& answer) {
+Answer list_answer(const ReservationAnswer& answer, Handles handles) {
   if (answer.fault != HoldFault::none) return hold_problem(answer.fault, answer.message);
   JsonWriter out;
   out.begin_object();
-  write_reservations(out, "items", answer.list);
+  write_reservations(out, "items", answer.list, handles);
   out.null_member("next");
   out.member("complete", !answer.list_cut);
   out.end_object();
   return json_answer(out.take());
+}
+
+void write_handle(JsonWriter& out, const std::string& handle, Handles handles) {
+  out.member("handle", handles == Handles::hidden || handle.empty() ? std::nullopt : std::optional(handle));
 }
 
 template <typename HoldAnswer>
@@ -53,7 +57,8 @@ void list_holds(Call& call, Holds* holds, std::string_view none) {
   if (holds == nullptr) return call.answer(problem(409, "not_supported", none));
   Question question{.verb = Question::Verb::list};
   question.request = Request(kept.attributes);
-  ask_holds(*holds, question, call.defer(), [](const auto& answer) { return list_answer(answer); });
+  ask_holds(*holds, question, call.defer(),
+            [handles = handles_for(call.actor())](const auto& answer) { return list_answer(answer, handles); });
 }
 
 template <typename Question, typename Holds>
@@ -93,12 +98,16 @@ std::vector<std::pair<std::string, std::string>> read_attributes(Query& query) {
   return attributes;
 }
 
-void write_leases(JsonWriter& out, std::string_view name, const std::vector<ListedLease>& leases) {
+Handles handles_for(const control::Actor& actor) {
+  return actor.may(control::Role::operator_) ? Handles::shown : Handles::hidden;
+}
+
+void write_leases(JsonWriter& out, std::string_view name, const std::vector<ListedLease>& leases, Handles handles) {
   out.begin_array(name);
   for (const ListedLease& each : leases) {
     out.begin_object();
     out.member("rule", each.rule);
-    out.member("handle", each.handle);
+    write_handle(out, each.handle, handles);
     out.member("units", each.units);
     out.member("expires_at", each.expires);
     out.end_object();
@@ -106,12 +115,14 @@ void write_leases(JsonWriter& out, std::string_view name, const std::vector<List
   out.end_array();
 }
 
-void write_reservations(JsonWriter& out, std::string_view name, const std::vector<ListedReservation>& reservations) {
+void write_reservations(JsonWriter& out, std::string_view name, const std::vector<ListedReservation>& reservations,
+                        Handles handles) {
   out.begin_array(name);
   for (const ListedReservation& each : reservations) {
     out.begin_object();
     out.member("rule", each.rule);
     out.member("id", each.id);
+    write_handle(out, each.handle, handles);
     out.member("units", each.units);
     out.member("reserved_at", each.reserved);
     out.member("expires_at", each.expires);

@@ -18,13 +18,14 @@ constexpr std::size_t kShownDenials = 20;
 class Lookup : public std::enable_shared_from_this<Lookup> {
  public:
   Lookup(Limiter& limiter, const Traffic& traffic, AddSubjectMembers more, LaterAnswer later,
-         std::vector<std::pair<std::string, std::string>> attributes, std::int64_t cost, TimePoint now)
+         std::vector<std::pair<std::string, std::string>> attributes, std::int64_t cost, Handles handles, TimePoint now)
       : limiter_(limiter),
         traffic_(traffic),
         more_(std::move(more)),
         later_(std::move(later)),
         kept_(std::move(attributes)),
         cost_(cost),
+        handles_(handles),
         now_(now) {}
 
   // The steps, each of which begins the next one.
@@ -99,8 +100,8 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     more_(out_, {kept_.attributes, explanation_});
     write_rules();
     write_penalties();
-    write_leases(out_, "leases", leases_);
-    write_reservations(out_, "reservations", reservations_);
+    write_leases(out_, "leases", leases_, handles_);
+    write_reservations(out_, "reservations", reservations_, handles_);
     write_denials();
     out_.end_object();
     return out_.take();
@@ -213,6 +214,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   const KeptAttributes kept_;
   const OperatorView view_{};
   const std::int64_t cost_;
+  const Handles handles_;
   const TimePoint now_;
   rules::LoadedRules loaded_;
   std::shared_ptr<const rules::RuleSet> set_;
@@ -232,7 +234,8 @@ void add_lookup_route(Api& api, Limiter& limiter, const Traffic& traffic, AddSub
     std::vector<std::pair<std::string, std::string>> attributes = read_attributes(body);
     const std::int64_t cost = body.optional_number("cost", 0, kMaxUnits).value_or(1);
     if (!call.accepts(body)) return;
-    std::make_shared<Lookup>(limiter, traffic, more, call.defer(), std::move(attributes), cost, call.now())
+    std::make_shared<Lookup>(limiter, traffic, more, call.defer(), std::move(attributes), cost,
+                             handles_for(call.actor()), call.now())
         ->look_at_rules();
   });
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "admin/traffic.h"
+#include "base/ascii.h"
 
 namespace weir::admin {
 namespace {
@@ -103,7 +104,8 @@ class Overview {
     out_.member("lag_ms", ceil_ms(database.lag));
     out_.end_object();
     out_.begin_object("rules");
-    out_.member("version", traffic_.rules_version());
+    out_.member("version", set_->told_version());
+    out_.member("hash", base::hex_text(set_->told_hash()));
     out_.member("source", traffic_.rules_source);
     out_.member("loaded_at", traffic_.rules.last_success());
     const std::string error = traffic_.rules.last_error();

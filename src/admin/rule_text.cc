@@ -1,6 +1,7 @@
 #include "admin/rule_text.h"
 
 #include "base/duration_text.h"
+#include "ledger/period.h"
 
 namespace weir::admin {
 namespace {
@@ -27,11 +28,18 @@ std::string numbers_text(std::int64_t limit, Duration window, std::optional<std:
   return text;
 }
 
+// " per month" of a quota.
+std::string period_text(const Rule& rule) {
+  if (rule.kind != ChargeKind::quota || !rule.quota.period) return {};
+  return " per " + std::string(ledger::unit_name(*rule.quota.period));
+}
+
 std::string change_text(const Rule& rule, const AllowanceChange& change) {
   if (change.unlimited) return "unlimited";
   return numbers_text(change.limit.value_or(rule.allowance.limit), change.window.value_or(rule.allowance.window),
                       change.burst ? change.burst : rule.allowance.burst,
-                      change.queue ? change.queue : rule.allowance.queue, rule.kind);
+                      change.queue ? change.queue : rule.allowance.queue, rule.kind) +
+         period_text(rule);
 }
 
 std::string conditions_text(const std::vector<weir::Condition>& conditions) {
@@ -55,7 +63,8 @@ std::string_view algorithm_of(const Rule& rule) {
 std::string summary_of(const Rule& rule) {
   std::string text = rule.unlimited ? "unlimited"
                                     : numbers_text(rule.allowance.limit, rule.allowance.window, rule.allowance.burst,
-                                                   rule.allowance.queue, rule.kind);
+                                                   rule.allowance.queue, rule.kind) +
+                                          period_text(rule);
   if (!rule.per.empty()) text += ", per " + and_list(rule.per);
   return text;
 }

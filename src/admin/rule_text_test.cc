@@ -40,6 +40,12 @@ TEST(RuleText, ASummaryHasTheNumbersAndTheSubject) {
   slots.allowance.limit = 3;
   EXPECT_EQ(summary_of(slots), "3 at a time");
   EXPECT_EQ(algorithm_of(slots), "concurrency");
+  Rule exports;
+  exports.kind = ChargeKind::quota;
+  exports.allowance.limit = 1'000;
+  exports.quota.period = PeriodUnit::month;
+  exports.per = {"tenant"};
+  EXPECT_EQ(summary_of(exports), "1000 per month, per tenant");
 }
 
 TEST(RuleText, AnExplanationSaysWhatIsCountedAllowedAndDoneWithoutTheStore) {

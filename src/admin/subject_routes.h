@@ -43,9 +43,14 @@ std::vector<std::pair<std::string, std::string>> read_attributes(Members& body);
 // attribute.NAME=VALUE of a query, at least one.
 std::vector<std::pair<std::string, std::string>> read_attributes(Query& query);
 
+// A handle is a key to what it holds: only those who may end it see it.
+enum class Handles : std::uint8_t { hidden, shown };
+Handles handles_for(const control::Actor& actor);
+
 // The items of lists, and of a lookup.
-void write_leases(JsonWriter& out, std::string_view name, const std::vector<ListedLease>& leases);
-void write_reservations(JsonWriter& out, std::string_view name, const std::vector<ListedReservation>& reservations);
+void write_leases(JsonWriter& out, std::string_view name, const std::vector<ListedLease>& leases, Handles handles);
+void write_reservations(JsonWriter& out, std::string_view name, const std::vector<ListedReservation>& reservations,
+                        Handles handles);
 // What a call about leases or reservations without effect is answered.
 Answer hold_problem(HoldFault fault, std::string_view message);
 

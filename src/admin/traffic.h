@@ -60,7 +60,6 @@ struct Traffic {
   const rules::RuleBook& rules;
   std::string rules_source{};  // "file", "database" or "built-in"
   std::function<observe::Facts()> facts{};
-  std::function<std::int64_t()> rules_version{};  // as /rules has it
   std::function<DatabaseState()> database{};
   std::function<NodesState()> nodes{};
   // What the candidate of the rule with this ordinal would have changed, or the rule itself in shadow mode.

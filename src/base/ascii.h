@@ -46,6 +46,13 @@ inline void write_hex(char* out, std::uint64_t value, std::size_t digits = 16) {
   for (std::size_t i = 0; i < digits; ++i) out[i] = kHexDigits[value >> (60 - 4 * i) & 0xf];
 }
 
+// All 16 of them.
+inline std::string hex_text(std::uint64_t value) {
+  std::string text(16, '0');
+  write_hex(text.data(), value);
+  return text;
+}
+
 // The two digits of a byte.
 inline void append_hex(std::string& out, std::uint8_t byte) {
   out += kHexDigits[byte >> 4];

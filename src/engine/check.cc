@@ -153,7 +153,10 @@ RequestContext Check::context(const Decision& decision) const {
     context.trace = kept_->trace();
   }
   context.complete = request_ != nullptr || (kept_ != nullptr && kept_->complete());
-  if (rules_ != nullptr) context.rules_version = rules_->version();
+  if (rules_ != nullptr) {
+    context.rules_version = rules_->told_version();
+    context.rules_hash = rules_->told_hash();
+  }
   const RuleOutcome* const decisive = decision.decisive();
   for (const rules::Match& match : matches_) {
     if (decisive != nullptr && match.rule->name.ordinal == decisive->ordinal) context.per = match.rule->source.per;

@@ -24,6 +24,7 @@
 
 #include "engine/active_rules.h"
 #include "engine/check.h"
+#include "engine/hold_counts.h"
 #include "engine/hold_ids.h"
 #include "engine/run.h"
 #include "engine/shared_state.h"
@@ -80,6 +81,8 @@ class Engine final : public Limiter,
   std::uint64_t fallbacks(FailurePolicy policy) const { return policies_.answered(policy); }
   // Handles of leases and reservations that this service has not sealed.
   std::uint64_t forged_handles() const { return hold_ids_.forged(); }
+  // How calls about leases and reservations have ended.
+  const HoldCounts& hold_counts() const { return hold_counts_; }
   // What policies have admitted without the store, and what has become of it. Shared by the engines of one process.
   OutageDebts::Totals outage_totals() const { return debts_ == nullptr ? OutageDebts::Totals() : debts_->totals(); }
   // What was refused because there was too much to do. Shared by the engines of one process.
@@ -192,7 +195,10 @@ class Engine final : public Limiter,
   void note_answer(const Run& run) const;
   void show_refused(const Request& request, const Reading& at, const ActiveRules& rules, const Decision& decision,
                     std::string_view block);
-  // Every decision passes here once. Peeks, refunds and resets decide nothing, so the observers do not see them.
+  void show_refund(const Check& check, const Run& run, const Decision& decision, Action action);
+  void show_change(TracedChange change, DecisionTimes& times);
+  // Every decision passes here once. Peeks, refunds and resets decide nothing, so the observers do not see
+  // them, except where they are traced.
   // Hidden rules are hidden from callers, not from the observers.
   [[gnu::always_inline]] void publish(const Check& check, const Run& run, Decision& decision, std::string_view source,
                                       Action action, TimePoint wall) {
@@ -202,6 +208,9 @@ class Engine final : public Limiter,
       for (const auto& observer : observers_) observer->on_decision(decision);
       if (shows_requests_ | decision.degraded) [[unlikely]]
         show_request(check, run, decision);
+    } else if (action != Action::peek) {
+      if (run.times() != nullptr) [[unlikely]]
+        show_refund(check, run, decision, action);
     }
     if (check.may_have_hidden_rules()) [[unlikely]]
       hide_rules(check, source_, decision);
@@ -251,6 +260,7 @@ class Engine final : public Limiter,
   FailurePolicies policies_;
   LocalLimits local_limits_;
   HoldIds hold_ids_;
+  HoldCounts hold_counts_;
   const std::shared_ptr<Estimates> estimates_;
   const std::shared_ptr<Shedder> shedder_;
   const std::shared_ptr<AdaptiveLimits> adaptive_;

@@ -59,8 +59,19 @@ class Engine::HoldRun : public LastingRun {
   void complete() override {
     if (decides() && !engine_.conclude(*this)) return;
     const std::unique_ptr<HoldRun> self(this);
-    finish();
+    end();
+    count();
     call_->complete();
+  }
+  // Once, when the question is answered.
+  void count() {
+    using Result = HoldCounts::Result;
+    const std::optional<HoldCounts::Call> counted = counted_as();
+    if (!counted) return;
+    Result result = call_->answer.decision.allowed ? Result::done : Result::denied;
+    if (call_->answer.fault != HoldFault::none) result = Result::refused;
+    if (call_->answer.fault == HoldFault::unavailable) result = Result::unavailable;
+    engine_.hold_counts_.count(*counted, result);
   }
 
  protected:
@@ -68,6 +79,28 @@ class Engine::HoldRun : public LastingRun {
   virtual bool decides() const = 0;
   // The store has answered: makes the answer.
   virtual void finish() = 0;
+  // Of a question that changes a hold, for its span. Empty: it has none.
+  virtual std::string_view change_name() const = 0;
+
+  // Nothing: it only looks.
+  virtual std::optional<HoldCounts::Call> counted_as() const = 0;
+
+  // finish(), and what is shown of it.
+  void end() {
+    DecisionTimes* const times = this->times();
+    if (times != nullptr && times->store.from != TimePoint{} && times->store.to == TimePoint{}) {
+      times->store.to = engine_.clock_->wall();
+    }
+    finish();
+    if (times == nullptr || change_name().empty()) return;
+    engine_.show_change({.name = change_name(),
+                         .source = engine_.source_,
+                         .failed = call_->answer.fault == HoldFault::unavailable,
+                         .cost = step_.actual,
+                         .trace = trace(),
+                         .times = *times},
+                        *times);
+  }
 
   // True, because it is answered.
   bool refuse(HoldFault fault, std::string message) {
@@ -101,7 +134,7 @@ class Engine::HoldRun : public LastingRun {
   // The charges of a handle, or of a list, go to the store alone. True: answered.
   bool ask() {
     if (!ask_store()) return false;
-    finish();
+    end();
     return true;
   }
   bool ask_store() {
@@ -110,9 +143,11 @@ class Engine::HoldRun : public LastingRun {
     outcomes = {own_outcomes_.data(), own_outcomes_.size()};
     if (charges.empty()) return true;
     if (!engine_.immediate_) detach_once(false);
+    if (DecisionTimes* const times = this->times()) times->store.from = engine_.clock_->wall();
     return engine_.store_->begin(*this);
   }
   bool open_handle(HoldHandle::Use use) {
+    note_trace(call_->question.request);
     return engine_.hold_ids_.open(call_->question.handle, use, handle_bytes_, handle_);
   }
   void note_open() { engine_.note_open(step_, now + (step_.expires - step_.at), *rules_); }
@@ -162,7 +197,9 @@ bool Engine::begin_hold(Call& call, bool may_wait) {
   const ActiveRules& rules = rules_.current();
   if (!may_wait && !rules.set->has_quotas()) {
     HoldingRun run(*this, call, rules);
-    return run.start();
+    const bool answered = run.start();
+    if (answered) run.count();
+    return answered;
   }
   auto run = std::make_unique<HoldingRun>(*this, call, rules);
   run->keep_rules(rules_.current_shared());
@@ -170,6 +207,7 @@ bool Engine::begin_hold(Call& call, bool may_wait) {
     static_cast<void>(run.release());  // owns itself until it is completed
     return false;
   }
+  run->count();
   if (!run->deferred()) return true;
   run->call().complete();
   return false;

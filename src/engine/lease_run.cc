@@ -27,6 +27,25 @@ bool Engine::LeaseRun::start() {
   return true;
 }
 
+std::string_view Engine::LeaseRun::change_name() const {
+  if (verb_ == Verb::renew) return "weir.lease.renew";
+  return verb_ == Verb::release ? "weir.lease.release" : "";
+}
+
+std::optional<HoldCounts::Call> Engine::LeaseRun::counted_as() const {
+  switch (verb_) {
+    case Verb::acquire:
+      return HoldCounts::Call::acquire;
+    case Verb::renew:
+      return HoldCounts::Call::renew;
+    case Verb::release:
+      return HoldCounts::Call::release_lease;
+    case Verb::list:
+      break;
+  }
+  return std::nullopt;
+}
+
 Duration Engine::LeaseRun::shortest_lease() const {
   Duration shortest = kMaxHoldTtl;
   bool any = false;

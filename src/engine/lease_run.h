@@ -19,6 +19,8 @@ class Engine::LeaseRun final : public HoldRun<LeaseCall> {
 
   bool decides() const override { return verb_ == Verb::acquire; }
   void finish() override;
+  std::string_view change_name() const override;
+  std::optional<HoldCounts::Call> counted_as() const override;
 
   bool acquire();
   bool use_handle();

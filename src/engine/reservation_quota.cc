@@ -61,6 +61,7 @@ bool Engine::ReservationRun::settle_quotas() {
   step.actual = step_.actual;
   step.ttl = step_.ttl;
   detach_once(false);
+  if (DecisionTimes* const noted = times()) noted->ledger.from = engine_.clock_->wall();
   engine_.quota_gate_->begin(step);
   return false;
 }
@@ -69,7 +70,11 @@ bool Engine::ReservationRun::settle_quotas() {
 void Engine::ReservationRun::quota_answered() {
   QuotaStep& step = *quota_step_;
   step.answered = true;
-  const bool failed = step.status != Code::ok || !step.known || !quota_is_as_asked() || step.denial;
+  if (DecisionTimes* const noted = times()) noted->ledger.to = engine_.clock_->wall();
+  // The handle of a list says that there may be a quota. One that the ledger does not know is the store's alone.
+  left_to_store_ = verb_ == Verb::release && step.status == Code::ok && !step.known;
+  const bool failed =
+      step.status != Code::ok || (!left_to_store_ && (!step.known || !quota_is_as_asked() || step.denial));
   if (failed || step.narrowed || verb_ == Verb::get) return complete();
   if (verb_ == Verb::extend) {
     step_.amount = step.added;

@@ -42,6 +42,29 @@ bool Engine::ReservationRun::start() {
   return verb_ == Verb::list ? list() : use_handle();
 }
 
+std::string_view Engine::ReservationRun::change_name() const {
+  if (verb_ == Verb::commit) return "weir.reservation.commit";
+  if (verb_ == Verb::release) return "weir.reservation.release";
+  return verb_ == Verb::extend ? "weir.reservation.extend" : "";
+}
+
+std::optional<HoldCounts::Call> Engine::ReservationRun::counted_as() const {
+  switch (verb_) {
+    case Verb::reserve:
+      return HoldCounts::Call::reserve;
+    case Verb::commit:
+      return HoldCounts::Call::commit;
+    case Verb::release:
+      return HoldCounts::Call::release;
+    case Verb::extend:
+      return HoldCounts::Call::extend;
+    case Verb::get:
+    case Verb::list:
+      break;
+  }
+  return std::nullopt;
+}
+
 // False: refused.
 bool Engine::ReservationRun::check_question() {
   const ReservationQuestion& question = call_->question;
@@ -161,9 +184,15 @@ bool Engine::ReservationRun::use_handle() {
 
 bool Engine::ReservationRun::list() {
   if (!plan(Action::list)) return true;
-  for (const Charge& charge : check_.charges().first(check_.deciding())) {
-    if (charge.kind == ChargeKind::bucket && charge.value == 0) own_charges_.push_back(charge);
+  for (std::size_t i = 0; i < check_.deciding(); ++i) {
+    const Charge& charge = check_.charges()[i];
+    if (charge.kind != ChargeKind::bucket || charge.value != 0) continue;
+    own_charges_.push_back(charge);
+    common_.push_back(check_.match_of(i).rule->source.per.empty());
   }
+  // What reserving would charge now, for the handles.
+  check_.drop_candidates();
+  check_.reserve(0, {});
   step_.listed = &listed_;
   action = Action::list;
   return ask();
@@ -171,7 +200,7 @@ bool Engine::ReservationRun::list() {
 
 void Engine::ReservationRun::finish() {
   if (verb_ == Verb::reserve) return finish_reserve();
-  if (quota_step_ != nullptr) return finish_with_quota();
+  if (quota_step_ != nullptr && !left_to_store_) return finish_with_quota();
   if (status != Code::ok) {
     refuse(HoldFault::unavailable, verb_ == Verb::extend
                                        ? "the store did not answer; whether the reservation was extended is not known"
@@ -344,21 +373,51 @@ void Engine::ReservationRun::describe_outcomes() {
 void Engine::ReservationRun::finish_list() {
   ReservationAnswer& answer = call_->answer;
   std::map<std::pair<std::uint32_t, std::string>, std::size_t> places;
+  std::map<std::string, std::string> handles;  // by id, of those that are of this subject
+  const bool all_common = std::all_of(common_.begin(), common_.end(), [](bool common) { return common; });
+  for (const ListedHold& each : listed_) {
+    if (all_common || !common_[each.charge]) handles.try_emplace(hex_text(each.id));
+  }
   for (const ListedHold& each : listed_) {
     const std::string id = hex_text(each.id);
     const auto [place, added] = places.try_emplace({each.charge, id}, answer.list.size());
-    if (!added) {
+    if (!added && place->second < answer.list.size()) {
       answer.list[place->second].units += each.units;
       continue;
     }
+    if (answer.list.size() == kMaxListed) {
+      answer.list_cut = true;
+      continue;
+    }
+    const auto handle = handles.find(id);
+    if (handle != handles.end() && handle->second.empty()) handle->second = listed_handle(each);
     answer.list.push_back({.rule = std::string(charges[each.charge].rule),
                            .id = id,
+                           .handle = handle == handles.end() ? std::string() : handle->second,
                            .units = each.units,
                            .reserved = reading().wall() + (each.reserved - step_.at),
                            .expires = reading().wall() + (each.expires - step_.at)});
   }
-  answer.list_cut = answer.list.size() > kMaxListed;
-  answer.list.resize(std::min(answer.list.size(), kMaxListed));
+}
+
+// With every charge that reserving would make now: ending one that the reservation has no part in does nothing.
+std::string Engine::ReservationRun::listed_handle(const ListedHold& of) {
+  HoldHandle handle;
+  handle.use = HoldHandle::Use::reservation;
+  handle.id = of.id;
+  handle.ttl = of.expires - of.reserved;
+  handle.expires = of.expires;
+  for (const Charge& from : check_.charges()) {
+    if (from.kind == ChargeKind::record) handle.record_tag = from.tag.high;
+    if (from.kind == ChargeKind::quota) handle.quota = true;
+    if ((from.kind != ChargeKind::bucket && from.kind != ChargeKind::lease) || from.value != 0) continue;
+    if (!from.follows && from.cost == 0) continue;
+    if (handle.charges.size() == kMaxHeldCharges) return {};
+    HeldCharge& held = handle.charges.append();
+    charge_to_hold(from, held);
+    held.follows = from.follows;
+  }
+  return engine_.hold_ids_.seal(handle);
 }
 
 }  // namespace weir::engine

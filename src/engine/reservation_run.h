@@ -23,6 +23,8 @@ class Engine::ReservationRun final : public HoldRun<ReservationCall> {
 
   bool decides() const override { return verb_ == Verb::reserve; }
   void finish() override;
+  std::string_view change_name() const override;
+  std::optional<HoldCounts::Call> counted_as() const override;
 
   class QuotaStep;
 
@@ -48,6 +50,7 @@ class Engine::ReservationRun final : public HoldRun<ReservationCall> {
   void finish_get();
   void finish_list();
   void make_handle();
+  std::string listed_handle(const ListedHold& of);
   void tell_hold();
   void describe_outcomes();
   void describe_outcome(std::size_t charge, RuleOutcome& outcome) const;
@@ -57,6 +60,8 @@ class Engine::ReservationRun final : public HoldRun<ReservationCall> {
   bool estimated_ = false;
   InlineVector<BucketKey, 8> learned_;     // for each charge: what its rule learns by
   std::unique_ptr<QuotaStep> quota_step_;  // null: the handle has no quota
+  InlineVector<bool, 8> common_;           // list: for each charge, whether every request has the same bucket
+  bool left_to_store_ = false;             // the ledger does not know the reservation of a handle
 };
 
 }  // namespace weir::engine

@@ -340,6 +340,81 @@ TEST_F(ReservationsTest, ListsTheOpenOnesOfASubject) {
   EXPECT_TRUE(holds().ask(asked).list.empty());
 }
 
+TEST_F(ReservationsTest, CallsAreCountedByHowTheyEnded) {
+  load({tokens_rule(), active_rule()});
+  using Call = HoldCounts::Call;
+  using Result = HoldCounts::Result;
+  const auto counted = [&](Call call, Result result) { return engine_->hold_counts().total(call, result); };
+  const std::string handle = reserve(40).handle;
+  EXPECT_FALSE(reserve(10).decision.allowed);
+  holds().extend(handle, 90s);
+  holds().commit(handle, 25);
+  holds().release(handle);
+  holds().get(handle);
+  EXPECT_EQ(counted(Call::reserve, Result::done), 1U);
+  EXPECT_EQ(counted(Call::reserve, Result::denied), 1U);
+  EXPECT_EQ(counted(Call::extend, Result::done), 1U);
+  EXPECT_EQ(counted(Call::commit, Result::done), 1U);
+  EXPECT_EQ(counted(Call::release, Result::refused), 1U) << "it was committed";
+  store_->away = true;
+  holds().commit(handle, 25);
+  EXPECT_EQ(counted(Call::commit, Result::unavailable), 1U);
+  const LeaseAnswer lease = engine_->leases()->acquire({.request = Request(attributes_)});
+  EXPECT_EQ(counted(Call::acquire, Result::done), 1U);
+  EXPECT_EQ(counted(Call::release_lease, Result::done), 0U);
+}
+
+TEST_F(ReservationsTest, TheHandleOfAListEndsItInEveryRule) {
+  load({tokens_rule(), calls_rule(), active_rule()});
+  const std::string own = reserve(40).handle;
+  ReservationQuestion asked;
+  asked.verb = ReservationQuestion::Verb::list;
+  asked.request = Request(attributes_);
+  const ReservationAnswer listed = holds().ask(asked);
+  ASSERT_EQ(listed.list.size(), 2U);
+  EXPECT_EQ(listed.list[0].handle, listed.list[1].handle) << "one reservation, one handle";
+  const ReservationAnswer released = holds().release(listed.list[0].handle);
+  EXPECT_EQ(released.fault, HoldFault::none) << released.message;
+  EXPECT_EQ(released.returned, 40);
+  EXPECT_EQ(left(0), 100);
+  EXPECT_EQ(left(1), 10);
+  EXPECT_EQ(left(2), 1) << "the slot is free too";
+  EXPECT_EQ(holds().commit(own, 40).fault, HoldFault::closed) << "its holder is told";
+  EXPECT_TRUE(holds().release(listed.list[0].handle).replayed);
+}
+
+TEST_F(ReservationsTest, WhatOthersHoldOfASharedBucketHasNoHandle) {
+  Rule everyone = calls_rule(1'000);
+  everyone.id = "everyone";
+  everyone.per.clear();
+  load({tokens_rule(), everyone});
+  const std::string own = reserve(40).id;
+  const std::array<Attribute, 2> others{Attribute{"user", "u2"}, Attribute{"action", "completion"}};
+  ReservationQuestion theirs = question(10);
+  theirs.request = Request(others);
+  const std::string other = holds().reserve(theirs).id;
+  ReservationQuestion asked;
+  asked.verb = ReservationQuestion::Verb::list;
+  asked.request = Request(attributes_);
+  const ReservationAnswer listed = holds().ask(asked);
+  ASSERT_EQ(listed.list.size(), 3U);
+  for (const ListedReservation& each : listed.list) EXPECT_EQ(each.handle.empty(), each.id == other) << each.rule;
+  EXPECT_EQ(listed.list[0].id, own);
+}
+
+TEST_F(ReservationsTest, TheHandleOfAListHasTheSamePartsAsItsOwn) {
+  load({calls_rule(), tokens_rule()});
+  reserve(40);
+  ReservationQuestion asked;
+  asked.verb = ReservationQuestion::Verb::list;
+  asked.request = Request(attributes_);
+  const ReservationAnswer settled = holds().commit(holds().ask(asked).list[0].handle, 25);
+  EXPECT_EQ(settled.fault, HoldFault::none) << settled.message;
+  EXPECT_EQ(settled.returned, 15);
+  EXPECT_EQ(left(0), 9) << "a fixed cost stays";
+  EXPECT_EQ(left(1), 75) << "the other follows the amount";
+}
+
 TEST_F(ReservationsTest, WithoutTheStoreThePolicyAnswers) {
   Rule rule = tokens_rule();
   rule.on_store_failure = FailurePolicy::allow;

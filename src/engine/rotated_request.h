@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weir/request.h"
+#include "weir/trace.h"
 
 namespace weir::engine {
 
@@ -62,6 +63,10 @@ class RotatedRequest {
       for (Attribute& attribute : *list) attribute = {keep(attribute.name), keep(attribute.value)};
     }
     if (previous.by_operator != nullptr) keep_view(*previous.by_operator);
+    if (previous.trace != nullptr) {
+      trace_ = *previous.trace;
+      previous.trace = current.trace = &trace_;
+    }
     refer();
   }
 
@@ -87,6 +92,7 @@ class RotatedRequest {
   std::vector<Attribute> previous_attributes_;
   std::vector<Attribute> current_attributes_;
   std::string text_;
+  TraceContext trace_;
   std::vector<std::string_view> viewed_;
   OperatorView view_;
 };

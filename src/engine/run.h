@@ -98,7 +98,7 @@ class InlineRun final : public Run {
 
 // A run that may be over only after its caller has returned.
 struct LastingRun : Run {
-  DecisionTimes* times() const final { return times_.get(); }
+  DecisionTimes* times() const final { return traced_ == nullptr ? nullptr : &traced_->times; }
 
  protected:
   LastingRun();
@@ -108,9 +108,12 @@ struct LastingRun : Run {
   // Before the run walks through the stages: notes its times if the request's trace is sampled.
   void note_trace(const Request& request) {
     if (!is_sampled(request)) return;
-    times_ = std::make_unique<DecisionTimes>();
-    times_->began = reading().wall();
+    traced_ = std::make_unique<Traced>();
+    traced_->trace = *request.trace;
+    traced_->times.began = reading().wall();
   }
+  // Precondition: times() are noted.
+  const TraceContext& trace() const { return traced_->trace; }
   void outlive_requests(bool keep) {
     for (Check& check : checks) {
       const Request* const request = check.request();
@@ -120,9 +123,14 @@ struct LastingRun : Run {
   }
 
  private:
+  struct Traced {
+    DecisionTimes times;
+    TraceContext trace;
+  };
+
   std::forward_list<KeptRequest> kept_;
   std::unique_ptr<QuotaPart> own_quotas_;
-  std::unique_ptr<DecisionTimes> times_;
+  std::unique_ptr<Traced> traced_;  // null: not part of a trace that is sampled
 };
 
 }  // namespace weir::engine

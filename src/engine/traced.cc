@@ -31,7 +31,8 @@ void Engine::show_refused(const Request& request, const Reading& at, const Activ
   if (!shows_requests_) return;
   RequestContext context;
   context.attributes = request.attributes;
-  context.rules_version = rules.set->version();
+  context.rules_version = rules.set->told_version();
+  context.rules_hash = rules.set->told_hash();
   context.block = block;
   context.trace = request.trace;
   DecisionTimes times;
@@ -41,6 +42,30 @@ void Engine::show_refused(const Request& request, const Reading& at, const Activ
     context.times = &times;
   }
   for (const auto& observer : request_observers_) observer->on_decision(decision, context);
+}
+
+// Also of a reset and of a report.
+void Engine::show_refund(const Check& check, const Run& run, const Decision& decision, Action action) {
+  const RequestContext context = check.context(decision);
+  if (context.trace == nullptr) return;
+  std::string_view name = "weir.report";
+  if (action == Action::refund) name = "weir.refund";
+  if (action == Action::reset) name = "weir.reset";
+  show_change({.name = name,
+               .source = decision.source,
+               .failed = decision.degraded,
+               .cost = decision.cost,
+               .rules_version = context.rules_version,
+               .rules_hash = context.rules_hash,
+               .trace = *context.trace,
+               .times = *run.times()},
+              *run.times());
+}
+
+void Engine::show_change(TracedChange change, DecisionTimes& times) {
+  times.ended = clock_->wall();
+  for (const auto& observer : request_observers_) observer->on_change(change);
+  times.store = times.ledger = {};
 }
 
 }  // namespace weir::engine

@@ -32,6 +32,7 @@ class TimedStore final : public Store {
     }
   }
   bool immediate() const override { return immediate_; }
+  bool holds_reservations() const override { return true; }
   std::string_view name() const override { return "timed"; }
 
  private:
@@ -54,7 +55,18 @@ class TraceWatcher final : public RequestObserver {
     if (context.trace != nullptr) each.trace = *context.trace;
     if (context.times != nullptr) each.times = *context.times;
   }
+  void on_change(const TracedChange& change) override {
+    changes.push_back({std::string(change.name), change.trace, change.times, change.failed, change.cost});
+  }
+  struct Change {
+    std::string name;
+    TraceContext trace;
+    DecisionTimes times;
+    bool failed;
+    std::int64_t cost;
+  };
   std::vector<Seen> seen;
+  std::vector<Change> changes;
 
  private:
   const Scope scope_;
@@ -160,6 +172,64 @@ TEST_F(TracedTest, ALeaseAndAReservationAreTimed) {
   EXPECT_TRUE(engine_->leases()->acquire(lease).decision.allowed);
   ASSERT_TRUE(last().times);
   EXPECT_EQ(last().times->store.to - last().times->store.from, 7us);
+}
+
+TEST_F(TracedTest, ARefundIsAChangeWithTimes) {
+  for (const bool immediate : {true, false}) {
+    make(immediate);
+    watcher_->changes.clear();
+    {
+      const TraceContext trace{.trace = {1}, .parent = {2}, .sampled = true};
+      const std::vector<Attribute> attributes{{"tenant", "acme"}};
+      std::vector<Request> requests{Request(attributes, Cost{3})};
+      requests[0].trace = &trace;
+      std::vector<Decision> decisions(1);
+      ask(
+          *engine_, Action::refund, requests, decisions, [](std::span<const Decision>) {},
+          [] { return [](std::span<const Decision>) {}; });
+    }
+    if (!immediate) clock_->advance(400us);
+    store_->answer();
+    ASSERT_EQ(watcher_->changes.size(), 1U);
+    const TraceWatcher::Change& refund = watcher_->changes.front();
+    EXPECT_EQ(refund.name, "weir.refund");
+    EXPECT_EQ(refund.trace.parent, (SpanId{2}));
+    EXPECT_EQ(refund.times.store.to - refund.times.store.from, immediate ? 7us : 400us);
+    EXPECT_TRUE(watcher_->seen.empty()) << "it decides nothing";
+  }
+}
+
+TEST_F(TracedTest, RenewalsAndSettlementsAreChangesWithTimes) {
+  make(true);
+  const TraceContext trace{.trace = {1}, .parent = {}, .sampled = true};
+  const std::vector<Attribute> attributes{{"tenant", "acme"}};
+  Request request(attributes);
+  Request named;
+  named.trace = &trace;
+  const std::string lease = engine_->leases()->acquire({.request = request}).handle;
+  using LeaseVerb = LeaseQuestion::Verb;
+  for (const LeaseVerb verb : {LeaseVerb::renew, LeaseVerb::release}) {
+    static_cast<void>(engine_->leases()->ask({.verb = verb, .request = named, .handle = lease}));
+  }
+  const auto reserved = [&] { return engine_->reservations()->reserve({.request = request, .amount = 5}).handle; };
+  const std::string handles[] = {reserved(), reserved()};
+  using Verb = ReservationQuestion::Verb;
+  const auto settle = [&](Verb verb, const std::string& handle, std::int64_t actual = 0) {
+    static_cast<void>(
+        engine_->reservations()->ask({.verb = verb, .request = named, .actual = actual, .handle = handle}));
+  };
+  settle(Verb::get, handles[0]);
+  settle(Verb::extend, handles[0]);
+  settle(Verb::commit, handles[0], 4);
+  settle(Verb::release, handles[1]);
+  std::vector<std::string> names;
+  for (const TraceWatcher::Change& each : watcher_->changes) names.push_back(each.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"weir.lease.renew", "weir.lease.release", "weir.reservation.extend",
+                                             "weir.reservation.commit", "weir.reservation.release"}));
+  ASSERT_EQ(watcher_->changes.size(), 5U);
+  EXPECT_EQ(watcher_->changes[3].cost, 4);
+  EXPECT_EQ(watcher_->changes[3].times.store.to - watcher_->changes[3].times.store.from, 7us);
+  EXPECT_EQ(watcher_->changes[3].trace.trace, (TraceId{1}));
 }
 
 }  // namespace

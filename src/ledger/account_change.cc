@@ -4,6 +4,7 @@
 
 #include "base/ascii.h"
 #include "ledger/operations/grants.h"
+#include "ledger/operations/reservations.h"
 #include "ledger/operations/take.h"
 
 namespace weir::ledger {
@@ -34,6 +35,8 @@ std::string_view change_name(AccountChange::Kind kind) {
       return "adjust";
     case AccountChange::Kind::reverse:
       return "reverse";
+    case AccountChange::Kind::release:
+      return "release";
   }
   return "";
 }
@@ -64,6 +67,11 @@ std::unique_ptr<Operation> make_change(const Account& account, const AccountChan
     adjust->terms = terms_of(account);
     adjust->amount = change.amount;
     made = std::move(adjust);
+  } else if (change.kind == AccountChange::Kind::release) {
+    auto release = std::make_unique<ReleaseReservation>();
+    release->reservation = change.operation;
+    release->of_account = account.id;
+    made = std::move(release);
   } else {
     auto reverse = std::make_unique<Reverse>();
     reverse->operation = change.operation;

@@ -23,6 +23,10 @@ const Statement kGrants{
     "SELECT " WEIR_LEDGER_GRANT_COLUMNS
     " FROM ledger_grant WHERE rule = $1 AND subject = $2 ORDER BY priority, expires_at, created_at, id"};
 const Statement kReservation{"SELECT " WEIR_LEDGER_RESERVATION_COLUMNS " FROM ledger_reservation WHERE id = $1"};
+const Statement kOpenOnes{
+    "SELECT r.id, l.held, r.created_at, r.expires_at FROM ledger_reservation r"
+    " JOIN ledger_reservation_leg l ON l.reservation = r.id"
+    " WHERE r.state = 'open' AND l.account = $1 ORDER BY r.created_at, r.id LIMIT $2"};
 const Statement kLegs{
     "SELECT account, held, fixed FROM ledger_reservation_leg WHERE reservation = $1 ORDER BY account"};
 const Statement kClosing{"SELECT " WEIR_LEDGER_ENTRY_COLUMNS
@@ -89,6 +93,16 @@ Result<std::vector<Grant>> read_grants(Session& session, const std::string& rule
   std::vector<Grant> grants;
   for (const Row& row : rows.value()) grants.push_back(grant_of(row));
   return grants;
+}
+
+Result<std::vector<OpenReservation>> open_reservations(Session& session, std::int64_t account, std::size_t most) {
+  const Result<Rows> rows = session.run(kOpenOnes, account, static_cast<std::int64_t>(std::min(most, kMaxListed)));
+  if (!rows.ok()) return rows.failure();
+  std::vector<OpenReservation> open;
+  for (const Row& row : rows.value()) {
+    open.push_back({text(row[0]), number(row[1]), from_micros(number(row[2])), from_micros(number(row[3]))});
+  }
+  return open;
 }
 
 Result<std::optional<Reservation>> read_reservation(Session& session, const std::string& id) {

@@ -50,6 +50,16 @@ inline constexpr std::size_t kMaxListed = 1000;
 Result<std::vector<Account>> list_accounts(database::Session& session, const AccountFilter& filter);
 
 Result<std::vector<Grant>> read_grants(database::Session& session, const std::string& rule, const std::string& subject);
+// The open ones that hold units of an account, the oldest first, at most `most` (kMaxListed). `held` is of this
+// account.
+struct OpenReservation {
+  std::string id;
+  std::int64_t held = 0;
+  TimePoint created{};
+  TimePoint expires{};
+};
+Result<std::vector<OpenReservation>> open_reservations(database::Session& session, std::int64_t account,
+                                                       std::size_t most);
 Result<std::optional<Reservation>> read_reservation(database::Session& session, const std::string& id);
 // The entries of the operation that closed it; none while it is open, and once they are removed.
 Result<std::vector<Entry>> read_closing(database::Session& session, const std::string& reservation);

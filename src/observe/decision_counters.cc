@@ -59,7 +59,8 @@ void DecisionCounters::on_decision(const Decision& decision) {
   for (const RuleOutcome& rule : decision.rules) {
     Row& counts = row_of(rule.ordinal);
     increment(counts.checks[row_of_outcome(rule)][static_cast<std::size_t>(outcome_of(rule))]);
-    if (is_near_limit(rule)) increment(counts.near_limit);
+    // Of a quota nothing is known if another rule has denied: the ledger was not asked.
+    if (is_near_limit(rule) && (decision.allowed || rule.kind != ChargeKind::quota)) increment(counts.near_limit);
     if (rule.shared) [[unlikely]]
       increment(counts.shared);
     if (rule.candidate != CandidateVerdict::none || rule.mode == Mode::shadow) [[unlikely]]

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "observe/traceparent.h"
 
 namespace weir::observe {
@@ -46,6 +47,7 @@ class DecisionLine {
   SubjectDigits tenant_{};
   std::string subject_type_;
   std::string subject_values_;
+  std::string rules_hash_;
   std::string trace_;
 };
 
@@ -94,6 +96,10 @@ void DecisionLine::add_node(const DecisionLogOptions& options) {
   if (!options.region.empty()) fields_.emplace_back("region", options.region);
   if (context_.store_latency) fields_.emplace_back("store_us", context_.store_latency->count());
   fields_.emplace_back("rules_version", context_.rules_version);
+  if (context_.rules_hash != 0) {
+    rules_hash_ = base::hex_text(context_.rules_hash);
+    fields_.emplace_back("rules_hash", rules_hash_);
+  }
   if (context_.trace == nullptr) return;
   trace_ = trace_id_text(context_.trace->trace);
   fields_.emplace_back("trace_id", trace_);

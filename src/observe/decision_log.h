@@ -4,7 +4,8 @@
 //   {"ts":…,"level":"info","event":"decision","msg":"decision","outcome":"denied","reason":"limit_exceeded",
 //    "rule":"search-per-key","algorithm":"token-bucket","limit":120,"remaining":0,"cost":1,"retry_after_ms":500,
 //    "source":"redis","subject":"9c41d2e07b5a","subject_type":"tenant,api_key","tenant_hash":"3f90aa17c2d4",
-//    "action":"search","region":"eu","store_us":412,"rules_version":7,"trace_id":"4bf92f35…"}
+//    "action":"search","region":"eu","store_us":412,"rules_version":7,"rules_hash":"9f86d081884c7d65",
+//    "trace_id":"4bf92f35…"}
 //
 // Denials have a share of their own, because they are rare and are what operators ask about. A decision that allows,
 // but that a rule in shadow mode would have denied, is sampled with the larger of both shares; its line has outcome

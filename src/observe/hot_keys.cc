@@ -20,6 +20,11 @@ bool is_close(const RuleOutcome& rule) {
   return rule.remaining * kNearLimitShare < rule.capacity && !rule.unlimited && !rule.store_failed;
 }
 
+// Another rule has denied, so that the ledger was not asked: what is left of the quota is not known.
+bool is_unasked(const Decision& decision, const RuleOutcome& rule) {
+  return !decision.allowed && rule.allowed && rule.kind == ChargeKind::quota;
+}
+
 bool is_fuller(const SubjectFill& left, const SubjectFill& right) { return left.share() > right.share(); }
 
 }  // namespace
@@ -47,7 +52,7 @@ void HotKeyCounter::on_decision(const Decision& decision) {
   for (const RuleOutcome& rule : decision.rules) {
     if (rule.unlimited || rule.store_failed || is_left_out(rule)) continue;
     if (drawn) table_->asked.add({rule.subject, rule.ordinal}, rule.shared, next_random() >> 32);
-    if (drawn || is_close(rule)) note_fill(rule, decision.at);
+    if ((drawn || is_close(rule)) && !is_unasked(decision, rule)) note_fill(rule, decision.at);
   }
   const RuleOutcome* const rule = decision.allowed ? nullptr : decision.decisive();
   if (rule != nullptr && !is_left_out(*rule)) {

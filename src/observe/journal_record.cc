@@ -21,6 +21,7 @@ struct RecordHead {
   std::int64_t cost = 0;
   std::int64_t retry_after_us = 0;
   std::uint64_t rules_version = 0;
+  std::uint64_t rules_hash = 0;
   std::string_view source;
 };
 static_assert(std::is_trivially_copyable_v<RecordHead> && std::is_trivially_copyable_v<RecordRule>);
@@ -117,6 +118,7 @@ void append_record(std::string& out, const Decision& decision, const RequestCont
   head.cost = decision.cost;
   head.retry_after_us = decision.retry_after.count();
   head.rules_version = context.rules_version;
+  head.rules_hash = context.rules_hash;
   head.source = decision.source;
   for (const Attribute& each : context.attributes) {
     if (head.attributes == kMaxRecordAttributes) break;
@@ -147,6 +149,7 @@ JournalEntry read_record(std::string_view record) {
   entry.retry_after = Duration(head.retry_after_us);
   entry.source = head.source;
   entry.rules_version = head.rules_version;
+  entry.rules_hash = head.rules_hash;
   for (std::uint8_t i = 0; i < head.rules; ++i) entry.rules.push_back(take_bytes<RecordRule>(record));
   for (std::uint8_t i = 0; i < head.attributes; ++i) {
     const auto name = take_bytes<std::uint16_t>(record);

@@ -53,7 +53,8 @@ struct JournalEntry {
   std::int64_t cost = 0;
   Duration retry_after{0};
   std::string_view source;
-  std::uint64_t rules_version = 0;
+  std::uint64_t rules_version = 0;  // as in RequestContext, like the hash
+  std::uint64_t rules_hash = 0;
   std::vector<RecordRule> rules;
   std::vector<JournalAttribute> attributes;
 

@@ -1,5 +1,6 @@
 #include "observe/metric_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -12,6 +13,7 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
+constexpr std::size_t kLongestNumber = 32;                 // of either kind
 constexpr double kLargestWhole = 9'007'199'254'740'992.0;  // beyond that a double has no halves, nor all whole numbers
 
 void append_whole(std::string& out, std::uint64_t value) {
@@ -20,7 +22,21 @@ void append_whole(std::string& out, std::uint64_t value) {
   out.append(digits, end.ptr);
 }
 
+// The end of a line. `before` is short.
+void append_number(std::string& out, std::string_view before, std::uint64_t value) {
+  char end[8 + 20 + 1];
+  char* at = end + before.copy(end, 8);
+  at = std::to_chars(at, end + sizeof end, value).ptr;
+  *at++ = '\n';
+  out.append(end, static_cast<std::size_t>(at - end));
+}
+
 void append_escaped(std::string& out, std::string_view text, bool quotes) {
+  const auto is_special = [](char c) { return c == '\\' || c == '\n' || c == '"'; };
+  if (std::none_of(text.begin(), text.end(), is_special)) {
+    out += text;
+    return;
+  }
   for (const char c : text) {
     if (c == '\\') {
       out += "\\\\";
@@ -56,11 +72,10 @@ void append_head(std::string& out, MetricType type, std::string_view name, std::
 
 void add_histogram(MetricLines& lines, const std::string& labels, const prometheus::ClientMetric::Histogram& of) {
   for (const auto& bucket : of.bucket) {
-    std::string with = labels;
     std::string bound;
     append_metric_number(bound, bucket.upper_bound);
-    append_label(with, "le", bound);
-    lines.add(with, bucket.cumulative_count, "_bucket");
+    lines.begin(labels, "le", "_bucket");
+    lines.end(bound, bucket.cumulative_count);
   }
   lines.add_fraction(labels, of.sample_sum, "_sum");
   lines.add(labels, of.sample_count, "_count");
@@ -68,22 +83,44 @@ void add_histogram(MetricLines& lines, const std::string& labels, const promethe
 
 }  // namespace
 
-void MetricLines::begin(std::string_view labels, std::string_view suffix) {
-  text_.append(name_).append(suffix);
-  if (!labels.empty()) text_.append("{").append(labels).append("}");
-  text_ += ' ';
+void MetricLines::write_head() {
+  if (has_head_) return;
+  has_head_ = true;
+  append_head(out_, type_, name_, help_);
 }
 
 void MetricLines::add(std::string_view labels, std::uint64_t value, std::string_view suffix) {
-  begin(labels, suffix);
-  append_whole(text_, value);
-  text_ += '\n';
+  write_head();
+  out_.append(name_).append(suffix);
+  if (!labels.empty()) out_.append("{").append(labels).append("}");
+  append_number(out_, " ", value);
 }
 
 void MetricLines::add_fraction(std::string_view labels, double value, std::string_view suffix) {
-  begin(labels, suffix);
-  append_metric_number(text_, value);
-  text_ += '\n';
+  write_head();
+  out_.append(name_).append(suffix);
+  if (!labels.empty()) out_.append("{").append(labels).append("}");
+  out_ += ' ';
+  append_metric_number(out_, value);
+  out_ += '\n';
+}
+
+void MetricLines::begin(std::string_view labels, std::string_view last_label, std::string_view suffix) {
+  beginning_.assign(name_).append(suffix).append("{").append(labels);
+  if (!labels.empty()) beginning_ += ',';
+  beginning_.append(last_label).append("=\"");
+}
+
+void MetricLines::end(std::string_view last_value, std::uint64_t value) {
+  write_head();
+  out_.append(beginning_).append(last_value);
+  append_number(out_, "\"} ", value);
+}
+
+void MetricLines::end(std::string_view last_value, std::string_view more, std::uint64_t value) {
+  write_head();
+  out_.append(beginning_).append(last_value).append("\"").append(more);
+  append_number(out_, "} ", value);
 }
 
 void append_label(std::string& out, std::string_view name, std::string_view value) {
@@ -107,15 +144,9 @@ void append_metric_number(std::string& out, double value) {
   }
 }
 
-void append_family(std::string& out, MetricType type, std::string_view help, const MetricLines& lines) {
-  if (lines.text().empty()) return;
-  append_head(out, type, lines.name(), help);
-  out += lines.text();
-}
-
 void append_families(std::string& out, const std::vector<MetricFamily>& families) {
   for (const MetricFamily& family : families) {
-    MetricLines lines(family.name);
+    MetricLines lines(out, family.type, family.name, family.help);
     for (const ClientMetric& metric : family.metric) {
       std::string labels;
       for (const ClientMetric::Label& label : metric.label) append_label(labels, label.name, label.value);
@@ -125,7 +156,6 @@ void append_families(std::string& out, const std::vector<MetricFamily>& families
         lines.add_fraction(labels, family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value);
       }
     }
-    append_family(out, family.type, family.help, lines);
   }
 }
 

@@ -28,7 +28,7 @@ void collect_rules(const Facts& facts, FactWriter& write) {
   write.gauge("weir_rules_current", "1 if the loaded rules are those on disk, 0 if the file there is invalid.",
               facts.rules_current ? 1 : 0);
   write.gauge("weir_rules_loaded", "Number of rules loaded.", static_cast<double>(facts.rules_loaded));
-  write.gauge("weir_rules_version", "Version of the active rules; each load that changes them adds one.",
+  write.gauge("weir_rules_version", "Version of the active rules, as /admin/v1/rules has it; 0: not recorded yet.",
               static_cast<double>(facts.rules_version));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/protobuf_wire.h"
 
 namespace weir::observe {
@@ -77,29 +78,43 @@ class Attributes {
   const std::uint32_t field_;
 };
 
-std::string_view name_of(Span::Step step) {
-  switch (step) {
+std::string_view name_of(const Span& span) {
+  switch (span.step) {
     case Span::Step::decision:
       return "weir.decision";
     case Span::Step::store:
       return "weir.store";
     case Span::Step::ledger:
       return "weir.ledger";
+    case Span::Step::change:
+      return span.name;
   }
   return "weir";
 }
 
 // The store in memory is not another service.
 std::uint64_t kind_of(const Span& span) {
-  if (span.step == Span::Step::decision) return kKindServer;
+  if (span.step == Span::Step::decision || span.step == Span::Step::change) return kKindServer;
   return span.source == "memory" ? kKindInternal : kKindClient;
+}
+
+// Of a settlement no rules are known.
+void write_rules(Attributes& attributes, const Span& span) {
+  if (span.rules_version == 0 && span.rules_hash == 0) return;
+  attributes.number("weir.rules_version", static_cast<std::int64_t>(span.rules_version));
+  if (span.rules_hash != 0) attributes.text("weir.rules_hash", base::hex_text(span.rules_hash));
 }
 
 void write_attributes(WireWriter& writer, const Span& span) {
   Attributes attributes(writer, kSpanAttributes);
-  if (span.step != Span::Step::decision) {
+  if (span.step == Span::Step::store || span.step == Span::Step::ledger) {
     attributes.text("db.system", span.source);
     return;
+  }
+  if (span.step == Span::Step::change) {
+    attributes.text("weir.source", span.source);
+    attributes.number("weir.cost", span.cost);
+    return write_rules(attributes, span);
   }
   attributes.text("weir.decision", span.allowed ? "allowed" : "denied");
   attributes.text("weir.reason", reason_name(span.reason));
@@ -107,7 +122,7 @@ void write_attributes(WireWriter& writer, const Span& span) {
   if (!span.rule.empty()) attributes.text("weir.rule", span.rule);
   attributes.number("weir.cost", span.cost);
   if (span.degraded) attributes.boolean("weir.degraded", true);
-  attributes.number("weir.rules_version", static_cast<std::int64_t>(span.rules_version));
+  write_rules(attributes, span);
 }
 
 void write_span(WireWriter& writer, const Span& span) {
@@ -116,7 +131,7 @@ void write_span(WireWriter& writer, const Span& span) {
   writer.put_bytes(kSpanSpanId, bytes_of(span.id));
   const bool has_parent = std::any_of(span.parent.begin(), span.parent.end(), [](std::uint8_t byte) { return byte; });
   if (has_parent) writer.put_bytes(kSpanParentSpanId, bytes_of(span.parent));
-  writer.put_bytes(kSpanName, name_of(span.step));
+  writer.put_bytes(kSpanName, name_of(span));
   writer.put_number(kSpanKind, kind_of(span));
   writer.put_fixed64(kSpanStart, nanoseconds(span.from));
   writer.put_fixed64(kSpanEnd, nanoseconds(span.to));

@@ -56,6 +56,7 @@ void RequestCounters::sample_left(const Decision& decision) {
   }
   for (const RuleOutcome& rule : decision.rules) {
     if (rule.unlimited || rule.store_failed || rule.capacity <= 0) continue;
+    if (!decision.allowed && rule.allowed && rule.kind == ChargeKind::quota) continue;  // the ledger was not asked
     const std::uint32_t row = table_->row(rule.ordinal);
     Left& left = left_[row];
     if (left.tenure.load(std::memory_order_relaxed) != table_->tenures[row]) {

@@ -129,12 +129,32 @@ TEST(MetricText, WritesNumbersThatPrometheusReads) {
     append_metric_number(out, value);
     EXPECT_EQ(out, expected);
   }
-  MetricLines lines("x_total");
+  std::string out;
+  MetricLines lines(out, prometheus::MetricType::Counter, "x_total", "Help\\.");
   std::string labels;
   append_label(labels, "a", "q\"\\\n");
   append_label(labels, "b", "");
+  EXPECT_EQ(out, "") << "a family without samples is not written";
   lines.add(labels, 18'446'744'073'709'551'615ULL);
-  EXPECT_EQ(lines.text(), "x_total{a=\"q\\\"\\\\\\n\",b=\"\"} 18446744073709551615\n");
+  EXPECT_EQ(out,
+            "# HELP x_total Help\\\\.\n# TYPE x_total counter\n"
+            "x_total{a=\"q\\\"\\\\\\n\",b=\"\"} 18446744073709551615\n");
+}
+
+TEST(MetricText, WritesLinesThatBeginInTheSameWay) {
+  std::string out;
+  MetricLines lines(out, prometheus::MetricType::Histogram, "x", "h");
+  lines.begin("rule=\"r\"", "le", "_bucket");
+  lines.end("0.5", 1);
+  lines.end("+Inf", ",b=\"c\"", 2);
+  lines.begin("", "le", "_bucket");
+  lines.end("1", 3);
+  lines.add("", 4, "_count");
+  lines.add_fraction("rule=\"r\"", 0.25, "_sum");
+  EXPECT_EQ(out,
+            "# HELP x h\n# TYPE x histogram\n"
+            "x_bucket{rule=\"r\",le=\"0.5\"} 1\nx_bucket{rule=\"r\",le=\"+Inf\",b=\"c\"} 2\n"
+            "x_bucket{le=\"1\"} 3\nx_count 4\nx_sum{rule=\"r\"} 0.25\n");
 }
 
 }  // namespace

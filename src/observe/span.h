@@ -21,6 +21,7 @@ struct Span {
     decision,  // from the question to the answer
     store,     // while the store was asked
     ledger,    // while the database was asked
+    change,    // from the question to the answer of a call that decides nothing
   };
   Step step = Step::decision;
   TraceId trace{};
@@ -29,14 +30,16 @@ struct Span {
   TimePoint from{};
   TimePoint to{};
   bool failed = false;      // was not answered
-  std::string_view source;  // of a decision; of the others, who was asked
-  // Of a decision.
+  std::string_view name;    // of a change
+  std::string_view source;  // of a decision or a change; of the others, who was asked
+  // Of a decision; of a change the last three.
   bool allowed = true;
   bool degraded = false;
   Reason reason = Reason::ok;
   std::string_view rule;  // empty: none decided
   std::int64_t cost = 0;
   std::uint64_t rules_version = 0;
+  std::uint64_t rules_hash = 0;
 };
 
 // One writer and one reader, which do not wait for each other: a span that finds no room is dropped and counted.

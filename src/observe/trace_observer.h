@@ -1,5 +1,5 @@
-// TraceObserver: makes spans of the decisions whose trace is sampled: one of the decision, and below it one of the
-// store's call and one of the ledger's, if they were asked.
+// TraceObserver: makes spans of the decisions and changes whose trace is sampled: one of the decision, and below it one
+// of the store's call and one of the ledger's, if they were asked.
 //
 // One for each event loop: not thread-safe. Shares the ring with whoever sends what is in it.
 #pragma once
@@ -25,6 +25,7 @@ class TraceObserver final : public RequestObserver {
     if (context.times != nullptr && context.trace != nullptr) [[unlikely]]
       record(decision, context);
   }
+  void on_change(const TracedChange& change) override;
 
  private:
   void record(const Decision& decision, const RequestContext& context);

@@ -140,6 +140,11 @@ void RuleBook::accept_only(std::function<Status(const Rules&)> check) {
   };
 }
 
+void RuleBook::stamp_with(MakeStamp make) {
+  const std::lock_guard lock(loading_);
+  make_stamp_ = std::move(make);
+}
+
 Status RuleBook::activate_kept(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
                                TimePoint now) {
   Result<ForeignRules> parsed = parse_rules(base->texts, base->source, base->format, now);
@@ -150,7 +155,9 @@ Status RuleBook::activate_kept(std::shared_ptr<const RulesBase> base, std::share
 Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr<const RuleChanges> changes,
                           ForeignRules read, TimePoint now) {
   if (changes == nullptr) changes = std::make_shared<const RuleChanges>();
-  Result<Made> made = make(std::move(read.rules), *base, *changes, overrides_, version() + 1, now);
+  std::shared_ptr<const RulesStamp> stamp;
+  if (make_stamp_) stamp = make_stamp_(*base, version() + 1);
+  Result<Made> made = make(std::move(read.rules), *base, *changes, overrides_, version() + 1, stamp, now);
   if (!made.ok()) return made.failure();
   std::vector<Block> blocks = std::move(made.value().blocks);
   mark_blocks(blocks);
@@ -165,14 +172,14 @@ Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr
                      .source = base->source,
                      .has_changes = !changes->empty(),
                      .rules = loaded.set->rules().size()};
-  install(std::move(loaded), KeptVersion{std::move(about), std::move(base), std::move(changes)},
+  install(std::move(loaded), KeptVersion{std::move(about), std::move(base), std::move(changes), std::move(stamp)},
           std::move(read.warnings), std::move(made.value().misfits));
   return success();
 }
 
 Result<RuleBook::Made> RuleBook::make(Rules rules, const RulesBase& base, const RuleChanges& changes,
                                       const std::vector<RuntimeOverride>& overrides, std::uint64_t version,
-                                      TimePoint now) {
+                                      std::shared_ptr<const RulesStamp> stamp, TimePoint now) {
   Result<Rules> changed = apply_changes(std::move(rules), changes);
   if (!changed.ok()) return changed.failure();
   const bool checked = base.format == RulesFormat::weir && changes.empty();
@@ -186,9 +193,9 @@ Result<RuleBook::Made> RuleBook::make(Rules rules, const RulesBase& base, const 
   if (!misfits.ok()) return misfits.failure();
   Made made{.blocks = std::move(changed.value().blocks), .misfits = std::move(misfits).value()};
   const std::shared_ptr<const RuleSet> before = current();
-  Result<std::shared_ptr<const RuleSet>> compiled =
-      RuleSet::compile(std::move(changed).value(), names_, RulesAre::checked,
-                       {.version = version, .issues = issues_, .loaded = now, .before = before.get()});
+  Result<std::shared_ptr<const RuleSet>> compiled = RuleSet::compile(
+      std::move(changed).value(), names_, RulesAre::checked,
+      {.version = version, .issues = issues_, .loaded = now, .before = before.get(), .stamp = std::move(stamp)});
   if (!compiled.ok()) return compiled.failure();
   made.set = std::move(compiled).value();
   return made;

@@ -94,6 +94,10 @@ class RuleBook {
   // From now on only rules that `check` accepts are loaded: what a server cannot keep is refused there.
   // Called again: only those that all checks accept.
   void accept_only(std::function<Status(const Rules&)> check);
+  // From now on each version gets the stamp that `make` makes of its base and number, on the thread that loads, before
+  // the rules decide anything. Must not call the book.
+  using MakeStamp = std::function<std::shared_ptr<const RulesStamp>(const RulesBase& base, std::uint64_t number)>;
+  void stamp_with(MakeStamp make);
 
   // Never null; no rules at first. It carries its version.
   std::shared_ptr<const RuleSet> current() const;
@@ -147,7 +151,8 @@ class RuleBook {
     std::vector<std::string> misfits = {};
   };
   Result<Made> make(Rules rules, const RulesBase& base, const RuleChanges& changes,
-                    const std::vector<RuntimeOverride>& overrides, std::uint64_t version, TimePoint now);
+                    const std::vector<RuntimeOverride>& overrides, std::uint64_t version,
+                    std::shared_ptr<const RulesStamp> stamp, TimePoint now);
   // What goes before the rules, of blocks of the base and what operators have set. With loading_ held.
   Result<std::shared_ptr<const Intake>> make_intake(const std::vector<Block>& base_blocks,
                                                     std::shared_ptr<const BlockSet> runtime_blocks) const;
@@ -174,7 +179,8 @@ class RuleBook {
   std::shared_ptr<const BlockSet> runtime_blocks_;             // both; null: none
   std::shared_ptr<const PlanTable> plans_;
   std::vector<Block> base_blocks_;              // of the active base
-  std::function<Status(const Rules&)> accept_;  // guarded by loading_
+  std::function<Status(const Rules&)> accept_;  // guarded by loading_, like the next
+  MakeStamp make_stamp_;
   std::atomic<std::uint64_t> version_{0};
 
   mutable std::mutex mutex_;                // never held while files are read

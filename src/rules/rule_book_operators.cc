@@ -28,8 +28,8 @@ Status RuleBook::set_overrides(std::vector<RuntimeOverride> overrides, TimePoint
   }
   Result<ForeignRules> parsed = parse_rules(latest.base->texts, latest.base->source, latest.base->format, now);
   if (!parsed.ok()) return parsed.failure();
-  Result<Made> made =
-      make(std::move(parsed.value().rules), *latest.base, *latest.changes, overrides, latest.about.number, now);
+  Result<Made> made = make(std::move(parsed.value().rules), *latest.base, *latest.changes, overrides,
+                           latest.about.number, latest.stamp, now);
   if (!made.ok()) return made.failure();
   overrides_ = std::move(overrides);
   LoadedRules loaded{std::move(made.value().set), this->loaded().intake};

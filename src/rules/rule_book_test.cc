@@ -13,6 +13,44 @@ namespace {
 const char kOne[] = "version: 1\nrules: [{id: one, limit: 1, window: 1s}]\n";
 const char kTwo[] = "version: 1\nrules: [{id: one, limit: 2, window: 1s}, {id: two, limit: 1, window: 1s}]\n";
 
+// What a server attributes decisions to stays the same while only operators change something.
+TEST(RuleBook, RulesKeepTheirStampUntilOthersAreLoaded) {
+  RuleBook book;
+  std::vector<std::shared_ptr<RulesStamp>> made;
+  std::vector<std::uint64_t> numbers;
+  book.stamp_with([&](const RulesBase& base, std::uint64_t number) {
+    EXPECT_EQ(base.texts.size(), 1u);
+    numbers.push_back(number);
+    return made.emplace_back(std::make_shared<RulesStamp>(7 + made.size(), 0));
+  });
+  ASSERT_TRUE(book.replace_texts({{"a", kOne}}, "a").ok());
+  EXPECT_EQ(book.current()->told_hash(), 7u);
+  EXPECT_EQ(book.current()->told_version(), 0u) << "it has no number yet";
+  made[0]->number = 42;
+  EXPECT_EQ(book.current()->told_version(), 42u);
+  RuntimeOverride more;
+  more.rules = {"one"};
+  more.change.when = {{"tenant", {"acme"}}};
+  more.change.change.limit = 5;
+  more.change.use = std::make_shared<UseMark>("ovr_1");
+  ASSERT_TRUE(book.set_overrides({more}).ok());
+  EXPECT_EQ(book.current()->told_version(), 42u);
+  EXPECT_EQ(made.size(), 1u);
+  EXPECT_FALSE(book.replace_texts({{"b", "version: 1\nrules: [{id: one}]\n"}}, "b").ok());
+  EXPECT_EQ(book.current()->told_version(), 42u);
+  ASSERT_TRUE(book.replace_texts({{"c", kTwo}}, "c").ok());
+  EXPECT_EQ(book.current()->told_hash(), 6u + made.size());
+  EXPECT_EQ(numbers.front(), 1u);
+}
+
+TEST(RuleBook, WithoutStampsTheVersionIsTold) {
+  RuleBook book;
+  ASSERT_TRUE(book.replace_texts({{"a", kOne}}, "a").ok());
+  ASSERT_TRUE(book.replace_texts({{"a", kTwo}}, "a").ok());
+  EXPECT_EQ(book.current()->told_version(), 2u);
+  EXPECT_EQ(book.current()->told_hash(), 0u);
+}
+
 TEST(RuleBook, AFailedReloadKeepsTheLastGoodRules) {
   const TemporaryFolder folder;
   folder.write("rules.yaml", kOne);

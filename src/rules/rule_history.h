@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/compile/rules_stamp.h"
 #include "rules/read/rules_format.h"
 #include "rules/read/rules_source.h"
 #include "weir/result.h"
@@ -52,6 +53,7 @@ struct KeptVersion {
   RulesVersion about;
   std::shared_ptr<const RulesBase> base;
   std::shared_ptr<const RuleChanges> changes;
+  std::shared_ptr<const RulesStamp> stamp;  // null: no one has made one
 };
 
 inline constexpr std::size_t kMaxVersions = 20;

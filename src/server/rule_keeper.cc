@@ -145,14 +145,10 @@ void RuleKeeper::plan_retry(const Status& status, Why why) {
 
 void RuleKeeper::log_loaded(const std::string& source) {
   last_rejection_.forget();
-  const rules::RulesVersion active = book_->history().back();
-  char content[16];  // the same on every node, and after a restart, for the same rules
-  base::write_hex(content, active.content);
+  const std::shared_ptr<const rules::RuleSet> active = book_->current();
+  const std::string hash = base::hex_text(active->told_hash());
   log_.info("rules_loaded", "rules loaded",
-            {{"rules", active.rules},
-             {"path", source},
-             {"version", active.number},
-             {"content", std::string_view(content, sizeof content)}});
+            {{"rules", active->rules().size()}, {"path", source}, {"version", active->told_version()}, {"hash", hash}});
   const std::vector<std::string> warnings = book_->warnings();
   for (std::size_t i = 0; i < std::min(warnings.size(), kMaxWarningLines); ++i) {
     log_.warn("rules_warning", warnings[i]);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "admin/json_writer.h"
+#include "base/ascii.h"
 #include "control/audit_trail.h"
 #include "control/change_log.h"
 #include "rules/read/rules_format.h"
@@ -26,6 +27,13 @@ std::string note_of(const RuleVersion& version) {
   out.member("source", version.source);
   out.end_object();
   return out.take();
+}
+
+// hash_of_rules() as a number.
+std::uint64_t hash_number(std::string_view digits) {
+  std::uint64_t number = 0;
+  for (const char digit : digits) number = number << 4U | static_cast<std::uint64_t>(base::hex_digit(digit));
+  return number;
 }
 
 // Records a version unless it is what was recorded last. Sets its number.
@@ -69,7 +77,14 @@ Status RuleRecord::apply(std::string_view text) {
     if (version_ && version_->version == version.value().version) return success();
   }
   const std::string name = "database version " + std::to_string(version.value().version);
-  if (Status replaced = keeper_.replace({{name, version.value().text}}, name); !replaced.ok()) return replaced;
+  const auto set_applying = [this](const RuleVersion* which) {
+    const std::lock_guard lock(mutex_);
+    applying_ = which;
+  };
+  set_applying(&version.value());
+  const Status replaced = keeper_.replace({{name, version.value().text}}, name);
+  set_applying(nullptr);
+  if (!replaced.ok()) return replaced;
   const std::lock_guard lock(mutex_);
   version_ = std::move(version).value();
   return success();
@@ -80,41 +95,63 @@ bool RuleRecord::has_version() const {
   return version_.has_value();
 }
 
-std::int64_t RuleRecord::version() const {
-  const std::lock_guard lock(mutex_);
-  return version_ ? version_->version : 0;
-}
-
-std::string RuleRecord::text_of_base() const {
-  const std::shared_ptr<const rules::RulesBase> base = keeper_.book()->base();
-  if (base == nullptr) return {};
+std::string RuleRecord::text_of(const rules::RulesBase& base) const {
   if (context_.config.rules_path.empty() || rules_in_database(context_.config)) {
-    if (!has_version()) return std::string(quickstart_rules());
+    return std::string(quickstart_rules());
   }
-  if (base->texts.size() == 1 && base->format == rules::RulesFormat::weir) return base->texts.front().text;
-  const auto read = rules::parse_rules(base->texts, base->source, base->format, context_.clock->wall());
+  if (base.texts.size() == 1 && base.format == rules::RulesFormat::weir) return base.texts.front().text;
+  const auto read = rules::parse_rules(base.texts, base.source, base.format, context_.clock->wall());
   return read.ok() ? rules::write_rules(read.value().rules) : std::string();
 }
 
-void RuleRecord::note_load() {
+std::shared_ptr<const rules::RulesStamp> RuleRecord::make_stamp(const rules::RulesBase& base, std::uint64_t number) {
   const std::string& path = context_.config.rules_path.string();
-  RuleVersion version{.version = 0,
-                      .at = context_.clock->wall(),
-                      .author = path.empty() ? "weir" : "file",
-                      .reason = {},
-                      .node = tools_.node(),
-                      .source = path.empty() ? "built-in" : path,
-                      .hash = {},
-                      .rules = static_cast<std::int64_t>(keeper_.book()->history().back().rules),
-                      .text = text_of_base()};
-  version.hash = control::hash_of_rules(version.text);
+  const std::lock_guard lock(mutex_);
+  loading_ = {.version = 0,
+              .at = context_.clock->wall(),
+              .author = path.empty() ? "weir" : "file",
+              .reason = {},
+              .node = tools_.node(),
+              .source = path.empty() ? "built-in" : path,
+              .hash = {},
+              .rules = 0,
+              .text = applying_ != nullptr ? applying_->text : text_of(base)};
+  loading_.hash = control::hash_of_rules(loading_.text);
+  if (has_database()) number = applying_ != nullptr ? static_cast<std::uint64_t>(applying_->version) : 0;
+  stamp_ = std::make_shared<rules::RulesStamp>(hash_number(loading_.hash), number);
+  prepared_ = false;
+  return stamp_;
+}
+
+void RuleRecord::prepare(const rules::LoadedRules& loaded, std::uint64_t /*version*/) {
+  RuleVersion version;
   {
     const std::lock_guard lock(mutex_);
-    version_ = version;
-    version_->version = static_cast<std::int64_t>(keeper_.book()->history().back().number);
-    if (tools_.environment().database == nullptr || path.empty()) return;
+    if (std::exchange(prepared_, true)) return;  // what operators set has changed, not the rules
+    loading_.rules = static_cast<std::int64_t>(loaded.set->rules().size());
+    const bool is_file = !context_.config.rules_path.empty() && !rules_in_database(context_.config);
+    // Those before it must be recorded first.
+    if (!is_file || !has_database() || !tools_.databases().is_ready() || !pending_.empty()) return;
+    version = loading_;
+  }
+  const database::Outcome recorded = tools_.environment().database->run(
+      database::Access::write, [&version](database::Session& session) { return add_unless_latest(session, version); },
+      kPatience);
+  if (!recorded.ok()) return;
+  const std::lock_guard lock(mutex_);
+  loading_ = version;
+  stamp_->number.store(static_cast<std::uint64_t>(version.version));
+}
+
+void RuleRecord::note_load() {
+  {
+    const std::lock_guard lock(mutex_);
+    version_ = loading_;
+    version_->version = static_cast<std::int64_t>(stamp_->number.load());
+    const bool is_recorded = version_->version != 0;
+    if (!has_database() || context_.config.rules_path.empty() || is_recorded) return;
     if (pending_.size() == kMaxPending) pending_.pop_front();
-    pending_.push_back(std::move(version));
+    pending_.push_back({*version_, stamp_});
   }
   flush();
 }
@@ -122,12 +159,12 @@ void RuleRecord::note_load() {
 void RuleRecord::flush() {
   database::Database* const database = tools_.environment().database;
   if (database == nullptr || !tools_.databases().is_ready()) return;
-  std::shared_ptr<RuleVersion> next;
+  std::shared_ptr<Pending> next;
   {
     const std::lock_guard lock(mutex_);
     if (recording_ || pending_.empty()) return;
     recording_ = true;
-    next = std::make_shared<RuleVersion>(pending_.front());
+    next = std::make_shared<Pending>(pending_.front());
   }
   const auto finish = [this, next](const database::Outcome& outcome) {
     {
@@ -135,14 +172,15 @@ void RuleRecord::flush() {
       recording_ = false;
       if (!outcome.ok()) return;  // flush() is called again later
       pending_.pop_front();
-      if (version_ && version_->hash == next->hash) version_ = *next;
+      next->stamp->number.store(static_cast<std::uint64_t>(next->version.version));
+      if (next->stamp == stamp_) version_ = next->version;
     }
     flush();
   };
-  const Status queued =
-      database->submit({.access = database::Access::write,
-                        .work = [next](database::Session& session) { return add_unless_latest(session, *next); },
-                        .done = finish});
+  const Status queued = database->submit(
+      {.access = database::Access::write,
+       .work = [next](database::Session& session) { return add_unless_latest(session, next->version); },
+       .done = finish});
   if (!queued.ok()) {
     const std::lock_guard lock(mutex_);
     recording_ = false;

@@ -171,6 +171,32 @@ module.exports = {
     await page.getByText(/would be denied; with the rules of now/).waitFor();
   },
 
+  async a_new_limit_is_tried_as_a_candidate_first(browser, { admin }) {
+    const page = await browser.page({ token: admin });
+    await page.show("/change");
+    const editor = page.getByRole("textbox", { name: "Text of the rules" });
+    await until("the text is there", async () => (await editor.inputValue()).includes("odd.name"));
+    await editor.fill((await editor.inputValue()).replace("algorithm: fixed-window, limit: 100", "algorithm: fixed-window, limit: 90"));
+    await page.getByRole("button", { name: "Try as candidate" }).click();
+    check(/limit: 100.*candidate: \{limit: 90\}/.test(await editor.inputValue()), "the limit stays, and the new one is beside it");
+    await page.getByText(/valid, \d+ rules/).waitFor();
+    await page.getByText("candidate", { exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "Discard draft" }).click();
+  },
+
+  async a_new_rule_is_tried_in_shadow_first(browser, { admin }) {
+    const page = await browser.page({ token: admin });
+    await page.show("/change");
+    const editor = page.getByRole("textbox", { name: "Text of the rules" });
+    await until("the text is there", async () => (await editor.inputValue()).includes("odd.name"));
+    const rule = "  - id: trial\n    per: [user]\n    algorithm: fixed-window\n    limit: 5\n    window: 60s\n";
+    await editor.fill((await editor.inputValue()).trimEnd() + "\n" + rule);
+    await page.getByRole("button", { name: "Try in shadow" }).click();
+    check((await editor.inputValue()).includes("  - id: trial\n    mode: shadow\n"), await editor.inputValue());
+    await page.getByText(/valid, \d+ rules/).waitFor();
+    await page.getByRole("button", { name: "Discard draft" }).click();
+  },
+
   async a_reason_is_required(browser, { operator }) {
     const page = await browser.page({ token: operator });
     await page.show(subject);
@@ -301,8 +327,7 @@ module.exports = {
     await page.getByText("more at once").first().waitFor();
     check((await answer(page, "/rules")).text.includes("burst: 123"), "the server has the new text");
     const versions = page.locator(".card", { has: page.getByRole("heading", { name: "Versions" }) });
-    const old = versions.getByRole("row", { name: new RegExp(`v${before}\\b`) });
-    await old.getByRole("button", { name: "Restore…" }).click();
+    await versions.getByRole("button", { name: `Restore version ${before}…` }).click();
     await fill(page, "Reason", "back again");
     await submit(page, "Restore");
     await page.getByText("back again").first().waitFor();

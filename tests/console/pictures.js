@@ -7,8 +7,17 @@ const path = require("path");
 const subject = "/subject?a=tenant%3Dacme&a=user%3Danna&a=path%3D%2Fv1%2Fsearch";
 const screens = {
   now: "", rules: "/rules", rule: "/rules/search-per-user", subject, decisions: "/decisions?outcome=denied", quotas: "/quotas",
+  reservations: "/quotas?tab=reservations&a=tenant%3Dglobex&a=action%3Dexport",
   overrides: "/overrides", blocks: "/blocks", tenants: "/tenants", keys: "/tenants/keys", change: "/change", audit: "/audit", tokens: "/tokens",
 };
+const desktop = { width: 1280, height: 900 };
+const phone = { width: 390, height: 844 };
+const kinds = {
+  light: { theme: "light", ...desktop }, dark: { theme: "dark", ...desktop },
+  "phone-light": { theme: "light", ...phone }, "phone-dark": { theme: "dark", ...phone },
+};
+// Some of them, for a quick look: WEIR_PICTURES_OF=light,phone-dark.
+const wanted = process.env.WEIR_PICTURES_OF?.split(",");
 // Longer pages are cut: what is below says nothing new.
 const tallest = { wide: 1240, narrow: 1800 };
 
@@ -81,9 +90,9 @@ module.exports = {
   async pictures(browser, { admin }) {
     const folder = process.env.WEIR_PICTURES;
     if (!folder) return;
-    await take(browser, admin, folder, "light", { theme: "light", width: 1280, height: 900 });
-    await take(browser, admin, folder, "dark", { theme: "dark", width: 1280, height: 900 });
-    await take(browser, admin, folder, "phone-light", { theme: "light", width: 390, height: 844 });
-    await take(browser, admin, folder, "phone-dark", { theme: "dark", width: 390, height: 844 });
+    for (const [kind, settings] of Object.entries(kinds)) {
+      if (wanted && !wanted.includes(kind)) continue;
+      await take(browser, admin, folder, kind, settings);
+    }
   },
 };

@@ -6,6 +6,7 @@ const { Browser } = require("./browser");
 const scenarios = {
   ...require("./reading"),
   ...require("./acting"),
+  ...require("./holding"),
   ...require("./manners"),
   ...require("./pictures"),
   ...require("./restart"),

@@ -40,6 +40,9 @@ rules:
     window: 60s
     plans: {pro: {limit: 12000}}
 
+  - {id: searches-hour, match: {path: /v1/search}, per: [tenant], algorithm: quota, limit: 9000, period: hour}
+  - {id: search-streams, match: {path: /v1/search}, per: [tenant], algorithm: concurrency, limit: 40, lease: 30m}
+
   - id: login-account
     match: {action: login}
     per: [account]
@@ -50,6 +53,7 @@ rules:
 
   - {id: uploads-day, match: {action: upload}, per: [tenant], algorithm: token-bucket, limit: 10000, window: 24h}
   - {id: exports-active, match: {action: export}, per: [tenant], algorithm: concurrency, limit: 3, lease: 30m}
+  - {id: export-rows, match: {action: export}, per: [tenant], algorithm: token-bucket, limit: 5000, window: 1h, candidate: {limit: 4000}}
   - {id: exports-hour, match: {action: export}, per: [tenant], algorithm: quota, limit: 1000, period: hour, enforcement: strict}
   - {id: global-capacity, per: [], algorithm: gcra, limit: 200, window: 1s, mode: shadow}
 """
@@ -142,6 +146,12 @@ def use(load):
         load.ask("/v1/check", {"attributes": {"tenant": tenant, "action": "export"}, "cost": used})
     for _ in range(2):
         load.ask("/v1/leases", {"attributes": {"tenant": "acme", "action": "export"}})
+    search = {"tenant": "acme", "user": "anna", "path": "/v1/search"}
+    for _ in range(2):
+        load.ask("/v1/leases", {"attributes": search})
+    load.ask("/v1/reservations", {"attributes": search, "amount": 60, "ttl_ms": 1500000})
+    for tenant, amount in (("globex", 80), ("globex", 45)):
+        load.ask("/v1/reservations", {"attributes": {"tenant": tenant, "action": "export"}, "amount": amount, "ttl_ms": 1800000})
 
 
 def main():

@@ -147,6 +147,31 @@ def test_operators_grant_and_only_admins_correct(serve):
         assert caller.call("POST", path + "/reverse", {"operation": "x", "reason": "r"})[0] == 403
 
 
+def test_an_open_reservation_is_shown_with_its_account_and_released_there(serve):
+    server = serve(rules_of(limit=100, enforcement="strict"), "--admin-tokens", ADMIN_TOKEN)
+    admin = Admin(server.admin, ADMIN_TOKEN)
+    made = [ask(server, "POST", "/v1/reservations", {"attributes": {"tenant": "acme", "action": "export"}, "amount": amount})[1] for amount in (30, 7)]
+    path = f"/accounts/{account_of(admin)['id']}"
+    shown = admin.get(path)
+    assert [(each["id"], each["units"]) for each in shown["reservations"]] == [(each["id"], each["granted"]) for each in made]
+    assert (shown["held"], shown["available"]) == (37, 63)
+    body = {"reservation": made[0]["id"], "reason": "the worker has died"}
+    reader = Admin(server.admin, admin.post("/tokens", {"name": "r", "role": "reader"})["token"])
+    operator = Admin(server.admin, admin.post("/tokens", {"name": "o", "role": "operator"})["token"])
+    assert reader.call("POST", path + "/release", body)[0] == 403
+    assert operator.call("POST", path + "/release", {"reservation": made[0]["id"]})[0] == 400, "without a reason"
+    assert operator.call("POST", path + "/release", {**body, "reservation": "f" * 32})[0] == 404
+    after = operator.post(path + "/release", body, status=200)
+    assert (after["held"], after["available"], after["changed"]) == (7, 93, 30)
+    assert [each["id"] for each in admin.get(path)["reservations"]] == [made[1]["id"]]
+    (entry,) = admin.audit(action="account.release")
+    assert (entry["actor"], entry["reason"], entry["before"]["held"], entry["after"]["held"]) == ("o", "the worker has died", 37, 7)
+    status, told, _ = ask(server, "POST", f"/v1/reservations/{made[0]['reservation']}/commit", {"actual": 5})
+    assert status == 409 and "released" in told["detail"], told
+    assert ask(server, "POST", f"/v1/reservations/{made[1]['reservation']}/commit", {"actual": 5})[0] == 200
+    assert operator.call("POST", path + "/release", {**body, "reservation": made[1]["id"]})[0] == 410
+
+
 def test_without_a_database_there_are_no_accounts(start):  # noqa: F811
     admin = Admin(start("--database", "off").admin)
     assert "accounts" not in admin.get("/session")["features"]

@@ -142,6 +142,14 @@ class Driver:
         self.change("POST", f"/accounts/{account}/reverse", {"operation": take["operation"], "reason": "test"})
         return 1
 
+    def post_accounts_id_release(self):
+        account = self.account()
+        tenant = self.admin.get(f"/accounts/{account}")["tenant"]
+        status, body = self.server.call("/v1/reservations", {"attributes": {"tenant": tenant, "action": "import"}, "amount": 1})
+        assert status == 201, body
+        self.change("POST", f"/accounts/{account}/release", {"reservation": json.loads(body)["id"], "reason": "test"})
+        return 1
+
     def post_keys(self):
         self.change("POST", "/keys", {"name": self.fresh(), "tenant": "acme"})
         return 1

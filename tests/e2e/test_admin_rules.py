@@ -128,27 +128,87 @@ def two_rules(limit):
         f"  - {{id: {name}, per: [tenant], algorithm: fixed-window, limit: {limit}, window: 3650d}}\n" for name in ("one", "two"))
 
 
+class Load:
+    """Checks and batches from four threads; each answer's limits, and whether they are all of one version."""
+
+    def __init__(self, server):
+        self.server, self.seen, self.mixed, self.ending = server, set(), [], threading.Event()
+        self.threads = [threading.Thread(target=self.ask, args=(number,)) for number in range(4)]
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self, number):
+        batch = {"requests": [{"attributes": {"tenant": f"t{number}-{each}"}} for each in range(20)]}
+        while not self.ending.is_set():
+            self.judge([check(self.server, f"t{number}")[1]])
+            self.judge(json.loads(self.server.call("/v1/check/batch", batch)[1])["decisions"])
+
+    def judge(self, decisions):
+        limits = {rule["limit"] for decision in decisions for rule in decision["rules"]}
+        self.seen.update(limits)
+        if len(limits) != 1:
+            self.mixed.append(limits)
+
+    def stop(self):
+        self.ending.set()
+        for thread in self.threads:
+            thread.join()
+
+
 def test_no_answer_mixes_two_versions(server):
     admin = Admin(server.admin)
     etag = admin.put("/rules", {"text": two_rules(1_000_000), "reason": "start"}, "0")["etag"]
-    seen, mixed, ending = set(), [], threading.Event()
-
-    def ask(number):
-        while not ending.is_set():
-            limits = {rule["limit"] for rule in check(server, f"t{number}")[1]["rules"]}
-            seen.update(limits)
-            if len(limits) != 1:
-                mixed.append(limits)
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
+    load = Load(server)
     for number in range(1, 21):
         etag = admin.put("/rules", {"text": two_rules(1_000_000 + number), "reason": f"change {number}"}, etag)["etag"]
-    ending.set()
-    for thread in threads:
-        thread.join()
-    assert mixed == [] and len(seen) > 3
+    load.stop()
+    assert load.mixed == [] and len(load.seen) > 3
+
+
+def limit_of(text):
+    return int(re.search(r"limit: (\d+)", text).group(1))
+
+
+@pytest.mark.parametrize("source", ["database", "file"])
+def test_every_decision_is_attributed_to_the_version_that_made_it(source, start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text(two_rules(1_000_000))
+    server = start("--rules", "database" if source == "database" else str(path), "--data-dir", str(tmp_path / "state"), "--log-decisions", "1",
+                   "--log-decisions-per-second", "100000", "--journal-sample", "1")
+    admin, etag = Admin(server.admin), "0"
+    if source == "database":
+        etag = admin.put("/rules", {"text": two_rules(1_000_000), "reason": "start"}, etag)["etag"]
+    load = Load(server)
+    for number in range(1, 11):
+        text = two_rules(1_000_000 + number)
+        if source == "database":
+            etag = admin.put("/rules", {"text": text, "reason": f"change {number}"}, etag)["etag"]
+            continue
+        (tmp_path / "new").write_text(text)
+        os.replace(tmp_path / "new", path)
+        eventually(lambda text=text: admin.get("/rules")["text"] == text)
+    load.stop()
+    versions = {each["version"]: each for each in admin.get("/rules/versions?limit=100")["items"]}
+    limits = {number: limit_of(admin.get(f"/rules/versions/{number}")["text"]) for number in versions}
+    journal = admin.get("/decisions?limit=1000")["items"]
+    active = admin.get("/rules")
+    metrics = server.metrics()
+    state = admin.get("/overview")["state"]["rules"]
+    server.stop()
+    logged = [event for event in server.events() if event["event"] == "decision" and event.get("rule")]
+    assert len(logged) > 500 and len({each["rules_version"] for each in logged}) > 3
+    for each in logged:
+        version = versions[each["rules_version"]]
+        assert (each["rules_hash"], each["limit"]) == (version["hash"], limits[version["version"]]), each
+    assert journal
+    for each in journal:
+        version = versions[each["rules_version"]]
+        assert each["rules_hash"] == version["hash"] and {rule["limit"] for rule in each["rules"]} == {limits[version["version"]]}, each
+    newest = versions[max(versions)]
+    assert (active["version"], active["hash"]) == (state["version"], state["hash"]) == (newest["version"], newest["hash"])
+    assert f'weir_rules_info{{version="{newest["version"]}",hash="{newest["hash"]}"}} 1' in metrics
+    loaded = [(event["version"], event["hash"]) for event in server.events() if event["event"] == "rules_loaded" and event["version"]]
+    assert set(loaded) == {(each["version"], each["hash"]) for each in versions.values()}
 
 
 class Nodes:

@@ -85,7 +85,7 @@ def test_a_line_names_subject_action_region_and_rules_without_any_value(start):
     assert first["tenant_hash"] != first["subject"]
     assert "tenant" not in first and "subject_values" not in first and "store_us" not in first
     (loaded,) = [event for event in server.events() if event["event"] == "rules_loaded"]
-    assert first["rules_version"] == loaded["version"] == 1 and len(loaded["content"]) == 16
+    assert first["rules_version"] == loaded["version"] == 1 and first["rules_hash"] == loaded["hash"] and len(loaded["hash"]) == 16
 
 
 def test_plain_subjects_are_values_but_never_keys(start, tmp_path):

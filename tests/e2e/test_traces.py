@@ -8,6 +8,7 @@ from grpc_bytes import RATE_LIMIT, field, rate_limit_request
 from otlp_receiver import Receiver
 from redis_nodes import Redis, eventually
 from test_cli import rules_text, start, weir  # noqa: F401 (start is a fixture)
+from test_leases import ask
 
 SERVER, CLIENT, INTERNAL = 2, 3, 1
 PARENT = "00f067aa0ba902b7"
@@ -57,7 +58,7 @@ def test_a_decision_is_a_span_below_the_callers(traced, receiver):
     allowed, denied = decision_of(receiver, 1), decision_of(receiver, 3)
     assert (allowed["parent"], allowed["kind"], allowed["scope"]) == (PARENT, SERVER, "weir")
     assert allowed["attributes"] == {"weir.decision": "allowed", "weir.reason": "ok", "weir.source": "memory", "weir.rule": "per-tenant",
-                                     "weir.cost": 1, "weir.rules_version": allowed["attributes"]["weir.rules_version"]}
+                                     "weir.cost": 1, "weir.rules_version": 1, "weir.rules_hash": allowed["attributes"]["weir.rules_hash"]}
     assert denied["attributes"]["weir.decision"] == "denied" and denied["attributes"]["weir.reason"] == "limit_exceeded"
     assert allowed["resource"]["service.name"] == "weir" and allowed["resource"]["service.instance.id"] == "node-1"
     assert allowed["resource"]["weir.region"] == "eu"
@@ -107,6 +108,32 @@ def test_every_route_that_decides_is_traced(traced, receiver):
     for number in (20, 23, 24, 25):
         assert decision_of(receiver, number)["parent"] == PARENT, number
     eventually("both", lambda: len(receiver.of(trace_id(21), "weir.decision")) == 2)
+
+
+def test_changes_are_spans_with_the_call_to_the_store_below_them(traced, receiver):
+    server = traced()
+    limited = {"attributes": {"tenant": "acme"}}
+    lease = json.loads(server.call("/v1/leases", {"attributes": {"tenant": "other"}})[1])["lease"]
+    held = [json.loads(server.call("/v1/reservations", {**limited, "amount": 1})[1])["reservation"] for _ in range(2)]
+    calls = [("weir.refund", "POST", "/v1/refund", {**limited, "cost": 1}), ("weir.lease.renew", "POST", f"/v1/leases/{lease}/renew", {}),
+             ("weir.lease.release", "DELETE", f"/v1/leases/{lease}", None),
+             ("weir.reservation.extend", "POST", f"/v1/reservations/{held[0]}/extend", {"ttl_ms": 90000}),
+             ("weir.reservation.commit", "POST", f"/v1/reservations/{held[0]}/commit", {"actual": 1}),
+             ("weir.reservation.release", "POST", f"/v1/reservations/{held[1]}/release", {})]
+    for number, (_, method, path, body) in enumerate(calls, 60):
+        assert ask(server, method, path, body, traceparent(number))[0] < 300, path
+    for number, (name, *_) in enumerate(calls, 60):
+        eventually(name, lambda number=number, name=name: receiver.of(trace_id(number), name))
+        (span,) = receiver.of(trace_id(number), name)
+        assert (span["parent"], span["kind"], span["attributes"]["weir.source"]) == (PARENT, SERVER, "memory"), name
+        assert not receiver.of(trace_id(number), "weir.decision"), "it decides nothing"
+        if "lease" not in name:
+            (store,) = receiver.of(trace_id(number), "weir.store")
+            assert store["parent"] == span["id"], name
+    (commit,) = receiver.of(trace_id(64), "weir.reservation.commit")
+    assert commit["attributes"]["weir.cost"] == 1
+    (refund,) = receiver.of(trace_id(60), "weir.refund")
+    assert refund["attributes"]["weir.rules_version"] == 1
 
 
 def test_grpc_metadata_carries_the_trace(traced, receiver):

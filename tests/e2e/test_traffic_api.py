@@ -5,7 +5,11 @@ import shutil
 import time
 
 import pytest
+from admin_client import Admin
+from redis_nodes import PATIENT, Redis
 from test_cli import DEADLINE_S, QUIET, Server, start, weir  # noqa: F401
+
+ADMIN_TOKEN = "a-token-for-admins-1"
 
 RULES = """version: 1
 rules:
@@ -354,6 +358,39 @@ def test_reservations_are_listed_and_released(server):
     assert {each["rule"] for each in items} == {"per-tenant", "secret"} and items[0]["units"] == 2
     assert remove(server, f"/reservations/{handle}?reason=stuck")[0] == 204
     assert get(server, "/reservations?attribute.tenant=acme&attribute.action=search")["items"] == []
+
+
+@pytest.mark.parametrize("store", ["memory", "redis"])
+def test_a_listed_reservation_is_released_by_operators_in_every_rule(store, start, tmp_path):  # noqa: F811
+    if store == "redis" and shutil.which("redis-server") is None:
+        pytest.skip("needs redis-server")
+    (tmp_path / "rules.yaml").write_text(RULES)
+    redis = Redis(tmp_path) if store == "redis" else None
+    try:
+        flags = ["--store", redis.url, "--redis-deadline", PATIENT] if redis else []
+        server = start("--rules", str(tmp_path / "rules.yaml"), "--admin-tokens", ADMIN_TOKEN, *flags)
+        admins = Admin(server.admin, ADMIN_TOKEN)
+        reader, operator = [Admin(server.admin, admins.post("/tokens", {"name": role, "role": role})["token"]) for role in ("reader", "operator")]
+        attributes = {"tenant": "acme", "action": "search"}
+        wait_for(lambda: server.call("/v1/reservations", {"attributes": attributes, "amount": 2})[0] == 201)
+        assert server.call("/v1/check", {"attributes": attributes, "cost": 2})[0] == 429
+        path = "/reservations?attribute.tenant=acme&attribute.action=search"
+        assert {each["handle"] for each in reader.get(path)["items"]} == {None}, "a handle is a key"
+        items = operator.get(path)["items"]
+        (handle,) = {each["handle"] for each in items}
+        lookup = operator.post("/subjects/lookup", {"attributes": attributes}, status=200)
+        assert {each["rule"] for each in lookup["reservations"]} == {"per-tenant", "secret"} and lookup["reservations"][0]["handle"]
+        assert reader.call("DELETE", f"/reservations/{handle}?reason=stuck")[0] == 403
+        assert operator.call("DELETE", f"/reservations/{handle}")[0] == 400, "without a reason"
+        assert operator.call("DELETE", f"/reservations/{handle}?reason=stuck")[0] == 204
+        assert operator.get(path)["items"] == []
+        assert server.call("/v1/check", {"attributes": attributes, "cost": 2})[0] == 200, "it was given back"
+        (entry,) = admins.audit(action="reservation.release")
+        assert (entry["actor"], entry["reason"]) == ("operator", "stuck") and handle not in entry["object"]
+        assert operator.call("DELETE", f"/reservations/{handle}?reason=again")[0] == 204, "releasing twice does no harm"
+    finally:
+        if redis:
+            redis.kill()
 
 
 def test_hot_keys_have_a_share_of_all_decisions(server):

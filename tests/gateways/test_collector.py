@@ -69,17 +69,19 @@ def test_a_collector_takes_the_spans_of_decisions(collector, tmp_path):
         answers = [server.call("/v1/check", {"attributes": {"tenant": "acme"}}, headers={"traceparent": f"00-{TRACE}-{PARENT}-01"})[0]
                    for _ in range(3)]
         assert answers == [200, 200, 429]
-        until(lambda: len(collector.spans()) >= 6)
-        server.await_metric('weir_trace_spans_total{result="sent"} 6')
+        assert server.call("/v1/refund", {"attributes": {"tenant": "acme"}}, headers={"traceparent": f"00-{TRACE}-{PARENT}-01"})[0] == 200
+        until(lambda: len(collector.spans()) >= 8)
+        server.await_metric('weir_trace_spans_total{result="sent"} 8')
         assert 'weir_trace_spans_total{result="lost"} 0' in server.metrics()
     finally:
         server.stop()
-    spans = collector.spans()
+    spans = sorted(collector.spans(), key=lambda span: span["Start time"])  # event loops do not wait for each other
+    (refund,) = [span for span in spans if span["Name"] == "weir.refund"]
     decisions = [span for span in spans if span["Name"] == "weir.decision"]
     stores = [span for span in spans if span["Name"] == "weir.store"]
-    assert (len(decisions), len(stores), {span["Trace ID"] for span in spans}) == (3, 3, {TRACE})
-    assert {span["Parent ID"] for span in decisions} == {PARENT}
-    assert {span["Parent ID"] for span in stores} == {span["ID"] for span in decisions}
+    assert (len(decisions), len(stores), {span["Trace ID"] for span in spans}) == (3, 4, {TRACE})
+    assert {span["Parent ID"] for span in [*decisions, refund]} == {PARENT}
+    assert {span["Parent ID"] for span in stores} == {span["ID"] for span in [*decisions, refund]}
     assert [span["attributes"]["weir.decision"] for span in decisions] == ["allowed", "allowed", "denied"]
     assert decisions[-1]["attributes"]["weir.rule"] == "per-tenant" and decisions[-1]["attributes"]["weir.source"] == "memory"
     text = collector.text()

@@ -178,6 +178,40 @@ TEST_P(QuotaEngine, HoldsQuotaForReservationsAndSettlesIt) {
   EXPECT_EQ(balance(of("q")), "75 0 25 0");
 }
 
+TEST_P(QuotaEngine, AListedReservationIsEndedInTheLedgerToo) {
+  use({quota("q", 100, Enforcement::leased), rate(1000)});
+  const std::array<Attribute, 1> attributes = {Attribute{"tenant", "acme"}};
+  ReservationLimiter& budget = *limiter_->reservations();
+  const ReservationAnswer made = budget.reserve({.request = Request(attributes), .amount = 40});
+  ASSERT_TRUE(made.decision.allowed) << made.message;
+  const ReservationQuestion list{.verb = ReservationQuestion::Verb::list, .request = Request(attributes)};
+  const ReservationAnswer listed = budget.ask(list);
+  ASSERT_EQ(listed.list.size(), 1U);
+  const ReservationAnswer ended = budget.release(listed.list[0].handle);
+  EXPECT_EQ(ended.fault, HoldFault::none) << ended.message;
+  EXPECT_EQ(balance(of("q")), "100 0 0 0");
+  EXPECT_TRUE(budget.ask(list).list.empty());
+  EXPECT_EQ(budget.commit(made.handle, 40).fault, HoldFault::closed);
+}
+
+// Which rules it was made under is not known when it is listed: here it is listed with one attribute more.
+TEST_P(QuotaEngine, AListedReservationThatTheLedgerDoesNotKnowIsEndedInTheStore) {
+  Rule billed = quota("q", 100, Enforcement::leased);
+  billed.match = {{"billed", {"yes"}}};
+  use({rate(1000), billed});
+  const std::array<Attribute, 2> attributes = {Attribute{"tenant", "acme"}, Attribute{"billed", "yes"}};
+  ReservationLimiter& budget = *limiter_->reservations();
+  const Request unbilled(std::span(attributes).first(1));
+  ASSERT_TRUE(budget.reserve({.request = unbilled, .amount = 40}).decision.allowed);
+  const ReservationQuestion list{.verb = ReservationQuestion::Verb::list, .request = Request(attributes)};
+  const ReservationAnswer listed = budget.ask(list);
+  ASSERT_EQ(listed.list.size(), 1U);
+  const ReservationAnswer ended = budget.release(listed.list[0].handle);
+  EXPECT_EQ(ended.fault, HoldFault::none) << ended.message;
+  EXPECT_EQ(ended.returned, 40);
+  EXPECT_TRUE(budget.ask(list).list.empty());
+}
+
 TEST_P(QuotaEngine, RefundsAtMostWhatWasUsedAndNeverResets) {
   use({quota("q", 10, Enforcement::strict)});
   for (int i = 0; i < 4; ++i) check();

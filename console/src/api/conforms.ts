@@ -23,3 +23,5 @@ holds<Reads<Documented["Block"], ours.Block>>();
 holds<Reads<Documented["Tenant"], ours.Tenant>>();
 holds<Reads<Documented["ApiKey"], ours.ApiKey>>();
 holds<Reads<Documented["HeldLease"], ours.Lease>>();
+holds<Reads<Documented["HeldReservation"], ours.Reservation>>();
+holds<Reads<Documented["AccountDetail"], ours.AccountDetail>>();

@@ -1109,6 +1109,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/v1/accounts/{id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes a reservation away from its holder (operator) */
+        post: operations["endAccountReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/v1/quota-gate": {
         parameters: {
             query?: never;
@@ -1768,8 +1785,13 @@ export interface components {
                     lag_ms: number;
                 };
                 rules: {
-                    /** Format: int64 */
+                    /**
+                     * Format: int64
+                     * @description As in /rules.
+                     */
                     version: number;
+                    /** @description Of their text, as in /rules/versions. */
+                    hash: string;
                     source: string;
                     /** Format: date-time */
                     loaded_at: string;
@@ -2043,8 +2065,13 @@ export interface components {
             attributes: {
                 [key: string]: string;
             };
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Which rules decided, as /rules/versions numbers them. 0: not recorded yet.
+             */
             rules_version: number;
+            /** @description Of the text of the rules that decided, as in /rules/versions. */
+            rules_hash: string;
             rules: components["schemas"]["JournalRule"][];
         };
         JournalPage: {
@@ -2058,7 +2085,8 @@ export interface components {
         };
         HeldLease: {
             rule: string;
-            handle: string;
+            /** @description For DELETE. Null for readers. */
+            handle: string | null;
             /** Format: int64 */
             units: number;
             /** Format: date-time */
@@ -2072,6 +2100,8 @@ export interface components {
         HeldReservation: {
             rule: string;
             id: string;
+            /** @description For DELETE. Null for readers, and where more than 16 rules apply. */
+            handle: string | null;
             /** Format: int64 */
             units: number;
             /** Format: date-time */
@@ -2508,7 +2538,10 @@ export interface components {
             /** @enum {string} */
             source: "file" | "database" | "built-in";
             path: string | null;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description As /rules/versions numbers it. With a database 0 until it is recorded; without one, the loads since the start are counted.
+             */
             version: number;
             hash: string;
             /** Format: date-time */
@@ -2859,6 +2892,18 @@ export interface components {
             actor: string;
             reason: string;
         };
+        AccountReservation: {
+            id: string;
+            /**
+             * Format: int64
+             * @description Held of this account.
+             */
+            units: number;
+            /** Format: date-time */
+            reserved_at: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
         AccountDetail: components["schemas"]["Account"] & {
             series: {
                 /** Format: date-time */
@@ -2869,6 +2914,8 @@ export interface components {
                 used: number[];
             };
             grants: components["schemas"]["AccountGrant"][];
+            /** @description The open ones, the oldest first, at most 100. */
+            reservations: components["schemas"]["AccountReservation"][];
             /** @description The newest first. */
             entries: components["schemas"]["AccountEntry"][];
             /** @description For `cursor`: older entries. */
@@ -2945,6 +2992,11 @@ export interface components {
         AccountReverseRequest: {
             /** @description Of an entry of the account. */
             operation: string;
+            reason: string;
+        };
+        AccountReleaseRequest: {
+            /** @description The id of an open reservation of the account. */
+            reservation: string;
             reason: string;
         };
         QuotaGate: {
@@ -5153,7 +5205,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The handle that reserving has answered with. */
+                /** @description As listed, or as reserving has answered. */
                 handle: string;
             };
             cookie?: never;
@@ -7071,6 +7123,79 @@ export interface operations {
             };
             /** @description The period is closed, or the ledger refuses it; the account is as it was. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The Idempotency-Key was used for another change. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            503: components["responses"]["AdminUnavailable"];
+        };
+    };
+    endAccountReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As listed. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reservation": "0f3b52a17c9d4e86a1b2c3d4e5f60718",
+                 *       "reason": "the worker has died"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountReleaseRequest"];
+            };
+        };
+        responses: {
+            /** @description The account afterwards. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccountChanged"];
+                };
+            };
+            400: components["responses"]["AdminBadRequest"];
+            401: components["responses"]["AdminNoToken"];
+            403: components["responses"]["AdminNoRole"];
+            /** @description There is no such account, or no such reservation in it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description The period is closed, or the ledger refuses it; the account is as it was. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description It was committed, or has expired. */
+            410: {
                 headers: {
                     [name: string]: unknown;
                 };

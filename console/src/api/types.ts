@@ -41,7 +41,7 @@ export interface Overview {
     nodes: { live: number; expected: number };
     store: { name: string; ok: boolean; breaker?: string; p99_ms?: number | null };
     database: { kind: string; ok: boolean; detail: string; lag_ms?: number | null };
-    rules: { version: number; source: string; loaded_at: string; error: string | null };
+    rules: { version: number; hash: string; source: string; loaded_at: string; error: string | null };
     fallbacks: { rule: string; policy: string; since: string }[];
   };
   totals: {
@@ -268,28 +268,23 @@ export interface Decision {
   trace_id: string | null;
   tenant: string | null;
   attributes: Attributes | null;
+  rules_version: number;
+  rules_hash: string;
   rules: DecisionRule[];
 }
 
 export interface Lease {
   rule: string;
-  handle: string;
+  /** Null for readers, who may not release it. */
+  handle: string | null;
   units: number;
   expires_at: string;
-  subject?: string | null;
-  text?: string | null;
 }
 
-export interface Reservation {
-  /** Without one it cannot be released from here. */
-  handle?: string;
-  id?: string;
-  rule?: string;
-  rules?: string[];
-  units: number;
-  expires_at: string;
-  subject?: string | null;
-  text?: string | null;
+/** One reservation as one rule has it; `id` and `handle` are the same for all its rules. */
+export interface Reservation extends Lease {
+  id: string;
+  reserved_at: string;
 }
 
 export interface SubjectRule {
@@ -379,6 +374,7 @@ export interface AccountDetail extends Account {
   series: { start_at: string; step_ms: number; used: Points };
   entries: AccountEntry[];
   grants?: Grant[];
+  reservations: { id: string; units: number; reserved_at: string; expires_at: string }[];
 }
 
 export interface AuditRecord {

@@ -83,6 +83,17 @@ export function date(at: number, now: number): string {
   return (same ? day : dayYear).format(at);
 }
 
+/** A calendar period: "18 Nov, 10:00 to 11:00", "18 Nov", "1 to 30 Nov". */
+export function periodText(begins: string, ends: string, now: number): string {
+  const from = Date.parse(begins);
+  const to = Date.parse(ends);
+  const length = to - from;
+  if (length < 20 * 3_600_000) return `${date(from, now)}, ${hourMinute(from)} to ${hourMinute(to)}`;
+  const last = to - 1;
+  if (length < 30 * 3_600_000) return date(from, now);
+  return `${date(from, now)} to ${date(last, now)}`;
+}
+
 /** "12 min ago", "in 41 min", "just now"; a date beyond two weeks. */
 export function relative(at: number, now: number): string {
   const away = at - now;
@@ -90,6 +101,11 @@ export function relative(at: number, now: number): string {
   if (size > 14 * 86_400_000) return date(at, now);
   if (size < 1500) return away > 0 ? "in 1 s" : "just now";
   return away > 0 ? `in ${roughly(size)}` : `${roughly(size)} ago`;
+}
+
+/** "v12"; before the server has recorded a version, the beginning of its hash. */
+export function versionName(of: { version: number; hash: string }): string {
+  return of.version > 0 ? `v${of.version}` : of.hash.slice(0, 8);
 }
 
 /** 1 rule, 2 rules. */
@@ -109,7 +125,7 @@ const perWords: [RegExp, string][] = [
   [/ per 1 s\b/, "/s"],
   [/ per (60 s|1 min)\b/, "/min"],
   [/ per (60 min|1 h)\b/, "/h"],
-  [/ per (24 h|1 d)\b/, "/day"],
+  [/ per (24 h|1 d|1 day)\b/, "/day"],
 ];
 
 /** The server's "60000 per 60 s, per tenant" as "60,000/min, per tenant". */

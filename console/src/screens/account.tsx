@@ -4,13 +4,15 @@ import { useState } from "preact/hooks";
 import { get, post, segment } from "../api/client";
 import { may } from "../api/session";
 import type { AccountDetail } from "../api/types";
-import { number, percent, words } from "../core/format";
+import { now } from "../core/clock";
+import { number, percent, periodText, words } from "../core/format";
 import { usePoll } from "../core/poll";
 import { href } from "../core/router";
 import { Ago, Card, Empty, Gauge, Tag } from "../ui/basics";
 import { BurnDown, Forecast } from "../ui/burn_down";
 import { ActionForm, closeDialog, Effect, Input, openDialog, Reason } from "../ui/dialog";
 import { Failed, toast } from "../ui/notes";
+import { RowAction } from "../ui/records";
 import { Until } from "../ui/until";
 
 export function AccountPage(props: { id: string }): JSX.Element {
@@ -51,6 +53,7 @@ export function AccountPage(props: { id: string }): JSX.Element {
           </div>
           <div class="grid">
             <Balance of={account} />
+            <Reservations of={account} done={polled.refresh} />
             <Grants of={account} />
           </div>
         </div>
@@ -86,7 +89,7 @@ function Balance(props: { of: AccountDetail }): JSX.Element {
           ))}
         <dt>Period</dt>
         <dd>
-          {of.period}, ends <Ago at={of.ends_at} />
+          {periodText(of.begins_at, of.ends_at, now.value)}, ends <Ago at={of.ends_at} />
         </dd>
         <dt>Used up</dt>
         <dd>
@@ -95,6 +98,62 @@ function Balance(props: { of: AccountDetail }): JSX.Element {
       </dl>
     </Card>
   );
+}
+
+function Reservations(props: { of: AccountDetail; done: () => void }): JSX.Element | null {
+  const { reservations } = props.of;
+  if (reservations.length === 0) return null;
+  return (
+    <Card title="Open reservations">
+      <table>
+        <tbody>
+          {reservations.map((each) => (
+            <tr key={each.id}>
+              <td>
+                <b>{number(each.units)}</b> <span class="unit">held</span>
+                <div class="sub small" title={each.id}>
+                  {each.id.slice(0, 12)}
+                </div>
+              </td>
+              <td class="r small">
+                expires <Ago at={each.expires_at} />
+              </td>
+              {may("operator") && (
+                <td class="r">
+                  <RowAction label="Release…" restricts run={() => releaseReservation(props.of, each, props.done)} />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
+  );
+}
+
+function releaseReservation(of: AccountDetail, reservation: AccountDetail["reservations"][number], done: () => void): void {
+  openDialog(() => {
+    const [reason, setReason] = useState("");
+    const run = async (): Promise<void> => {
+      await post(`/accounts/${segment(of.id)}/release`, { reservation: reservation.id, reason });
+      closeDialog();
+      toast("Released");
+      done();
+    };
+    return (
+      <ActionForm title="Release the reservation" action="Release" danger run={run}>
+        <Effect>
+          <p>
+            Affects <b>1 subject</b>, <span class="sub">{of.tenant ? `tenant=${of.tenant}` : of.subject}</span>: {number(reservation.units)}{" "}
+            held units are available again at once, while the holder may still be working. It would have expired{" "}
+            <Ago at={reservation.expires_at} />.
+          </p>
+          <p>This cannot be undone; what the holder’s work costs has to be reported as usage.</p>
+        </Effect>
+        <Reason value={reason} set={setReason} />
+      </ActionForm>
+    );
+  });
 }
 
 function Grants(props: { of: AccountDetail }): JSX.Element | null {
@@ -142,6 +201,9 @@ function Entries(props: { of: AccountDetail }): JSX.Element {
               <tr key={each.id ?? i}>
                 <td class="small">
                   <Ago at={each.at} />
+                  <div class="on-phone">
+                    {words(each.kind)} {each.reason && `“${each.reason}”`}
+                  </div>
                 </td>
                 <td>
                   <Tag tone="grey">{words(each.kind)}</Tag>

@@ -43,7 +43,7 @@ export function Audit(): JSX.Element {
           pages={pages}
           columns={[["When"], ["Who"], ["Reason"], ["Object"], ["What"]]}
           empty={
-            <Empty>
+            <Empty command={filtered ? undefined : `weir audit --admin ${location.origin}`}>
               {filtered
                 ? "No entry fits this filter."
                 : "Nothing has been changed yet. Every change through the console or the API is kept here."}

@@ -7,7 +7,7 @@ import { Ago, Empty, Tag } from "../ui/basics";
 import { RecordScreen, RowAction } from "../ui/records";
 import { blockSubject, unblock } from "./subject_actions";
 
-const example = `curl http://127.0.0.1:9090/admin/v1/blocks -d '{"when":{"ip":"198.51.100.7"},"until":"2h","reason":"credential stuffing"}'`;
+const example = `weir block add ip=198.51.100.7 --until 2h --reason 'credential stuffing' --admin ${location.origin}`;
 
 export function Blocks(): JSX.Element {
   return (

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, ask, get, put } from "../api/client";
 import { has, may } from "../api/session";
 import type { List, RulesCheck, RulesDocument, RulesVersion, TextError } from "../api/types";
-import { count, relative } from "../core/format";
+import { count, relative, versionName } from "../core/format";
 import { now } from "../core/clock";
 import { usePoll } from "../core/poll";
 import { place } from "../core/router";
@@ -73,14 +73,14 @@ export function Change(): JSX.Element {
           {check.errors.length > 0 && <Errors list={check.errors} goTo={goTo} />}
           {check.warnings.length > 0 && (
             <Card title="Warnings">
-              {check.warnings.map((each) => (
-                <p key={each} class="small">
-                  {each}
-                </p>
-              ))}
+              <ul class="errors mild">
+                {check.warnings.map((each, i) => (
+                  <Finding key={i} of={each} goTo={goTo} />
+                ))}
+              </ul>
             </Card>
           )}
-          <Differences of={differences} changed={changed} />
+          <Differences of={differences} changed={changed} active={document?.text ?? ""} draft={text} edit={setDraft} />
           {has("POST /rules/simulate") && <SimulationCard text={text} ready={document !== null && check.errors.length === 0} />}
           <VersionList
             list={versions.data?.items ?? null}
@@ -113,7 +113,7 @@ function Origin(props: { of: RulesDocument; fromFile: boolean }): JSX.Element {
     <>
       <div class="strip">
         <Pill label="Rules" health={of.error ? "warn" : "good"}>
-          v{of.version}, {relative(Date.parse(of.loaded_at), now.value)}
+          {versionName(of)}, {relative(Date.parse(of.loaded_at), now.value)}
         </Pill>
         <span class="pill">{where}</span>
         {of.author && (
@@ -149,7 +149,7 @@ function CheckState(props: { errors: TextError[]; changed: boolean; busy: boolea
 
 interface Check {
   errors: TextError[];
-  warnings: string[];
+  warnings: TextError[];
   rules: number | null;
   busy: boolean;
 }
@@ -166,7 +166,7 @@ function useCheck(text: string, changed: boolean): Check {
     setCheck((before) => ({ ...before, busy: true }));
     const timer = setTimeout(() => {
       ask<RulesCheck>("/rules/validate", { text }, stop.signal)
-        .then((answer) => setCheck({ errors: answer.errors, warnings: answer.warnings.map(warningText), rules: answer.rules, busy: false }))
+        .then((answer) => setCheck({ errors: answer.errors, warnings: answer.warnings.map(readWarning), rules: answer.rules, busy: false }))
         .catch((error: unknown) => {
           if (stop.signal.aborted) return;
           const known = error instanceof ApiError ? error : null;
@@ -184,9 +184,12 @@ function useCheck(text: string, changed: boolean): Check {
   return check;
 }
 
-function warningText(warning: string | TextError): string {
-  if (typeof warning === "string") return warning;
-  return warning.line ? `line ${warning.line}: ${warning.message}` : warning.message;
+/** "rules:30:32: rules[6].per: is empty" names a line and a field. */
+function readWarning(warning: string | TextError): TextError {
+  if (typeof warning !== "string") return warning;
+  const found = /^[^:]*:(\d+):(\d+): (?:rules\[\d+\]\.?)?([\w.[\]]*): (.*)$/s.exec(warning);
+  if (!found) return { line: 0, column: 0, message: warning };
+  return { line: Number(found[1]), column: Number(found[2]), field: found[3] ?? "", message: found[4] ?? "" };
 }
 
 function Errors(props: { list: TextError[]; goTo: (line: number) => void }): JSX.Element {
@@ -194,17 +197,24 @@ function Errors(props: { list: TextError[]; goTo: (line: number) => void }): JSX
     <Card title={count(props.list.length, "error")}>
       <ul class="errors" role="alert">
         {props.list.map((each, i) => (
-          <li key={i}>
-            {each.line > 0 && (
-              <button type="button" onClick={() => props.goTo(each.line)}>
-                Line {each.line}
-              </button>
-            )}{" "}
-            {each.field && <code>{each.field}</code>} {each.message}
-          </li>
+          <Finding key={i} of={each} goTo={props.goTo} />
         ))}
       </ul>
     </Card>
+  );
+}
+
+function Finding(props: { of: TextError; goTo: (line: number) => void }): JSX.Element {
+  const { of } = props;
+  return (
+    <li>
+      {of.line > 0 && (
+        <button type="button" onClick={() => props.goTo(of.line)}>
+          Line {of.line}
+        </button>
+      )}{" "}
+      {of.field && <code>{of.field}</code>} {of.message}
+    </li>
   );
 }
 

@@ -1,8 +1,9 @@
 // What a new text of rules would change, rule by rule.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, ask } from "../api/client";
 import type { RuleChange } from "../api/types";
+import { asCandidate, asShadow } from "../core/rule_text";
 import { Card, Tag } from "../ui/basics";
 
 export interface DifferenceState {
@@ -35,23 +36,51 @@ export function useDifferences(text: string, wanted: boolean): DifferenceState {
   return state;
 }
 
-export function Differences(props: { of: DifferenceState; changed: boolean; title?: string }): JSX.Element {
+export function Differences(props: {
+  of: DifferenceState;
+  changed: boolean;
+  /** The text that applies, the one that is edited, and how to edit it. */
+  active: string;
+  draft: string;
+  edit: (text: string) => void;
+}): JSX.Element {
   const { changes, error, count } = props.of;
+  const alone = changes.length === 1;
   return (
-    <Card title={props.title ?? "What would change"}>
+    <Card title="What would change">
       {!props.changed && <p class="small">Nothing: the text is the one that applies.</p>}
       {error && <p class="small">The texts could not be compared: {error}</p>}
       {props.changed && count === 0 && <p class="small">No rule changes; only comments or spacing differ.</p>}
       {changes.map((each) => (
-        <OneChange key={each.rule} of={each} />
+        <OneChange key={each.rule} of={each}>
+          <Trial label="Try as candidate" text={alone ? asCandidate(props.active, each) : null} edit={props.edit}>
+            The numbers that apply stay, and the new ones are judged beside them.
+          </Trial>
+          <Trial label="Try in shadow" text={asShadow(props.draft, each)} edit={props.edit}>
+            The rule counts and denies nothing, and shows what it would have denied.
+          </Trial>
+        </OneChange>
       ))}
     </Card>
   );
 }
 
+/** Offers a text with which the change is tried first. */
+function Trial(props: { label: string; text: string | null; edit: (text: string) => void; children: string }): JSX.Element | null {
+  const { text } = props;
+  if (text === null) return null;
+  return (
+    <div class="row" style={{ marginTop: "6px" }}>
+      <button type="button" class="btn s" title={props.children} onClick={() => props.edit(text)}>
+        {props.label}
+      </button>
+    </div>
+  );
+}
+
 const tones = { added: "allow", removed: "deny", changed: "grey" } as const;
 
-export function OneChange(props: { of: RuleChange }): JSX.Element {
+export function OneChange(props: { of: RuleChange; children?: ComponentChildren }): JSX.Element {
   const { of } = props;
   return (
     <div style={{ marginBottom: "12px" }}>
@@ -74,6 +103,7 @@ export function OneChange(props: { of: RuleChange }): JSX.Element {
           {of.state === "kept" ? "What subjects have used stays counted." : "Counting begins again for every subject."}
         </div>
       )}
+      {props.children}
     </div>
   );
 }

@@ -24,31 +24,37 @@ export function VersionList(props: {
     <Card title="Versions">
       {props.error && props.error.status !== 0 && <p class="small">{props.error.message}</p>}
       {props.list?.length === 0 && <p class="small">The server keeps a version for each change made here or through the API.</p>}
-      <table>
-        <tbody>
-          {(props.list ?? []).map((each) => (
-            <tr key={each.version}>
-              <td>
+      <ul class="lines">
+        {(props.list ?? []).map((each) => (
+          <li key={each.version}>
+            <div class="between">
+              <span title={`hash ${each.hash}`}>
                 <b>v{each.version}</b> <span class="small">{each.version === props.current && "applies"}</span>
-                <div class="small">
-                  {each.reason} {each.author && `by ${each.author}, `}
-                  <Ago at={each.at} />
-                </div>
-              </td>
-              <td class="r nowrap">
-                <button type="button" class="btn s" onClick={() => void load(each.version)}>
+              </span>
+              <span class="row">
+                <button type="button" class="btn s" aria-label={`Open version ${each.version}`} onClick={() => void load(each.version)}>
                   Open
-                </button>{" "}
+                </button>
                 {may("admin") && each.version !== props.current && (
-                  <button type="button" class="btn s" onClick={() => restore(each, props.current, props.restored)}>
+                  <button
+                    type="button"
+                    class="btn s"
+                    aria-label={`Restore version ${each.version}…`}
+                    onClick={() => restore(each, props.current, props.restored)}
+                  >
                     Restore…
                   </button>
                 )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+              </span>
+            </div>
+            <div class="small">
+              {each.reason && `“${each.reason}”, `}
+              {each.author && `by ${each.author}, `}
+              <Ago at={each.at} />
+            </div>
+          </li>
+        ))}
+      </ul>
     </Card>
   );
 }

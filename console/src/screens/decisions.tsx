@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, get, url, type Query } from "../api/client";
 import type { Decision, List } from "../api/types";
 import { fromPairs, toPairs } from "../core/attributes";
-import { count, duration, number, words } from "../core/format";
+import { count, duration, number, versionName, words } from "../core/format";
 import { usePoll } from "../core/poll";
 import { href, place, setQuery } from "../core/router";
 import { Card, Clock, CopyText, Empty, Segments, Tag } from "../ui/basics";
@@ -316,6 +316,8 @@ function Details(props: { of: Decision }): JSX.Element {
         <dd>
           {of.node}, decided by {words(of.source)}
         </dd>
+        <dt>Rules</dt>
+        <dd title={`hash ${of.rules_hash}`}>{versionName({ version: of.rules_version, hash: of.rules_hash })}</dd>
         {of.trace_id && (
           <>
             <dt>Trace</dt>

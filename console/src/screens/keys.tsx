@@ -13,7 +13,7 @@ import { RecordScreen, removeRecord, RowAction, showSecret } from "../ui/records
 import { Until } from "../ui/until";
 import { TenantTabs } from "./tenants";
 
-const example = `curl http://127.0.0.1:9090/admin/v1/keys -d '{"name":"production","tenant":"acme"}'`;
+const example = `weir key create production --tenant acme --admin ${location.origin}`;
 
 export function Keys(props: { id: string }): JSX.Element {
   if (props.id !== "keys") {

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { get } from "../api/client";
 import type { Overview, Range } from "../api/types";
 import { now } from "../core/clock";
-import { count, duration, limitWords, number, percent, relative } from "../core/format";
+import { count, duration, limitWords, number, percent, relative, versionName } from "../core/format";
 import { isSpike, overview } from "../core/overview";
 import { usePoll } from "../core/poll";
 import { href, place, setQuery } from "../core/router";
@@ -68,6 +68,11 @@ export function Now(): JSX.Element {
         <Figures of={data} />
         <div class="card gapped">
           <DecisionChart series={data?.series ?? null} />
+          {data && isQuiet(data) && (
+            <Empty command={`curl http://127.0.0.1:8080/v1/check -d '{"attributes":{"tenant":"acme"}}'`}>
+              No request has been decided in this time. Ask for one:
+            </Empty>
+          )}
         </div>
         <div class="grid k2">
           <DeniedRules of={data} />
@@ -79,6 +84,10 @@ export function Now(): JSX.Element {
       </div>
     </>
   );
+}
+
+function isQuiet(of: Overview): boolean {
+  return [of.series.allowed, of.series.denied].every((points) => (points ?? []).every((each) => !each));
 }
 
 function StateStrip(props: { of: Overview | null }): JSX.Element {
@@ -109,7 +118,7 @@ function StateStrip(props: { of: Overview | null }): JSX.Element {
         </Pill>
       )}
       <Pill label="Rules" health={rules.error ? "warn" : "good"} title={rules.error ?? `from ${rules.source}`}>
-        v{rules.version}, {relative(Date.parse(rules.loaded_at), now.value)}
+        {versionName(rules)}, {relative(Date.parse(rules.loaded_at), now.value)}
       </Pill>
       {fallbacks.length > 0 && (
         <Pill label="Fallback" health="warn" title={fallbacks.map((each) => `${each.rule}: ${each.policy}`).join(", ")}>
@@ -284,7 +293,9 @@ function DeniedSubjects(props: { of: Overview | null }): JSX.Element {
 }
 
 function NearLimit(props: { of: Overview | null }): JSX.Element {
-  const rows = (props.of?.near_limit ?? []).slice(0, mostRows);
+  // Those that are not denied yet come first: they can still be helped.
+  const all = props.of?.near_limit ?? [];
+  const rows = [...all.filter((each) => each.share < 1), ...all.filter((each) => each.share >= 1)].slice(0, mostRows);
   return (
     <Card title="Close to their limit">
       {props.of && rows.length === 0 ? (
@@ -301,7 +312,7 @@ function NearLimit(props: { of: Overview | null }): JSX.Element {
                 <td class="w-gauge">
                   <Gauge share={row.share} label={`${percent(row.share)} of ${number(row.limit)}, rule ${row.rule}`} />
                 </td>
-                <td class="r small" title={row.rule}>
+                <td class="r small nowrap" title={row.rule}>
                   {percent(row.share)} of {number(row.limit)}
                 </td>
               </tr>

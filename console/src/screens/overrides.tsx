@@ -10,7 +10,7 @@ import { RecordScreen, RowAction } from "../ui/records";
 import { allowanceText } from "./subject_cards";
 import { endOverride, raiseLimit } from "./subject_actions";
 
-const example = `curl http://127.0.0.1:9090/admin/v1/overrides -d '{"rules":["*"],"when":{"tenant":"acme"},"limit":5000,"until":"2h","reason":"launch day"}'`;
+const example = `weir override set tenant=acme --rules '*' --limit 5000 --until 2h --reason 'launch day' --admin ${location.origin}`;
 
 export function Overrides(): JSX.Element {
   const rules = usePoll<List<RuleCard>>("rule names", (signal) => get("/rules/list", { limit: 1000 }, signal), 0);

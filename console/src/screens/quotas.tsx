@@ -8,9 +8,9 @@ import { href, place, setQuery } from "../core/router";
 import { Ago, Card, Empty, Gauge, Segments, Tag } from "../ui/basics";
 import { AttributeInput } from "../ui/attribute_input";
 import { Forecast } from "../ui/burn_down";
+import { HoldParts, holdsOf, ReleaseHold, type HoldKind } from "../ui/holds";
 import { Rows, usePages } from "../ui/list";
 import { Failed } from "../ui/notes";
-import { holdName, releaseHold } from "./subject_cards";
 
 type Tab = "accounts" | "reservations" | "leases";
 const tabs: [Tab, string][] = [
@@ -109,7 +109,7 @@ function Accounts(): JSX.Element {
   );
 }
 
-function Holds(props: { kind: "leases" | "reservations" }): JSX.Element {
+function Holds(props: { kind: HoldKind }): JSX.Element {
   const attributes = fromPairs(place.value.query.getAll("a"));
   const example =
     props.kind === "leases"
@@ -136,54 +136,49 @@ function Holds(props: { kind: "leases" | "reservations" }): JSX.Element {
   );
 }
 
-function HoldList(props: { kind: "leases" | "reservations"; attributes: Attributes; example: string }): JSX.Element {
+function HoldList(props: { kind: HoldKind; attributes: Attributes; example: string }): JSX.Element {
   const filter = Object.fromEntries(Object.entries(props.attributes).map(([name, value]) => [`attribute.${name}`, value]));
   const pages = usePages<Lease | Reservation>(`/${props.kind}`, filter, 3000);
+  const isLease = props.kind === "leases";
   const empty = (
-    <Empty command={props.example}>
-      {props.kind === "leases" ? "No lease is held. One is taken with:" : "No reservation is open. One is made with:"}
-    </Empty>
+    <Empty command={props.example}>{isLease ? "No lease is held. One is taken with:" : "No reservation is open. One is made with:"}</Empty>
   );
+  const columns: [string, string?][] = [["Held of"], ...(isLease ? [] : ([["Made", "r small"]] as [string, string][])), ["Expires", "r small"]];
   return (
     <>
-      <Failed what={props.kind === "leases" ? "The leases" : "The reservations"} error={pages.error} retry={pages.refresh} />
+      <Failed what={isLease ? "The leases" : "The reservations"} error={pages.error} retry={pages.refresh} />
       <Card class="live">
-        <Rows
-          pages={pages}
-          columns={[
-            ["Handle"],
-            ["Rule"],
-            ["Subject"],
-            ["Units", "r"],
-            ["Expires", "r"],
-            ...(may("operator") ? ([["", "r"]] as [string, string][]) : []),
-          ]}
-          empty={empty}
-        >
-          {pages.items.map((each) => (
-            <tr key={holdName(each)}>
-              <td class="sub" title={holdName(each)}>
-                {holdName(each).slice(0, 24)}
+        <Rows pages={pages} columns={may("operator") ? [...columns, ["", "r"]] : columns} empty={empty}>
+          {holdsOf(pages.items).map((each) => (
+            <tr key={each.key}>
+              <td>
+                <HoldParts of={each} />
+                <div class="on-phone small">
+                  expires <Ago at={each.expires_at} />
+                </div>
               </td>
-              <td class="rule">{each.rule ?? ("rules" in each ? each.rules?.join(", ") : "")}</td>
-              <td class="sub">{each.text ?? each.subject?.slice(0, 12) ?? ""}</td>
-              <td class="r">{number(each.units)}</td>
+              {!isLease && (
+                <td class="r small">
+                  <Ago at={each.reserved_at} />
+                </td>
+              )}
               <td class="r small">
                 <Ago at={each.expires_at} />
               </td>
               {may("operator") && (
                 <td class="r">
-                  {each.handle && (
-                    <button type="button" class="btn s x" onClick={() => releaseHold(each, props.kind, pages.refresh)}>
-                      Release…
-                    </button>
-                  )}
+                  <ReleaseHold of={each} kind={props.kind} then={pages.refresh} />
                 </td>
               )}
             </tr>
           ))}
         </Rows>
       </Card>
+      {!isLease && (
+        <p class="small below">
+          Reservations that hold only quota are listed with their <a href={href("quotas")}>account</a>.
+        </p>
+      )}
     </>
   );
 }

@@ -2,13 +2,13 @@
 import type { JSX } from "preact";
 import { get, segment } from "../api/client";
 import { may } from "../api/session";
-import type { AccountDetail, Lease, Override, Reservation, SubjectQuota, SubjectState } from "../api/types";
-import { count, durationMs, limitText, number, percent } from "../core/format";
+import type { AccountDetail, Override, SubjectQuota, SubjectState } from "../api/types";
+import { durationMs, limitText, number, percent } from "../core/format";
 import { usePoll } from "../core/poll";
 import { href } from "../core/router";
 import { Ago, Card, Gauge, Tag } from "../ui/basics";
 import { BurnDown } from "../ui/burn_down";
-import { removeRecord } from "../ui/records";
+import { HoldParts, holdsOf, ReleaseHold, type Hold, type HoldKind } from "../ui/holds";
 import { endOverride } from "./subject_actions";
 
 export function QuotaCards(props: { of: SubjectState }): JSX.Element {
@@ -130,77 +130,41 @@ export function PenaltyCard(props: { of: SubjectState }): JSX.Element | null {
 }
 
 export function HoldCards(props: { of: SubjectState; done: () => void }): JSX.Element {
-  const { leases, reservations } = props.of;
+  const { rules } = props.of;
+  const leases = holdsOf(props.of.leases);
+  // Of a rule that counts everyone together, others hold something too.
+  const common = new Set(rules.filter((each) => Object.keys(each.per ?? {}).length === 0).map((each) => each.rule));
+  const reservations = holdsOf(props.of.reservations).filter((each) => each.parts.some((part) => !common.has(part.rule)));
   return (
     <>
-      {leases.length > 0 && (
-        <Card title="Leases">
-          <table>
-            <tbody>
-              {leases.map((each) => (
-                <HoldRow key={holdName(each)} hold={each} kind="leases" done={props.done} />
-              ))}
-            </tbody>
-          </table>
-        </Card>
-      )}
-      {reservations.length > 0 && (
-        <Card title="Reservations">
-          <table>
-            <tbody>
-              {reservations.map((each) => (
-                <HoldRow key={holdName(each)} hold={each} kind="reservations" done={props.done} />
-              ))}
-            </tbody>
-          </table>
-        </Card>
-      )}
+      {leases.length > 0 && <HoldCard title="Leases" kind="leases" holds={leases} done={props.done} />}
+      {reservations.length > 0 && <HoldCard title="Reservations" kind="reservations" holds={reservations} done={props.done} />}
     </>
   );
 }
 
-function HoldRow(props: { hold: Lease | Reservation; kind: "leases" | "reservations"; done: () => void }): JSX.Element {
-  const { hold } = props;
-  const name = holdName(hold);
+function HoldCard(props: { title: string; kind: HoldKind; holds: Hold[]; done: () => void }): JSX.Element {
   return (
-    <tr>
-      <td class="sub nowrap" title={name}>
-        {name.length > 12 ? `${name.slice(0, 11)}…` : name}
-        {hold.units !== 1 && <span class="small"> {count(hold.units, "unit")}</span>}
-      </td>
-      <td class="r small">
-        expires <Ago at={hold.expires_at} />
-      </td>
-      {may("operator") && hold.handle && (
-        <td class="r">
-          <button type="button" class="btn s x" onClick={() => releaseHold(hold, props.kind, props.done)}>
-            Release…
-          </button>
-        </td>
-      )}
-    </tr>
+    <Card title={props.title}>
+      <table>
+        <tbody>
+          {props.holds.map((each) => (
+            <tr key={each.key}>
+              <td>
+                <HoldParts of={each} />
+                <div class="small">
+                  expires <Ago at={each.expires_at} />
+                </div>
+              </td>
+              {may("operator") && (
+                <td class="r">
+                  <ReleaseHold of={each} kind={props.kind} then={props.done} />
+                </td>
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Card>
   );
-}
-
-export const holdName = (hold: Lease | Reservation): string => hold.handle ?? ("id" in hold ? hold.id : undefined) ?? "";
-
-/** Takes a lease or a reservation away from its holder. */
-export function releaseHold(hold: Lease | Reservation, kind: "leases" | "reservations", then: () => void): void {
-  removeRecord({
-    title: kind === "leases" ? "Release the lease" : "Release the reservation",
-    action: "Release",
-    done: "Released",
-    path: `/${kind}/${segment(holdName(hold))}`,
-    etag: null,
-    effect: (
-      <>
-        <p>
-          Affects <b>1 subject</b>: {count(hold.units, "unit")} can be taken by others at once, while the holder may still be working. It
-          would have expired <Ago at={hold.expires_at} />.
-        </p>
-        <p>This cannot be undone; the holder has to ask again.</p>
-      </>
-    ),
-    then,
-  });
 }

@@ -11,7 +11,7 @@ import { toast } from "../ui/notes";
 import { RecordScreen, removeRecord, RowAction } from "../ui/records";
 import { subjectHref } from "../ui/subject_name";
 
-const example = `curl -X PUT http://127.0.0.1:9090/admin/v1/tenants/acme -d '{"plan":"pro"}'`;
+const example = `weir tenant set acme --plan pro --admin ${location.origin}`;
 
 export function TenantTabs(props: { on: "tenants" | "keys" }): JSX.Element {
   return (

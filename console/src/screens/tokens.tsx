@@ -63,8 +63,8 @@ export function Tokens(): JSX.Element {
         each.revoked_at ? <Tag tone="grey">revoked</Tag> : <RowAction label="Revoke…" restricts run={() => revokeToken(each, refresh)} />
       }
       empty={
-        <Empty command={`curl http://127.0.0.1:9090/admin/v1/tokens -d '{"name":"ops-anna","role":"admin"}'`}>
-          No token has been made here.
+        <Empty command={`weir token create --name ops-anna --role admin --admin ${location.origin}`}>
+          No token has been made here. With the first one everyone has to log in:
         </Empty>
       }
     />

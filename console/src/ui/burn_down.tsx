@@ -93,7 +93,8 @@ export function BurnDown(props: { of: AccountDetail; height?: number; title?: JS
         aria-label={`${number(of.available)} left of ${number(of.limit + of.granted)}`}
       />
       <p class="small">
-        {number(of.used)} used, {number(of.available)} left. <Pace of={of} />.
+        {number(of.used)} used, {of.held > 0 && `${number(of.held)} held, `}
+        {number(of.available)} left. <Pace of={of} />.
       </p>
     </>
   );

@@ -14,6 +14,7 @@ export function SubjectName(props: { subject: string; text: string | null | unde
       </span>
     );
   }
+  if (props.text === "all") return <span title="The rule counts all requests together.">all requests</span>;
   const attributes = readAttributes(props.text);
   if (Object.keys(attributes).length === 0) return <span class="sub">{props.text}</span>;
   return (

@@ -62,6 +62,7 @@ void LeaseService::on_message(Call& call, int method, std::string_view message) 
   question.verb = method == kRenew ? LeaseQuestion::Verb::renew : LeaseQuestion::Verb::release;
   question.handle = fields.text;
   question.ttl = fields.ttl;
+  question.request.trace = call.trace();
   answer(call, question);
 }
 

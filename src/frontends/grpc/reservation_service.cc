@@ -98,6 +98,7 @@ void ReservationService::on_message(Call& call, int method, std::string_view mes
   if (const Status read = read_settlement(message, question); !read.ok()) {
     return call.finish(read.failure().code, read.failure().message);
   }
+  question.request.trace = call.trace();
   answer(call, question);
 }
 

@@ -125,6 +125,7 @@ void HoldHandler::renew(const HttpRequest& request, ResponseWriter& writer) {
   question.verb = LeaseQuestion::Verb::renew;
   question.handle = request.parameter(kHandle);
   question.ttl = body_.ttl;
+  question.request.trace = trace_of(request, options_.tracing.get());
   ask_and_answer(*leases_, question, writer);
 }
 
@@ -133,6 +134,7 @@ void HoldHandler::release_lease(const HttpRequest& request, ResponseWriter& writ
   LeaseQuestion question;
   question.verb = LeaseQuestion::Verb::release;
   question.handle = request.parameter(kHandle);
+  question.request.trace = trace_of(request, options_.tracing.get());
   ask_and_answer(*leases_, question, writer);
 }
 
@@ -175,6 +177,7 @@ void HoldHandler::settle(ReservationQuestion::Verb verb, const Status& body, con
   question.actual = body_.actual;
   question.caller = caller;
   question.request.once = request.once;
+  question.request.trace = trace_of(request, options_.tracing.get());
   ask_and_answer(*reservations_, question, writer);
 }
 

@@ -245,7 +245,10 @@ Answer CommitReservation::apply(Books& books, Posting& posting) {
 
 Answer ReleaseReservation::apply(Books& books, Posting& posting) {
   Reservation* row = books.find_reservation(reservation);
-  if (row == nullptr) return not_found("no reservation \"" + reservation + "\"");
+  const auto is_of_account = [this](const auto& leg) { return of_account == 0 || leg.account == of_account; };
+  if (row == nullptr || std::none_of(row->legs.begin(), row->legs.end(), is_of_account)) {
+    return not_found("no reservation \"" + reservation + "\"");
+  }
   if (lapse_if_due(books, posting, *row)) return gone(*row);
   if (row->state == ReservationState::released) {
     Answer answer = answer_of(books, *row);

@@ -81,6 +81,8 @@ class CommitReservation final : public ReservationOperation {
 
 class ReleaseReservation final : public ReservationOperation {
  public:
+  std::int64_t of_account = 0;  // not 0: one that holds nothing of this account is not found
+
   Answer apply(Books& books, Posting& posting) override;
 };
 

@@ -16,6 +16,7 @@
 #include "rules/compile/explanation.h"
 #include "rules/compile/match_issues.h"
 #include "rules/compile/rule_names.h"
+#include "rules/compile/rules_stamp.h"
 #include "rules/compile/window_lengths.h"
 #include "weir/allowance.h"
 #include "weir/draw_step.h"
@@ -81,6 +82,7 @@ struct RuleSetOrigin {
   std::shared_ptr<MatchIssueCounters> issues = nullptr;
   TimePoint loaded{};
   const RuleSet* before = nullptr;  // the rules that these replace; looked at only while compiling
+  std::shared_ptr<const RulesStamp> stamp = nullptr;
 };
 
 class SheddingClasses;
@@ -121,6 +123,11 @@ class RuleSet {
   bool is_plain() const { return is_plain_; }
   // The version of the RuleBook that these rules are; 0: of none.
   std::uint64_t version() const { return origin_.version; }
+  // What decisions by these rules are attributed to: the stamp's number and hash, or the version and 0 without a stamp.
+  std::uint64_t told_version() const {
+    return origin_.stamp == nullptr ? origin_.version : origin_.stamp->number.load(std::memory_order_relaxed);
+  }
+  std::uint64_t told_hash() const { return origin_.stamp == nullptr ? 0 : origin_.stamp->hash; }
   // A request that no rule counts is denied.
   bool denies_unmatched() const { return denies_unmatched_; }
   // Some rule has a local limit.

@@ -135,6 +135,25 @@ std::vector<const observe::DecisionCounters*> DecisionsModule::counters() const 
   return borrowed;
 }
 
+void DecisionsModule::add_holds(observe::Facts& facts) const {
+  using engine::HoldCounts;
+  for (std::size_t c = 0; c < HoldCounts::kCalls; ++c) {
+    for (std::size_t r = 0; r < HoldCounts::kResults; ++r) {
+      const auto call = static_cast<HoldCounts::Call>(c);
+      const auto result = static_cast<HoldCounts::Result>(r);
+      std::uint64_t count = 0;
+      for (const auto& engine : engines_) count += engine->hold_counts().total(call, result);
+      facts.more.push_back({.name = "weir_hold_calls_total",
+                            .help = {},  // of the table
+                            .kind = observe::FactMetric::Kind::counter,
+                            .value = static_cast<double>(count),
+                            .labels = {{"kind", std::string(HoldCounts::kind_name(call))},
+                                       {"call", std::string(HoldCounts::call_name(call))},
+                                       {"result", std::string(HoldCounts::result_name(result))}}});
+    }
+  }
+}
+
 void DecisionsModule::add_facts(observe::Facts& facts) const {
   observe::add_request_counts(requests_, context_.config.region_name, facts);
   for (const auto& engine : engines_) {
@@ -142,6 +161,7 @@ void DecisionsModule::add_facts(observe::Facts& facts) const {
     facts.forged_handles += engine->forged_handles();
     facts.uncharged_units += engine->uncharged_units();
   }
+  add_holds(facts);
   for (const engine::Estimates::Errors& each : shared_.estimates->errors()) {
     facts.estimates.push_back({each.rule, each.settled, each.over, each.under});
   }

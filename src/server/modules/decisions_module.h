@@ -74,6 +74,7 @@ class DecisionsModule final : public Module {
   // Says when everything that was admitted without the store has been dealt with.
   void watch_outages();
   void add_leased(observe::Facts& facts) const;
+  void add_holds(observe::Facts& facts) const;
   void add_rollout(observe::Facts& facts) const;
 
   ServerContext& context_;

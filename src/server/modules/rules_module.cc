@@ -1,10 +1,9 @@
 #include "server/modules/rules_module.h"
 
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "advise/rule_diff.h"
+#include "base/ascii.h"
 
 namespace weir::server {
 namespace {
@@ -24,7 +23,13 @@ RulesModule::RulesModule(ServerContext& context, AdminToolsModule& tools)
              context.log, *rules::format_from_name(context.config.rules_format)),
       record_(std::make_shared<RuleRecord>(rules_, context, tools)) {}
 
+RulesModule::~RulesModule() { book()->remove_user(*record_); }
+
 Status RulesModule::open() {
+  book()->stamp_with([record = record_.get()](const rules::RulesBase& base, std::uint64_t number) {
+    return record->make_stamp(base, number);
+  });
+  book()->add_user(*record_);
   if (!rules_in_database(context_.config)) {
     rules_.on_loaded([this] { record_->note_load(); });
   } else if (control::ChangeWatch* const watch = tools_.watch()) {
@@ -65,15 +70,15 @@ void RulesModule::add_facts(observe::Facts& facts) const {
   facts.reloads_unchanged = book()->unchanged();
   facts.rules_last_success = book()->last_success();
   facts.rules_current = book()->last_error().empty();
-  facts.rules_loaded = book()->current()->rules().size();
-  facts.rules_version = book()->current()->version();
-  std::array<char, 17> hash{};
-  std::snprintf(hash.data(), hash.size(), "%016llx", static_cast<unsigned long long>(book()->last_read()));
-  facts.more.push_back({.name = "weir_rules_info",
-                        .help = {},  // of the table
-                        .kind = observe::FactMetric::Kind::gauge,
-                        .value = 1,
-                        .labels = {{"version", std::to_string(facts.rules_version)}, {"hash", hash.data()}}});
+  const std::shared_ptr<const rules::RuleSet> active = book()->current();
+  facts.rules_loaded = active->rules().size();
+  facts.rules_version = active->told_version();
+  facts.more.push_back(
+      {.name = "weir_rules_info",
+       .help = {},  // of the table
+       .kind = observe::FactMetric::Kind::gauge,
+       .value = 1,
+       .labels = {{"version", std::to_string(facts.rules_version)}, {"hash", base::hex_text(active->told_hash())}}});
   for (std::size_t i = 0; i < rules::kMatchIssueCount; ++i) {
     const auto issue = static_cast<rules::MatchIssue>(i);
     facts.rule_issues.push_back({rules::match_issue_name(issue), book()->issues().total(issue)});

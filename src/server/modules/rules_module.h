@@ -13,14 +13,13 @@ namespace weir::server {
 class RulesModule final : public Module {
  public:
   RulesModule(ServerContext& context, AdminToolsModule& tools);
+  ~RulesModule() override;
 
   Status open() override;
   Status start() override;
   Status reload() override { return rules_.reload(); }
 
   const std::shared_ptr<rules::RuleBook>& book() const { return rules_.book(); }
-  // Of the active rules, as the admin API numbers them.
-  std::int64_t version() const { return record_->version(); }
   std::shared_ptr<const observe::RuleLabels> labels() const { return rules_.labels(); }
 
  private:

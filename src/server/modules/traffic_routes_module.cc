@@ -39,7 +39,6 @@ class TrafficRoutesModule final : public Module {
                            .rules = *rules_.book(),
                            .rules_source = rules_source(),
                            .facts = [this] { return context_.facts(); },
-                           .rules_version = [this] { return rules_.version(); },
                            .database = [this] { return database_state(); },
                            .nodes = [this] { return nodes_state(); },
                            .rollout =

@@ -30,7 +30,10 @@ func main() {
 		BuildInfo: component.BuildInfo{Command: "otelcol", Description: "collector of a test", Version: "0.139.0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{
-			ResolverSettings: confmap.ResolverSettings{ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()}},
+			ResolverSettings: confmap.ResolverSettings{
+				ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
+				DefaultScheme:     "file",
+			},
 		},
 	}
 	if err := otelcol.NewCommand(settings).Execute(); err != nil {
