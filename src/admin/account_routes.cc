@@ -228,7 +228,7 @@ Answer answer_of(const ledger::Answer& done, Kind kind) {
       if (kind == Kind::release) return problem(410, "gone", done.message);
       return problem(409, "reversed", done.message);
     case Verdict::conflict:
-      return problem(422, "key_used", "Idempotency-Key: was used for another change; use a new key for each");
+      return problem(422, "key_used", "id or Idempotency-Key: was used for another change; use a new one for each");
     default:
       return problem(409, "refused", done.message);
   }
@@ -259,11 +259,21 @@ void submit_change(ledger::Ledger& ledger, const Account& account, const Account
   ledger.submit(std::move(operation));
 }
 
+// A name that the caller gives the change: it is made once, whichever way it is sent (also by `weir quota` to the
+// database). Without one, an Idempotency-Key names it.
+void read_id(Members& body, const Call& call, AccountChange& change) {
+  const std::optional<std::string> id = body.optional_text("id");
+  if (id) {
+    change.key = ledger::key_of_id(*id);
+  } else if (!call.request().once_name.empty()) {
+    change.key = "admin " + std::string(call.request().once_name);
+  }
+}
+
 // Looks the account up, and then changes it.
 void change_account(Call& call, ledger::Ledger& ledger, AccountChange change) {
   const std::string shown = call.parameter("id");
   change.actor = call.actor().name;
-  if (!call.request().once_name.empty()) change.key = "admin " + std::string(call.request().once_name);
   const Environment& environment = call.environment();
   if (environment.is_ready && !environment.is_ready()) {
     return call.answer(problem_of({Code::unavailable, "the database does not answer yet; try again later"}));
@@ -304,6 +314,7 @@ void grant(Call& call, ledger::Ledger& ledger) {
   change.expires = body.optional_until("expires_at", call.now()).value_or(TimePoint{});
   change.priority = body.optional_number("priority", -kPriorities, kPriorities).value_or(0);
   change.reason = body.reason();
+  read_id(body, call, change);
   if (call.accepts(body)) change_account(call, ledger, change);
 }
 
@@ -315,6 +326,7 @@ void adjust(Call& call, ledger::Ledger& ledger) {
     body.fail("amount", "is 0, expected units that were used (positive) or are given back (negative)");
   }
   change.reason = body.reason();
+  read_id(body, call, change);
   if (call.accepts(body)) change_account(call, ledger, change);
 }
 
@@ -323,6 +335,7 @@ void reverse(Call& call, ledger::Ledger& ledger) {
   AccountChange change{.kind = Kind::reverse};
   change.operation = body.text("operation");
   change.reason = body.reason();
+  read_id(body, call, change);
   if (call.accepts(body)) change_account(call, ledger, change);
 }
 

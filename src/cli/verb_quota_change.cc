@@ -81,9 +81,10 @@ Result<std::string> change_by_server(AdminClient& client, const ChangeOptions& o
     body.text("expires_at", options.expires);
   }
   body.text("reason", options.change.reason);
+  if (!options.id.empty()) body.text("id", options.id);
   return client.post(
       "/accounts/" + member_text(account, "id") + "/" + std::string(ledger::change_name(options.change.kind)),
-      body.take(), options.id);
+      body.take());
 }
 
 void show_changed(const Terminal& terminal, const std::string& json) {
@@ -164,7 +165,7 @@ int change_in_database(const ChangeOptions& options, const Terminal& terminal, c
     }
     change.expires = expires.value();
   }
-  if (!options.id.empty()) change.key = "cli " + options.id;
+  if (!options.id.empty()) change.key = ledger::key_of_id(options.id);
   ledger::Ledger ledger(*database.value(), clock);
   std::unique_ptr<ledger::Operation> operation = ledger::make_change(account.value(), change, clock.wall());
   operation->also = [change, id = account.value().id](database::Session& session, const ledger::Books& books,

@@ -41,6 +41,8 @@ std::string_view change_name(AccountChange::Kind kind) {
   return "";
 }
 
+std::string key_of_id(std::string_view id) { return "id " + std::string(id); }
+
 Terms terms_of(const Account& account) {
   return {.key = account.key,
           .tenant = account.tenant,

@@ -26,6 +26,9 @@ struct AccountChange {
   std::string key = {};  // makes it idempotent: the same key changes the account once. Empty: none
 };
 
+// The key of a change that its caller has named.
+std::string key_of_id(std::string_view id);
+
 // "grant", "adjust", "reverse", "release".
 std::string_view change_name(AccountChange::Kind kind);
 

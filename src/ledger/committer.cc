@@ -25,7 +25,8 @@ const Statement kRegister{
 const Statement kLastNumber{"SELECT last_number FROM ledger_committer WHERE id = $1 FOR UPDATE"};
 
 constexpr auto kResolvePause = std::chrono::milliseconds(20);
-// For a transaction; the database's own limits are shorter.
+constexpr auto kWatchPause = std::chrono::milliseconds(20);
+// For a transaction. Callers do not wait for it longer than to their deadlines.
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr int kMaxAttempts = 3;
 
@@ -54,7 +55,12 @@ bool blames_one(const Failure& failure) {
 }  // namespace
 
 Committer::Committer(database::Database& database, Clock* clock, const CommitterLimits& limits)
-    : database_(database), clock_(clock), limits_(limits), id_(random_id()), thread_([this] { work(); }) {}
+    : database_(database),
+      clock_(clock),
+      limits_(limits),
+      id_(random_id()),
+      thread_([this] { work(); }),
+      watcher_([this] { watch(); }) {}
 
 Committer::~Committer() {
   {
@@ -63,6 +69,7 @@ Committer::~Committer() {
   }
   filled_.notify_all();
   thread_.join();
+  watcher_.join();
 }
 
 Committer::Counts Committer::counts() const {
@@ -116,7 +123,6 @@ Committer::Group Committer::next_group() {
 void Committer::work() {
   while (true) {
     if (!resolve()) {
-      fail_overdue();
       std::unique_lock lock(mutex_);
       if (stopped_) break;
       filled_.wait_for(lock, kResolvePause, [this] { return stopped_; });
@@ -133,11 +139,19 @@ void Committer::work() {
     queue_.clear();
   }
   fail(left, {Code::cancelled, "the ledger is being closed"});
-  if (!unresolved_) return;
-  for (std::size_t i = 0; i < unresolved_->group.size(); ++i) {
-    if (unresolved_->refused[i]) continue;
-    finish(*unresolved_->group[i], Failure{Code::unavailable, "it is not known whether the ledger recorded this"});
+  if (!underway_) return;
+  const Underway unknown = take_underway();
+  for (std::size_t i = 0; i < unknown.group.size(); ++i) {
+    if (unknown.refused[i]) continue;
+    finish(*unknown.group[i], Failure{Code::unavailable, "it is not known whether the ledger recorded this"});
   }
+}
+
+Committer::Underway Committer::take_underway() {
+  const std::lock_guard lock(mutex_);
+  Underway taken = *std::move(underway_);
+  underway_.reset();
+  return taken;
 }
 
 void Committer::execute(Group group, int attempt) {
@@ -152,28 +166,50 @@ void Committer::execute(Group group, int attempt) {
 
   std::vector<Answer> answers;
   const std::int64_t number = ++last_number_;
-  const Outcome outcome = database_.run(
-      Access::write, [&](Session& session) { return perform(session, group, number, answers); }, kPatience);
   {
     const std::lock_guard lock(mutex_);
-    counts_.operations += group.size();
+    underway_ = {.group = std::move(group), .refused = std::vector<bool>(), .number = number};
+    underway_->refused.resize(underway_->group.size());
+  }
+  const Group& executed = underway_->group;
+  const Outcome outcome = database_.run(
+      Access::write, [&](Session& session) { return perform(session, executed, number, answers); }, kPatience);
+  {
+    const std::lock_guard lock(mutex_);
+    counts_.operations += executed.size();
     ++counts_.groups;
-    if (outcome.unknown) ++counts_.unknown;
+    if (outcome.unknown) {
+      ++counts_.unknown;
+      underway_->answers = std::move(answers);
+      return;
+    }
   }
-  if (outcome.ok()) {
-    for (std::size_t i = 0; i < group.size(); ++i) finish(*group[i], std::move(answers[i]));
-    return;
-  }
-  if (outcome.unknown) {
-    const std::vector<bool> refused(group.size(), false);
-    unresolved_ = {std::move(group), std::move(answers), refused, number};
-    return;
+  Underway done = take_underway();
+  if (outcome.ok()) return conclude(done, answers);
+  Group failed;
+  for (std::size_t i = 0; i < done.group.size(); ++i) {
+    if (!done.refused[i]) failed.push_back(std::move(done.group[i]));
   }
   const Failure& failure = outcome.status.failure();
   // A key or a row that another node added at the same time is there the next time.
-  const bool alone_helps = blames_one(failure) && (group.size() > 1 || failure.code == Code::already_exists);
-  if (alone_helps && attempt < kMaxAttempts) return execute_alone(std::move(group), attempt + 1);
-  fail(group, failure);
+  const bool alone_helps = blames_one(failure) && (failed.size() > 1 || failure.code == Code::already_exists);
+  if (alone_helps && attempt < kMaxAttempts) return execute_alone(std::move(failed), attempt + 1);
+  fail(failed, failure);
+}
+
+void Committer::conclude(Underway& done, std::vector<Answer>& answers) {
+  for (std::size_t i = 0; i < done.group.size(); ++i) {
+    if (!done.refused[i]) {
+      finish(*done.group[i], std::move(answers[i]));
+      continue;
+    }
+    std::unique_ptr<Operation> undo = done.group[i]->undo(answers[i]);
+    if (undo == nullptr) continue;
+    undo->deadline = Operation::Deadline::max();
+    const std::lock_guard lock(mutex_);
+    ++counts_.undone;
+    queue_.push_front(std::move(undo));
+  }
 }
 
 void Committer::execute_alone(Group group, int attempt) {
@@ -182,7 +218,7 @@ void Committer::execute_alone(Group group, int attempt) {
     ++counts_.alone;
   }
   for (auto& operation : group) {
-    if (unresolved_) {  // those that follow a lost answer wait for it, as operations that come later do
+    if (underway_) {  // those that follow a lost answer wait for it, as operations that come later do
       const std::lock_guard lock(mutex_);
       queue_.push_front(std::move(operation));
       continue;
@@ -266,7 +302,7 @@ Answer Committer::perform_one(Operation& operation, Books& books) {
 }
 
 bool Committer::resolve() {
-  if (!unresolved_) return true;
+  if (!underway_) return true;
   std::int64_t last = 0;
   const Outcome outcome = database_.run(
       Access::write,
@@ -278,49 +314,49 @@ bool Committer::resolve() {
       },
       kPatience);
   if (!outcome.ok()) return false;
-  settle(last == unresolved_->number);
-  return !unresolved_;  // what was executed again may have lost its answer too
+  settle(last == underway_->number);
+  return !underway_;  // what was executed again may have lost its answer too
 }
 
 void Committer::settle(bool committed) {
-  Unresolved settled = *std::move(unresolved_);
-  unresolved_.reset();
+  Underway settled = take_underway();
+  if (committed) return conclude(settled, settled.answers);
   Group again;
   for (std::size_t i = 0; i < settled.group.size(); ++i) {
-    std::unique_ptr<Operation>& operation = settled.group[i];
-    if (settled.refused[i]) {
-      std::unique_ptr<Operation> undo = committed ? operation->undo(settled.answers[i]) : nullptr;
-      if (undo == nullptr) continue;
-      undo->deadline = Operation::Deadline::max();
-      const std::lock_guard lock(mutex_);
-      ++counts_.undone;
-      queue_.push_front(std::move(undo));
-    } else if (committed) {
-      finish(*operation, std::move(settled.answers[i]));
-    } else {
-      again.push_back(std::move(operation));
-    }
+    if (!settled.refused[i]) again.push_back(std::move(settled.group[i]));
   }
   if (!again.empty()) execute(std::move(again));
 }
 
-void Committer::fail_overdue() {
+void Committer::watch() {
+  std::unique_lock lock(mutex_);
+  while (!filled_.wait_for(lock, kWatchPause, [this] { return stopped_; })) fail_overdue(lock);
+}
+
+void Committer::fail_overdue(std::unique_lock<std::mutex>& lock) {
   const auto now = std::chrono::steady_clock::now();
-  const Failure late{Code::unavailable, "the ledger did not answer in time"};
-  for (std::size_t i = 0; i < unresolved_->group.size(); ++i) {
-    if (unresolved_->refused[i] || unresolved_->group[i]->deadline > now) continue;
-    unresolved_->refused[i] = true;
-    finish(*unresolved_->group[i], late);
+  // Taken while the lock is held: the operations may be gone afterwards.
+  std::vector<decltype(Operation::done)> late;
+  if (underway_) {
+    for (std::size_t i = 0; i < underway_->group.size(); ++i) {
+      if (underway_->refused[i] || underway_->group[i]->deadline > now) continue;
+      underway_->refused[i] = true;
+      late.push_back(std::exchange(underway_->group[i]->done, nullptr));
+    }
   }
   Group overdue;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& operation : queue_) {
-      if (operation->deadline <= now) overdue.push_back(std::move(operation));
-    }
-    std::erase(queue_, nullptr);
+  for (auto& operation : queue_) {
+    if (operation->deadline <= now) overdue.push_back(std::move(operation));
   }
-  fail(overdue, late);
+  if (late.empty() && overdue.empty()) return;
+  std::erase(queue_, nullptr);
+  lock.unlock();
+  const Failure failure{Code::unavailable, "the ledger did not answer in time"};
+  for (const auto& done : late) {
+    if (done) done(failure);
+  }
+  fail(overdue, failure);
+  lock.lock();
 }
 
 }  // namespace weir::ledger

@@ -4,9 +4,9 @@
 // A group is executed in order and all of it is committed, or nothing. If the database refuses a group because of one
 // of its operations, each is executed alone, so that only that one fails. If the answer to a commit is lost, the row of
 // this committer says whether it happened; until that can be read, the operations wait. One whose deadline passes
-// meanwhile fails, and is undone if it turns out to have been done.
+// meanwhile, or while the database does not answer, fails then, and is undone if it turns out to have been done.
 //
-// Thread-safe; has a thread of its own.
+// Thread-safe; has two threads of its own, one that executes and one that watches deadlines.
 #pragma once
 
 #include <atomic>
@@ -53,12 +53,12 @@ class Committer {
 
  private:
   using Group = std::vector<std::unique_ptr<Operation>>;
-  // A group whose commit was sent and not answered.
-  struct Unresolved {
+  // A group that is being executed, or whose commit was sent and not answered.
+  struct Underway {
     Group group;
-    std::vector<Answer> answers;
     std::vector<bool> refused;  // the caller was told that it failed
     std::int64_t number = 0;
+    std::vector<Answer> answers = {};  // if its commit was not answered
   };
 
   void work();
@@ -69,10 +69,14 @@ class Committer {
   Status perform(database::Session& session, const Group& group, std::int64_t number, std::vector<Answer>& answers);
   Result<TimePoint> begin_number(database::Session& session, std::int64_t number);
   static Answer perform_one(Operation& operation, Books& books);
-  // Tries to learn what became of the unresolved group. True if there is none any more.
+  Underway take_underway();
+  // Tries to learn what became of a commit that was not answered. True if there is none any more.
   bool resolve();
   void settle(bool committed);
-  void fail_overdue();
+  // Of a group that was committed: answers the callers, and undoes what those were refused that it was too late for.
+  void conclude(Underway& done, std::vector<Answer>& answers);
+  void watch();
+  void fail_overdue(std::unique_lock<std::mutex>& lock);
   static void finish(Operation& operation, const Result<Answer>& answer);
   static void fail(Group& group, const Failure& failure);
 
@@ -86,13 +90,15 @@ class Committer {
   std::deque<std::unique_ptr<Operation>> queue_;  // guarded by mutex_
   bool stopped_ = false;                          // guarded by mutex_
   Counts counts_;                                 // guarded by mutex_
+  // Set and taken by thread_, with the lock. The other thread changes only what is refused, and takes `done` of those.
+  std::optional<Underway> underway_;
 
-  // Only on the thread.
-  std::optional<Unresolved> unresolved_;
+  // Only on thread_.
   std::int64_t last_number_ = 0;
   TimePoint last_time_{};
 
   std::thread thread_;
+  std::thread watcher_;
 };
 
 }  // namespace weir::ledger

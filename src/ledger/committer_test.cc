@@ -28,10 +28,11 @@ constexpr auto kPatience = 60s;
 const TimePoint kNow = from_micros(1'772'323'200'000'000) + std::chrono::hours(1);
 
 // What becomes of the next commits.
-enum class Fate : std::uint8_t { done, lost_before, lost_after };
+enum class Fate : std::uint8_t { done, lost_before, lost_after, slow };
 struct Fates {
   std::mutex mutex;
   std::deque<Fate> next;
+  std::promise<void> release;  // of the commit that is slow
 
   Fate take() {
     const std::lock_guard lock(mutex);
@@ -66,9 +67,10 @@ class LosingConnection final : public Connection {
   }
   Committed commit(Failure& failure) override {
     const Fate fate = wrote_ ? fates_.take() : Fate::done;
+    if (fate == Fate::slow) fates_.release.get_future().wait();
     if (fate == Fate::lost_before) real_.rollback();
     const Committed committed = fate == Fate::lost_before ? Committed::no : real_.commit(failure);
-    if (fate == Fate::done) return committed;
+    if (fate == Fate::done || fate == Fate::slow) return committed;
     failure = {Code::unavailable, "the answer was lost"};
     return Committed::unknown;
   }
@@ -96,11 +98,12 @@ class CommitterTest : public ::testing::Test {
             .record_overage = false,
             .thresholds = {}};
   }
-  std::future<Result<Answer>> submit(Committer& committer, std::int64_t amount) {
+  std::future<Result<Answer>> submit(Committer& committer, std::int64_t amount,
+                                     Operation::Deadline deadline = Operation::Deadline::max()) {
     auto take = std::make_unique<Take>();
     take->id = "take " + std::to_string(++operations_);
     take->legs = {{monthly(), amount}};
-    take->deadline = Operation::Deadline::max();
+    take->deadline = deadline;
     auto answered = std::make_shared<std::promise<Result<Answer>>>();
     take->done = [answered](const Result<Answer>& answer) { answered->set_value(answer); };
     std::future<Result<Answer>> answer = answered->get_future();
@@ -160,6 +163,23 @@ TEST_F(CommitterTest, AnswersEveryCallerHoweverManyCommitsInARowAreLost) {
     }
   }
   EXPECT_EQ(used(), 20) << "each once";
+}
+
+// The database takes the work and does not answer: neither those whose transaction it is nor those behind it wait for
+// longer than they want to.
+TEST_F(CommitterTest, ACallerIsAnsweredAtItsDeadlineWhileTheDatabaseHangs) {
+  fates_.set({Fate::slow});
+  Committer committer(database_, &clock_);
+  std::future<Result<Answer>> executed = submit(committer, 3, std::chrono::steady_clock::now() + 30ms);
+  std::future<Result<Answer>> queued = submit(committer, 5, std::chrono::steady_clock::now() + 60ms);
+  ASSERT_EQ(executed.wait_for(kPatience), std::future_status::ready);
+  ASSERT_EQ(queued.wait_for(kPatience), std::future_status::ready);
+  EXPECT_FALSE(executed.get().ok());
+  EXPECT_FALSE(queued.get().ok());
+  fates_.release.set_value();
+  std::future<Result<Answer>> later = submit(committer, 7);
+  ASSERT_TRUE(answer_of(later));
+  EXPECT_EQ(used(), 7) << "what was refused is undone, or never done";
 }
 
 }  // namespace

@@ -189,7 +189,10 @@ def test_the_command_line_changes_accounts_by_the_server_or_in_the_database(serv
 
     made = quota("grant", "exports", "tenant=acme", "--amount", "5", "--reason", "invoice 1", "--id", "i-1")
     assert made.returncode == 0 and "tenant=acme" in made.stdout, made.stderr
-    assert quota("grant", "exports", "tenant=acme", "--amount", "5", "--reason", "invoice 1", "--id", "i-1").returncode == 0
+    elsewhere = ["--data-dir", str(tmp_path / "state")] if through_server else ["--admin", f"http://{server.admin}"]
+    for again in (where, elsewhere):
+        repeated = weir("quota", "grant", "exports", "tenant=acme", "--amount", "5", "--reason", "invoice 1", "--id", "i-1", *again)
+        assert repeated.returncode == 0, repeated.stderr
     assert quota("adjust", "exports", "tenant=acme", "--amount", "-2", "--reason", "failed").returncode == 0
     admin = Admin(server.admin)
     take = next(each for each in admin.get(f"/accounts/{account_of(admin)['id']}")["entries"] if each["kind"] == "take")

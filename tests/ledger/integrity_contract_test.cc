@@ -39,6 +39,9 @@ TEST_P(Integrity, EntriesCannotBeChangedOrDeleted) {
   take(monthly(10), 4);
   std::vector<std::string> attempts = {"UPDATE ledger_entry SET amount = 1", "DELETE FROM ledger_entry"};
   if (GetParam() == database::Dialect::postgres) attempts.push_back("TRUNCATE ledger_entry");
+  if (GetParam() == database::Dialect::sqlite) {
+    attempts.push_back("INSERT OR REPLACE INTO ledger_entry SELECT * FROM ledger_entry");
+  }
   for (const std::string& attempt : attempts) {
     const database::Outcome outcome = script(attempt);
     EXPECT_EQ(outcome.status.failure().code, Code::failed_precondition) << attempt;

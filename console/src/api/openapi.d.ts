@@ -2972,6 +2972,8 @@ export interface components {
         AccountGrantRequest: {
             /** Format: int64 */
             amount: number;
+            /** @description A name for the change, such as an invoice's: it is made once, also when it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
+            id?: string;
             reason: string;
             /** @description A time, or a duration from now such as 90d. Default: the end of the account's period. */
             expires_at?: string;
@@ -2987,11 +2989,15 @@ export interface components {
              * @description Positive: counts as used. Negative: gives back, at most what was used. Not 0.
              */
             amount: number;
+            /** @description A name for the change, such as an invoice's: it is made once, also when it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
+            id?: string;
             reason: string;
         };
         AccountReverseRequest: {
             /** @description Of an entry of the account. */
             operation: string;
+            /** @description A name for the change, such as an invoice's: it is made once, also when it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
+            id?: string;
             reason: string;
         };
         AccountReleaseRequest: {

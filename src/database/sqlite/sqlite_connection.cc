@@ -133,10 +133,12 @@ Status SqliteConnection::open(Deadline deadline) {
     return std::chrono::steady_clock::now() >= static_cast<SqliteConnection*>(self)->deadline_ ? 1 : 0;
   };
   sqlite3_progress_handler(handle_, kInstructionsBetweenLooks, past_deadline, this);
+  // With recursive triggers, a row that REPLACE removes counts as deleted, which append-only tables refuse.
   Status ready =
-      script(access_ == Access::write ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
-                                        "PRAGMA journal_size_limit=67108864; PRAGMA trusted_schema=OFF;"
-                                      : "PRAGMA query_only=ON; PRAGMA trusted_schema=OFF;");
+      script(access_ == Access::write
+                 ? "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+                   "PRAGMA journal_size_limit=67108864; PRAGMA trusted_schema=OFF; PRAGMA recursive_triggers=ON;"
+                 : "PRAGMA query_only=ON; PRAGMA trusted_schema=OFF;");
   if (ready.ok() && access_ == Access::write) {
     static const Statement kMode{"PRAGMA journal_mode"};
     const Result<Rows> mode = run(kMode);
