@@ -155,8 +155,15 @@ RequestContext Check::context(const Decision& decision) const {
   context.complete = request_ != nullptr || (kept_ != nullptr && kept_->complete());
   if (rules_ != nullptr) context.rules_version = rules_->version();
   const RuleOutcome* const decisive = decision.decisive();
+  if (decisive == nullptr) return context;
+  const auto place = static_cast<std::size_t>(decision.deciding);
+  // Each rule is at the place of its match, unless only the one that denies was described.
+  if (decision.rules.size() == matches_.size()) [[likely]] {
+    context.per = matches_[place].rule->source.per;
+    return context;
+  }
   for (const rules::Match& match : matches_) {
-    if (decisive != nullptr && match.rule->name.ordinal == decisive->ordinal) context.per = match.rule->source.per;
+    if (match.rule->name.ordinal == decisive->ordinal) context.per = match.rule->source.per;
   }
   return context;
 }

@@ -358,7 +358,18 @@ void Engine::learn(const Run& run) {
 }
 
 [[gnu::noinline]] void Engine::show_request(const Check& check, const Run& run, const Decision& decision) {
-  if (request_observers_.empty()) return;
+  std::optional<RequestContext> context;
+  for (const auto& observer : request_observers_) {
+    if (!observer->wants(decision)) continue;
+    if (!context) context.emplace(context_of(check, run, decision));
+    observer->on_decision(decision, *context);
+  }
+  // Of several decisions that share a call, the first has shown it.
+  if (DecisionTimes* const times = run.times()) times->store = times->ledger = {};
+}
+
+[[gnu::noinline]] RequestContext Engine::context_of(const Check& check, const Run& run,
+                                                    const Decision& decision) const {
   RequestContext context = check.context(decision);
   const bool asked = !run.charges.empty() && (decision.degraded || decision.source == source_);
   if (!immediate_ && asked && run.charges.size() <= kMaxCharges) {
@@ -367,9 +378,7 @@ void Engine::learn(const Run& run) {
   DecisionTimes* const times = run.times();
   if (times != nullptr) times->ended = clock_->wall();
   context.times = times;
-  for (const auto& observer : request_observers_) observer->on_decision(decision, context);
-  // Of several decisions that share a call, the first has shown it.
-  if (times != nullptr) times->store = times->ledger = {};
+  return context;
 }
 
 // At most N requests, all planned first, so that the memory of all their buckets is being fetched before the first is

@@ -198,6 +198,7 @@ class Engine final : public Limiter,
       hide_rules(check, source_, decision);
   }
   void show_request(const Check& check, const Run& run, const Decision& decision);
+  RequestContext context_of(const Check& check, const Run& run, const Decision& decision) const;
 
   // Stores that answer at once.
   // False: some request has to wait for a ledger, and none was decided.
