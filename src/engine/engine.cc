@@ -81,12 +81,20 @@ Status Engine::reload() {
   return success();
 }
 
-[[gnu::noinline]] bool Engine::shed(const Request& request, const Reading& at, const ActiveRules& rules,
-                                    Decision& decision) {
-  if (!sheds_) return false;
-  const std::optional<Duration> wait = shedder_->refuse(*rules.set->shedding(), rules.set->version(), request, at.now);
-  if (!wait) return false;
-  refuse_shed(request, *wait, decision);
+// The names of the request are resolved once, for its class and for its rules. Apart, so that limiters that shed
+// nothing do not pay for the names' room.
+[[gnu::noinline]] bool Engine::plan_unless_shed(const Request& request, const Reading& at, const ActiveRules& rules,
+                                                Check& check, Decision& decision) {
+  rules::ResolvedNames names;
+  rules.set->resolve(request, names);
+  if (shed(request, names, at, rules, decision)) return false;
+  check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_, &names);
+  return true;
+}
+
+[[gnu::noinline]] bool Engine::refuse_by_load(const Request& request, Duration wait, const Reading& at,
+                                              const ActiveRules& rules, Decision& decision) {
+  refuse_shed(request, wait, decision);
   decision.source = "shedding";
   decision.at = at.wall();
   for (const auto& observer : observers_) observer->on_decision(decision);
@@ -391,7 +399,7 @@ template <std::size_t N>
   const std::size_t count = N == 1 ? 1 : requests.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (plan(requests[i], effective_action(action, requests[i]), at, rules, checks[i], decisions[i])) [[likely]]
-      store_->prefetch(checks[i].charges());
+      store_->prefetch(checks[i].buckets());
     else if (N == 1)
       return true;
   }
