@@ -422,7 +422,8 @@ template <std::size_t N>
 // Apart from begin(), whose frame would else have room for a group.
 [[gnu::noinline]] bool Engine::begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules) {
   if (rules.set->has_quotas()) return false;
-  constexpr std::size_t kGroup = 16;
+  // Enough for a bucket to arrive while the others are planned, and few enough for all of it to stay in the cache.
+  constexpr std::size_t kGroup = 8;
   for (std::size_t first = 0; first < call.requests.size(); first += kGroup) {
     const std::size_t count = std::min(kGroup, call.requests.size() - first);
     static_cast<void>(decide_at_once<kGroup>(call.action, call.requests.subspan(first, count),
