@@ -94,6 +94,8 @@ class RequestObserver {
   virtual ~RequestObserver() = default;
   // Asked once, when the limiter is made.
   virtual Scope scope() const = 0;
+  // Asked once for each decision, before what is known about its request is put together. False: it is not shown.
+  virtual bool wants(const Decision& /*decision*/) { return true; }
   // As Observer::on_decision. With Scope::degraded_only, others may be shown too.
   virtual void on_decision(const Decision& decision, const RequestContext& context) = 0;
   // Only if its trace is sampled.

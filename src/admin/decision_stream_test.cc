@@ -37,7 +37,7 @@ class DecisionStreamTest : public testing::Test {
     const Attribute attributes[] = {{"tenant", tenant}};
     RequestContext context;
     context.attributes = attributes;
-    writer_->on_decision(decision, context);
+    if (writer_->wants(decision)) writer_->on_decision(decision, context);
   }
   // A quarter of a second passes.
   void pass() {

@@ -102,19 +102,20 @@ class Debt {
  private:
   Debt(const Allowance& allowance, const DebtWords& words, TimePoint now)
       : moment_(std::min(now, from_micros(DebtWords::kLatest)), words.last), units_(words.units), rest_(words.rest) {
-    if (words.ticks != allowance.rate_ticks) [[unlikely]]
-      convert_rest(words.ticks, allowance.rate_ticks);
+    if (words.ticks != allowance.rate_ticks) [[unlikely]] {
+      const Division converted = converted_rest(units_, rest_, words.ticks, allowance.rate_ticks);
+      units_ = converted.quotient;
+      rest_ = converted.rest;
+    }
     repay(allowance, moment_.time - words.last);
   }
 
-  // The rare cases are kept out of line, so that the common ones have the registers for themselves.
-  [[gnu::noinline, gnu::cold]] void convert_rest(std::int64_t from, std::int64_t to) {
-    const std::int64_t rest = std::min(rest_, from);
-    rest_ = rest == 0 ? 0 : static_cast<std::int64_t>((Wide{rest} * to + from - 1) / from);
-    if (rest_ == to) {
-      rest_ = 0;
-      ++units_;
-    }
+  // The rare cases are kept out of line and see no Debt, so that the common ones have the registers for themselves.
+  [[gnu::noinline, gnu::cold]] static Division converted_rest(std::int64_t units, std::int64_t rest, std::int64_t from,
+                                                              std::int64_t to) {
+    const std::int64_t known = std::min(rest, from);
+    const std::int64_t converted = known == 0 ? 0 : static_cast<std::int64_t>((Wide{known} * to + from - 1) / from);
+    return converted == to ? Division{units + 1, 0} : Division{units, converted};
   }
 
   void repay(const Allowance& allowance, std::int64_t elapsed) {

@@ -81,13 +81,15 @@ BucketKey tag_key(const Request& request, const rules::ResolvedNames& names, con
 }  // namespace
 
 rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const ActiveRules& rules,
-                               const KeyEncoder& encoder, bool with_tags) {
-  rules::ResolvedNames names;
+                               const KeyEncoder& encoder, bool with_tags, const rules::ResolvedNames* resolved) {
+  rules::ResolvedNames own_names;
   planned_ = true;
   requested_cost_ = request.cost.units;
   request_ = &request;
   rules_ = rules.set.get();
-  const rules::MatchIssues issues = rules.set->match(request, wall, names, matches_);
+  const rules::MatchIssues issues = resolved == nullptr ? rules.set->match(request, wall, own_names, matches_)
+                                                        : rules.set->match_resolved(request, wall, *resolved, matches_);
+  const rules::ResolvedNames& names = resolved == nullptr ? own_names : *resolved;
   if (request.by_operator != nullptr) [[unlikely]]
     show_to_operator(*request.by_operator);
   for (const rules::Match& match : matches_) {
@@ -158,8 +160,15 @@ RequestContext Check::context(const Decision& decision) const {
     context.rules_hash = rules_->told_hash();
   }
   const RuleOutcome* const decisive = decision.decisive();
+  if (decisive == nullptr) return context;
+  const auto place = static_cast<std::size_t>(decision.deciding);
+  // Each rule is at the place of its match, unless only the one that denies was described.
+  if (decision.rules.size() == matches_.size()) [[likely]] {
+    context.per = matches_[place].rule->source.per;
+    return context;
+  }
   for (const rules::Match& match : matches_) {
-    if (decisive != nullptr && match.rule->name.ordinal == decisive->ordinal) context.per = match.rule->source.per;
+    if (match.rule->name.ordinal == decisive->ordinal) context.per = match.rule->source.per;
   }
   return context;
 }

@@ -27,9 +27,11 @@ class Check {
   // Fills matches and charges. The request and the rules must live until
   // outlive_request() or the end of the check.
   // `wall` is the time of day, which says whether a temporary override applies. Precondition: within_bounds(request).
+  // `resolved`: the request's names, where the caller has needed them before; null: they are resolved here.
   // Returns the mistakes that were found in the request, and counted.
   rules::MatchIssues plan(const Request& request, TimePoint wall, const ActiveRules& rules,
-                          const keys::KeyEncoder& encoder, bool with_tags);
+                          const keys::KeyEncoder& encoder, bool with_tags,
+                          const rules::ResolvedNames* resolved = nullptr);
 
   // The same for an ad-hoc charge: it has one charge and no match. `allowance` must outlive the check.
   // Precondition: is_within_bounds(charge).
@@ -46,6 +48,8 @@ class Check {
 
   const rules::Matches& matches() const { return matches_; }
   std::span<const Charge> charges() const { return {charges_.data(), charges_.size()}; }
+  // Without those that are found beside another: penalties and candidates.
+  std::span<const Charge> buckets() const { return may_have_protection_ ? charges().first(deciding_) : charges(); }
   std::span<ChargeOutcome> outcomes() { return {outcomes_.data(), outcomes_.size()}; }
   std::span<const ChargeOutcome> outcomes() const { return {outcomes_.data(), outcomes_.size()}; }
   // The first so many charges come from one match each. Those after them only record: they count in a rule's windows of
@@ -112,6 +116,7 @@ class Check {
   // In check_protection.cc.
   void protect(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules);
   void count_values(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules);
+  Charge& accompany(std::size_t of, const Charge& prepared, std::uint64_t bits);
   void add_penalties();
   void add_candidates();
   static BucketKey candidate_key(const BucketKey& subject);

@@ -14,48 +14,12 @@ constexpr std::uint64_t kNotOfThePlace = ~std::uint64_t{0} >> 10;
 constexpr std::uint64_t kPenaltyBits = 0x70656e616c747921 & kNotOfThePlace;
 constexpr std::uint64_t kCandidateBits = 0x63616e6469646174 & kNotOfThePlace;
 
-// What a charge has in common with those that only accompany it. They are made from the rule's, not copied from it: a
-// copy of what was just written waits for it.
-class Accompanied {
- public:
-  Accompanied(const Charge& charge, std::size_t place)
-      : tag_high_(charge.tag.high),
-        tag_low_(charge.tag.low),
-        allowance_(charge.allowance),
-        cost_(charge.cost),
-        value_(charge.value),
-        place_(static_cast<std::uint8_t>(std::min(place, kMaxCharges))) {}
-
-  // Precondition: a copy of CompiledRule::charge.
-  void fill(Charge& companion, const BucketKey& key) const {
-    companion.key.high = key.high;
-    companion.key.low = key.low;
-    companion.tag.high = tag_high_;
-    companion.tag.low = tag_low_;
-    companion.allowance = allowance_;
-    companion.cost = cost_;
-    companion.value = value_;
-    companion.of = place_;
-    companion.binding = false;
-    companion.number = companion.max_subjects = 0;
-    companion.slices = nullptr;
-  }
-
- private:
-  std::uint64_t tag_high_;
-  std::uint64_t tag_low_;
-  const Allowance* allowance_;
-  std::int64_t cost_;
-  std::uint64_t value_;
-  std::uint8_t place_;
-};
-
 }  // namespace
 
 void Check::protect(const Request& request, const rules::ResolvedNames& names, const ActiveRules& rules) {
-  count_values(request, names, rules);
-  add_penalties();
-  add_candidates();
+  if (rules.set->has_distinct()) count_values(request, names, rules);
+  if (rules.set->has_penalties()) add_penalties();
+  if (rules.set->has_candidates()) add_candidates();
 }
 
 // A value is counted, whatever the request costs.
@@ -77,24 +41,32 @@ void Check::count_values(const Request& request, const rules::ResolvedNames& nam
   }
 }
 
+// A charge that only accompanies the deciding charge `of`: made from what the rule has prepared, and from what differs
+// between requests. `bits`: of its key.
+[[gnu::always_inline]] inline Charge& Check::accompany(std::size_t of, const Charge& prepared, std::uint64_t bits) {
+  // One word at a time: what was just written in halves cannot be read whole without waiting for it.
+  const BucketKey subject = subject_of(of);
+  const std::uint64_t tag_high = charges_[of].tag.high;
+  const std::uint64_t tag_low = charges_[of].tag.low;
+  outcomes_.append();
+  Charge& companion = charges_.append(prepared);
+  companion.key.high = subject.high ^ bits;
+  companion.key.low = subject.low;
+  companion.tag.high = tag_high;
+  companion.tag.low = tag_low;
+  companion.of = static_cast<std::uint8_t>(std::min(of, kMaxCharges));
+  return companion;
+}
+
 void Check::add_penalties() {
   std::size_t next = 0;
   for (const rules::Match& match : matches_) {
     if (match.allowance == nullptr) continue;
     const std::size_t i = next++;
-    const std::optional<Penalty>& penalty = match.rule->source.penalty;
-    if (!penalty) continue;
-    charges_[i].penalty = &*penalty;
-    const BucketKey subject = subject_of(i);
-    const Accompanied accompanied(charges_[i], i);
-    Charge& guard = charges_.append(match.rule->charge);
-    accompanied.fill(guard, {subject.high ^ kPenaltyBits, subject.low});
-    guard.kind = ChargeKind::penalty;
-    guard.penalty = &*penalty;
-    guard.cost = 0;
-    guard.value = 0;
-    guard.count_denied = false;
-    outcomes_.append();
+    const Charge& prepared = match.rule->penalty_charge;
+    if (prepared.penalty == nullptr) continue;
+    charges_[i].penalty = prepared.penalty;
+    accompany(i, prepared, kPenaltyBits).allowance = match.allowance;
   }
 }
 
@@ -107,14 +79,11 @@ void Check::add_candidates() {
     if (match.allowance == nullptr) continue;
     const std::size_t i = next++;
     const rules::CompiledRule& rule = *match.rule;
-    if (!rule.candidate || charges_[i].allowance != rule.own) continue;
-    const BucketKey subject = subject_of(i);
-    const Accompanied accompanied(charges_[i], i);
-    Charge& charge = charges_.append(rule.charge);
-    accompanied.fill(charge, candidate_key(subject));
-    charge.allowance = &*rule.candidate;
-    charge.candidate = true;
-    outcomes_.append();
+    if (!rule.candidate || match.allowance != rule.own) continue;
+    const std::uint64_t value = charges_[i].value;
+    Charge& charge = accompany(i, rule.candidate_charge, kCandidateBits);
+    charge.cost = match.cost;
+    charge.value = value;
   }
 }
 

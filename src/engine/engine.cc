@@ -81,12 +81,20 @@ Status Engine::reload() {
   return success();
 }
 
-[[gnu::noinline]] bool Engine::shed(const Request& request, const Reading& at, const ActiveRules& rules,
-                                    Decision& decision) {
-  if (!sheds_) return false;
-  const std::optional<Duration> wait = shedder_->refuse(*rules.set->shedding(), rules.set->version(), request, at.now);
-  if (!wait) return false;
-  refuse_shed(request, *wait, decision);
+// The names of the request are resolved once, for its class and for its rules. Apart, so that limiters that shed
+// nothing do not pay for the names' room.
+[[gnu::noinline]] bool Engine::plan_unless_shed(const Request& request, const Reading& at, const ActiveRules& rules,
+                                                Check& check, Decision& decision) {
+  rules::ResolvedNames names;
+  rules.set->resolve(request, names);
+  if (shed(request, names, at, rules, decision)) return false;
+  check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_, &names);
+  return true;
+}
+
+[[gnu::noinline]] bool Engine::refuse_by_load(const Request& request, Duration wait, const Reading& at,
+                                              const ActiveRules& rules, Decision& decision) {
+  refuse_shed(request, wait, decision);
   decision.source = "shedding";
   decision.at = at.wall();
   for (const auto& observer : observers_) observer->on_decision(decision);
@@ -360,7 +368,18 @@ void Engine::learn(const Run& run) {
 }
 
 [[gnu::noinline]] void Engine::show_request(const Check& check, const Run& run, const Decision& decision) {
-  if (request_observers_.empty()) return;
+  std::optional<RequestContext> context;
+  for (const auto& observer : request_observers_) {
+    if (!observer->wants(decision)) continue;
+    if (!context) context.emplace(context_of(check, run, decision));
+    observer->on_decision(decision, *context);
+  }
+  // Of several decisions that share a call, the first has shown it.
+  if (DecisionTimes* const times = run.times()) times->store = times->ledger = {};
+}
+
+[[gnu::noinline]] RequestContext Engine::context_of(const Check& check, const Run& run,
+                                                    const Decision& decision) const {
   RequestContext context = check.context(decision);
   const bool asked = !run.charges.empty() && (decision.degraded || decision.source == source_);
   if (!immediate_ && asked && run.charges.size() <= kMaxCharges) {
@@ -369,9 +388,7 @@ void Engine::learn(const Run& run) {
   DecisionTimes* const times = run.times();
   if (times != nullptr) times->ended = clock_->wall();
   context.times = times;
-  for (const auto& observer : request_observers_) observer->on_decision(decision, context);
-  // Of several decisions that share a call, the first has shown it.
-  if (times != nullptr) times->store = times->ledger = {};
+  return context;
 }
 
 // At most N requests, all planned first, so that the memory of all their buckets is being fetched before the first is
@@ -384,7 +401,7 @@ template <std::size_t N>
   const std::size_t count = N == 1 ? 1 : requests.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (plan(requests[i], effective_action(action, requests[i]), at, rules, checks[i], decisions[i])) [[likely]]
-      store_->prefetch(checks[i].charges());
+      store_->prefetch(checks[i].buckets());
     else if (N == 1)
       return true;
   }
@@ -407,7 +424,8 @@ template <std::size_t N>
 // Apart from begin(), whose frame would else have room for a group.
 [[gnu::noinline]] bool Engine::begin_batch(CheckCall& call, const Reading& at, const ActiveRules& rules) {
   if (rules.set->has_quotas()) return false;
-  constexpr std::size_t kGroup = 16;
+  // Enough for a bucket to arrive while the others are planned, and few enough for all of it to stay in the cache.
+  constexpr std::size_t kGroup = 8;
   for (std::size_t first = 0; first < call.requests.size(); first += kGroup) {
     const std::size_t count = std::min(kGroup, call.requests.size() - first);
     static_cast<void>(decide_at_once<kGroup>(call.action, call.requests.subspan(first, count),

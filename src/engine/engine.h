@@ -122,17 +122,29 @@ class Engine final : public Limiter,
     if (rules.intake != nullptr && refuse_by_block(request, action, at, rules, decision)) [[unlikely]]
       return false;
     if (rules.set->shedding() != nullptr && action == Action::take) [[unlikely]] {
-      if (shed(request, at, rules, decision)) return false;
+      if (!plan_unless_shed(request, at, rules, check, decision)) return false;
+    } else {
+      check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
     }
-    check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
     if (rules.set->has_auto_limits()) [[unlikely]]
       check.use_adaptive_limits(*adaptive_);
     return true;
   }
   bool refuse_by_block(const Request& request, Action action, const Reading& at, const ActiveRules& rules,
                        Decision& decision);
+  bool plan_unless_shed(const Request& request, const Reading& at, const ActiveRules& rules, Check& check,
+                        Decision& decision);
   // True: refused, answered and published.
-  bool shed(const Request& request, const Reading& at, const ActiveRules& rules, Decision& decision);
+  bool shed(const Request& request, const rules::ResolvedNames& names, const Reading& at, const ActiveRules& rules,
+            Decision& decision) {
+    if (!sheds_) return false;
+    const rules::SheddingClasses& classes = *rules.set->shedding();
+    const rules::SheddingClasses::Place place = classes.place_of({request, names.ids, names.carried});
+    const std::optional<Duration> wait = shedder_->refuse(classes, rules.set->version(), place, at.now);
+    return wait && refuse_by_load(request, *wait, at, rules, decision);
+  }
+  bool refuse_by_load(const Request& request, Duration wait, const Reading& at, const ActiveRules& rules,
+                      Decision& decision);
   // Leases and reservations are work until they end. Only where rules bound that.
   void note_open(const HoldStep& step, TimePoint expires, const ActiveRules& rules);
   // What adaptive limits learn from. `at` is the end, by the store's clock.
@@ -216,6 +228,7 @@ class Engine final : public Limiter,
       hide_rules(check, source_, decision);
   }
   void show_request(const Check& check, const Run& run, const Decision& decision);
+  RequestContext context_of(const Check& check, const Run& run, const Decision& decision) const;
 
   // Stores that answer at once.
   // False: some request has to wait for a ledger, and none was decided.

@@ -108,11 +108,11 @@ bool Engine::Prepared::begin(CheckCall& call, Cost cost) {
 }
 
 [[gnu::always_inline]] inline bool Engine::Prepared::shed(Action action, const Reading& at, Decision& decision) {
-  if (rules_->set->shedding() == nullptr || action != Action::take) [[likely]]
+  if (!may_be_shed_ || action != Action::take) [[likely]]
     return false;
   decision.rules.clear();
   renew_verdict(decision);
-  return engine_.shed(request_, at, *rules_, decision);
+  return engine_.shed(request_, names_, at, *rules_, decision);
 }
 
 // Nothing to do but to count the mistakes again, another cost, or another plan.
@@ -139,6 +139,7 @@ bool Engine::Prepared::plan_again(const Reading& at, Cost cost, Decision& decisi
   version_ = engine_.rules_.book().version();
   rules_ = engine_.rules_.current_shared();
   period_ = rules_->set->period_of(at.wall());
+  may_be_shed_ = rules_->set->shedding() != nullptr;
   check_ = Check();
   const Request sent(attributes_, cost);
   request_ = completed(sent, *rules_, completed_);
@@ -152,7 +153,8 @@ bool Engine::Prepared::plan_again(const Reading& at, Cost cost, Decision& decisi
     renew_verdict(decision);
     return !engine_.refuse_by_block(request_, Action::take, at, *rules_, decision);
   }
-  issues_ = check_.plan(request_, at.wall(), *rules_, engine_.rules_.encoder(), engine_.with_tags_);
+  rules_->set->resolve(request_, names_);
+  issues_ = check_.plan(request_, at.wall(), *rules_, engine_.rules_.encoder(), engine_.with_tags_, &names_);
   if (check_.may_have_auto_limits()) check_.use_adaptive_limits(*engine_.adaptive_);
   cost_ = cost.units;
   if (!issues_.any() && !check_.may_have_auto_limits()) ready_for_ = cost_;

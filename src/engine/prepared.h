@@ -49,6 +49,8 @@ class Engine::Prepared final : public PreparedCheck {
   // The plan, and what it holds for.
   Request request_;  // which the plan refers to
   rules::CompletedRequest completed_;
+  rules::ResolvedNames names_;  // of the request
+  bool may_be_shed_ = false;
   std::uint64_t version_ = 0;
   std::int64_t cost_ = kNone;
   std::int64_t ready_for_ = kNone;  // the cost for which there is nothing to do

@@ -41,7 +41,9 @@ void Engine::show_refused(const Request& request, const Reading& at, const Activ
     times.ended = clock_->wall();
     context.times = &times;
   }
-  for (const auto& observer : request_observers_) observer->on_decision(decision, context);
+  for (const auto& observer : request_observers_) {
+    if (observer->wants(decision)) observer->on_decision(decision, context);
+  }
 }
 
 // Also of a reset and of a report.

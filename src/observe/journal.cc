@@ -54,11 +54,14 @@ JournalWriter::JournalWriter(const JournalOptions& options, JournalRing& denials
       salt_(seed | 1),
       random_(seed) {}
 
+bool JournalWriter::wants(const Decision& decision) {
+  return !decision.allowed || shadow_denier(decision) != nullptr || draw(decision.at);
+}
+
 void JournalWriter::on_decision(const Decision& decision, const RequestContext& context) {
   if (!decision.allowed) return keep_denial(decision.decisive(), decision, context);
   if (const RuleOutcome* const rule = shadow_denier(decision)) return keep_denial(rule, decision, context);
-  if (draw(decision.at)) [[unlikely]]
-    keep(sample_, decision, context);
+  keep(sample_, decision, context);
 }
 
 bool JournalWriter::draw(TimePoint at) {

@@ -43,6 +43,8 @@ class JournalWriter final : public RequestObserver {
   JournalWriter(const JournalOptions& options, JournalRing& denials, JournalRing& sample, std::uint64_t seed);
 
   Scope scope() const override { return Scope::every_decision; }
+  // Draws the sample of what is allowed: of most decisions, nothing else is looked at.
+  bool wants(const Decision& decision) override;
   void on_decision(const Decision& decision, const RequestContext& context) override;
 
  private:

@@ -54,7 +54,7 @@ class JournalTest : public testing::Test {
     RequestContext context;
     context.attributes = attributes;
     context.rules_version = 7;
-    writers_[loop]->on_decision(decision, context);
+    if (writers_[loop]->wants(decision)) writers_[loop]->on_decision(decision, context);
   }
   void deny(std::string_view tenant, std::string_view rule = "per-tenant", std::size_t loop = 0) {
     const Attribute attributes[] = {{"tenant", tenant}, {"action", "search"}, {"api_key", "hunter2"}};

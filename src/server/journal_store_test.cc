@@ -46,7 +46,7 @@ class JournalStoreTest : public testing::Test {
     const Attribute attributes[] = {{"tenant", tenant}, {"action", "search"}};
     RequestContext context;
     context.attributes = attributes;
-    writer_->on_decision(decision, context);
+    if (writer_->wants(decision)) writer_->on_decision(decision, context);
   }
   std::vector<JournalStore::Found> find(const observe::JournalQuery& query = {}, std::size_t count = 100,
                                         const std::optional<observe::JournalPlace>& after = {}) const {

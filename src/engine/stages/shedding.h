@@ -52,8 +52,8 @@ class Shedder {
   explicit Shedder(std::uint64_t seed) : seed_(seed) {}
 
   // None: admitted, and counted as work. Else refused, and to be tried again after this. `version` tells rules apart.
-  std::optional<Duration> refuse(const rules::SheddingClasses& rules, std::uint64_t version, const Request& request,
-                                 TimePoint now);
+  std::optional<Duration> refuse(const rules::SheddingClasses& rules, std::uint64_t version,
+                                 const rules::SheddingClasses::Place& place, TimePoint now);
   OpenWork& open_work() { return open_work_; }
 
   // For metrics. Classes of all rules so far, by name.
@@ -65,22 +65,29 @@ class Shedder {
   };
   std::vector<ClassCount> counts() const;
   // Of 1,000. 0 before the first request under rules that have a capacity.
-  std::int64_t load() const { return last_load_.load(std::memory_order_relaxed); }
+  std::int64_t load() const;
 
  private:
   static constexpr std::uint32_t kAnyShare = 0xffffffff;
+  // Everything in parts of a request. What is recent loses a share in each tick.
   struct Cohort {
-    std::atomic<std::uint32_t> seen{0};  // both lose a share in each tick
-    std::atomic<std::uint32_t> admitted{0};
+    std::atomic<std::uint64_t> admitted{0};   // ever
+    std::atomic<std::uint64_t> forgotten{0};  // of these; the rest is recent
+    std::atomic<std::uint32_t> refused{0};    // recent
+    std::uint32_t recent() const;
   };
   struct Class {
+    std::atomic<std::int64_t> calm_below_ns{0};  // filled less than this, the bucket concerns no one
     std::array<Cohort, kCohorts> cohorts;
-    std::atomic<std::uint32_t> fair{kAnyShare};  // what a cohort may have of `admitted`
+    std::atomic<std::uint32_t> fair{kAnyShare};  // what a cohort may have of what was admitted
     std::atomic<std::int64_t> spread_us{1'000'000};
     std::atomic<bool> shedding{false};
-    std::atomic<std::int64_t> busy_us{0};  // when the load was last within the band
-    std::atomic<std::uint64_t> admitted{0};
+    std::atomic<std::int64_t> busy_us{0};         // when the load was last within the band
+    std::atomic<std::uint64_t> never_refused{0};  // admitted without a cohort: the class is never shed
     std::atomic<std::uint64_t> shed{0};
+    std::uint64_t folded = 0;  // of admitted(), counted under another name; guarded by mutex_
+
+    std::uint64_t admitted() const;
   };
   struct Totals {
     std::uint64_t admitted = 0;
@@ -93,10 +100,12 @@ class Shedder {
   void decay(Class& each, std::int64_t ticks);
   void share_out(Class& each);
   Cohort& cohort_of(Class& each, std::string_view value, std::int64_t now_us);
+  std::optional<Duration> weigh(const rules::SheddingClasses& rules, const rules::SheddingClasses::Place& place,
+                                TimePoint now);
   bool is_shedding(Class& each, std::int64_t load, std::int64_t shed_at, std::int64_t now_us);
   bool take(const rules::SheddingClasses& rules, std::int64_t mark, std::int64_t now_us);
+  bool take_calmly(const rules::SheddingClasses& rules, const Class& own, std::int64_t now_us);
   std::int64_t load_at(const rules::SheddingClasses& rules, TimePoint now);
-  std::int64_t filled_ns(std::int64_t now_us) const;
   Duration wait(const Class& each);
 
   const std::uint64_t seed_;
@@ -105,7 +114,10 @@ class Shedder {
   // When the bucket is empty, in nanoseconds.
   std::atomic<std::int64_t> empty_at_ns_{0};
   std::atomic<std::int64_t> next_tick_us_{0};
-  std::atomic<std::int64_t> last_load_{0};
+  // What the last request found.
+  std::atomic<std::int64_t> last_filled_ns_{0};
+  std::atomic<std::int64_t> last_open_load_{0};
+  std::atomic<std::int64_t> load_unit_ns_{0};  // of the bucket: one of 1,000; 0: the capacity has no rate
   std::atomic<std::uint64_t> waits_{0};
   std::atomic<std::uint64_t> version_{0};
 

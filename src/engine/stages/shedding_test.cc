@@ -145,6 +145,17 @@ TEST_F(SheddingTest, ARefusedRequestIsChargedNothingObservedAndCountedInItsClass
   EXPECT_EQ(8, read().decisive()->remaining);
 }
 
+TEST_F(SheddingTest, WhatIsFarFromItsMarkIsCountedAndFillsTheBucketLikeTheRest) {
+  use(four_classes());
+  for (int i = 0; i < 75; ++i) EXPECT_TRUE(read(std::to_string(i % 7)).allowed) << i;
+  EXPECT_EQ(75u, count_of("read").admitted);
+  EXPECT_EQ(740, shedder_->load()) << "what the last of them found";
+  EXPECT_FALSE(test().allowed);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(read().allowed);
+  EXPECT_FALSE(read().allowed) << "at 80 %";
+  EXPECT_EQ(80u, count_of("read").admitted);
+}
+
 TEST_F(SheddingTest, WaitsAreSpreadSoThatNotAllComeBackAtOnce) {
   use(four_classes());
   fill_to(95);

@@ -52,6 +52,7 @@ Result<CompiledCondition> CompiledCondition::compile(const Condition& condition,
     if (Status added = compiled.add(condition.attribute, pattern); !added.ok()) return added.failure();
   }
   std::sort(compiled.exact_.begin(), compiled.exact_.end());
+  compiled.has_patterns_ = !compiled.globs_.empty() || !compiled.blocks_.empty() || !compiled.expressions_.empty();
   return compiled;
 }
 
@@ -94,15 +95,11 @@ Status CompiledCondition::add(std::string_view attribute, const std::string& pat
   return success();
 }
 
-bool CompiledCondition::fits(std::string_view value) const {
-  constexpr std::size_t kFew = 8;
-  if (exact_.size() <= kFew) {
-    for (const std::string& text : exact_) {
-      if (text == value) return true;
-    }
-  } else if (std::binary_search(exact_.begin(), exact_.end(), value)) {
-    return true;
-  }
+bool CompiledCondition::is_among(std::string_view value) const {
+  return std::binary_search(exact_.begin(), exact_.end(), value);
+}
+
+bool CompiledCondition::fits_pattern(std::string_view value) const {
   for (const Glob& glob : globs_) {
     if (glob.matches(value)) return true;
   }

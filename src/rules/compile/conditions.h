@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,7 +58,7 @@ class CompiledCondition {
   // Rough and relative: which of a rule's conditions to try first.
   int expense() const { return !expressions_.empty() ? 3 : !blocks_.empty() ? 2 : !globs_.empty() ? 1 : 0; }
 
-  bool holds(const RequestView& view) const {
+  [[gnu::always_inline]] bool holds(const RequestView& view) const {
     bool carried = false;
     for (std::size_t i = 0; i < view.size(); ++i) {
       if (view.ids[i] != name_) continue;
@@ -70,10 +71,21 @@ class CompiledCondition {
  private:
   CompiledCondition();
   Status add(std::string_view attribute, const std::string& pattern);
-  bool fits(std::string_view value) const;
+  [[gnu::always_inline]] bool fits(std::string_view value) const {
+    if (exact_.size() > kFewTexts) return is_among(value) || fits_pattern(value);
+    for (const std::string& text : exact_) {
+      if (text.size() == value.size() && std::memcmp(text.data(), value.data(), value.size()) == 0) return true;
+    }
+    return has_patterns_ && fits_pattern(value);
+  }
+  bool is_among(std::string_view value) const;
+  bool fits_pattern(std::string_view value) const;
+
+  static constexpr std::size_t kFewTexts = 8;
 
   NameId name_ = kUnknownName;
   bool absent_ = false;             // true without the attribute
+  bool has_patterns_ = false;       // globs, blocks or expressions
   std::vector<std::string> exact_;  // sorted
   std::vector<Glob> globs_;
   std::vector<base::IpPrefix> blocks_;

@@ -8,7 +8,7 @@ NameTable::NameTable() : slots_(16), mask_(slots_.size() - 1) {}
 
 NameId NameTable::add(std::string_view name) {
   if (const NameId known = find(name); known != kUnknownName) return known;
-  assert(names_.size() < kMaxNames);
+  assert(names_.size() < kUnknownName);
   const auto id = static_cast<NameId>(names_.size());
   names_.emplace_back(name);
   if (2 * names_.size() > slots_.size()) {

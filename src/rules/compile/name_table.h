@@ -14,11 +14,11 @@ namespace weir::rules {
 
 class NameTable {
  public:
-  static constexpr std::size_t kMaxNames = 60'000;
+  static constexpr std::size_t kMaxNames = 60'000;  // of the rules; the classes of shedding have room beyond
 
   NameTable();
 
-  // The name's number, a new one if it has none. Precondition: size() < kMaxNames, or the name is known.
+  // The name's number, a new one if it has none. Precondition: size() < kUnknownName, or the name is known.
   NameId add(std::string_view name);
 
   // The name's number, or kUnknownName.

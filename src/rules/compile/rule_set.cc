@@ -103,17 +103,22 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
       compiled.adapted = adapted_allowances(rule);
       set->has_auto_limits_ = set->has_auto_limits_ || active;
     }
-    set->has_protection_ =
-        set->has_protection_ ||
-        (active && (rule.penalty || rule.candidate || !rule.distinct.empty() || rule.on_exceed != OnExceed::deny));
+    set->has_penalties_ = set->has_penalties_ || (active && rule.penalty);
+    set->has_candidates_ = set->has_candidates_ || (active && rule.candidate);
+    set->has_distinct_ = set->has_distinct_ || (active && !rule.distinct.empty());
+    set->has_protection_ = set->has_protection_ || set->has_penalties_ || set->has_candidates_ || set->has_distinct_ ||
+                           (active && rule.on_exceed != OnExceed::deny);
     set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && active);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }
   set->origin_.before = nullptr;
-  if (rules.shedding) set->shedding_ = std::make_unique<const SheddingClasses>(std::move(*rules.shedding));
   set->find_changes();
-  set->matcher_ = std::make_unique<const Matcher>(set->rules_, set->origin_.issues.get());
+  auto matcher = std::make_unique<Matcher>(set->rules_, set->origin_.issues.get());
+  if (rules.shedding) {
+    set->shedding_ = std::make_unique<const SheddingClasses>(std::move(*rules.shedding), matcher->names());
+  }
+  set->matcher_ = std::move(matcher);
   for (CompiledRule& rule : set->rules_) {
     if (rule.slices) rule.slices->version = set->origin_.version;
     rule.region = region_terms(rule.source);
@@ -141,6 +146,27 @@ void RuleSet::prepare_charges() {
     // decided.
     if (rule.slices && !rule.windows.several()) rule.charge.slices = &*rule.slices;
     if (rule.region) rule.charge.region = &*rule.region;
+    prepare_companions(rule);
+  }
+}
+
+// They bind nothing, are no subjects of their own, and are asked of the store.
+void RuleSet::prepare_companions(CompiledRule& rule) {
+  Charge companion = rule.charge;
+  companion.binding = false;
+  companion.number = companion.max_subjects = 0;
+  companion.slices = nullptr;
+  if (rule.source.penalty) {
+    rule.penalty_charge = companion;
+    rule.penalty_charge.kind = ChargeKind::penalty;
+    rule.penalty_charge.penalty = &*rule.source.penalty;
+    rule.penalty_charge.cost = 0;
+    rule.penalty_charge.count_denied = false;
+  }
+  if (rule.candidate) {
+    rule.candidate_charge = companion;
+    rule.candidate_charge.allowance = &*rule.candidate;
+    rule.candidate_charge.candidate = true;
   }
 }
 
@@ -152,10 +178,6 @@ std::optional<std::int64_t> RuleSet::lease_limit(std::string_view id) const {
     return rule.allowance.limit;
   }
   return std::nullopt;
-}
-
-MatchIssues RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {
-  return matcher_->match(request, now, names, matches);
 }
 
 void RuleSet::find_changes() {
@@ -213,6 +235,7 @@ RuleSet::Matcher::Matcher(std::vector<CompiledRule>& rules, MatchIssueCounters* 
     rules[i].own = parts_[i].choice.own();
   }
   compile_replaces();
+  rule_names_ = names_.size();
 }
 
 // Only when all names are known: beyond 64 of them several names share a bit.
@@ -301,8 +324,9 @@ void RuleSet::Matcher::compile_subject(CompiledRule& rule, Parts& parts) {
   }
 }
 
-inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view, TimePoint now, Matches& matches,
-                                       MatchIssues& issues) const {
+[[gnu::always_inline]] inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& view,
+                                                              TimePoint now, Matches& matches,
+                                                              MatchIssues& issues) const {
   const Parts& parts = parts_[index];
   if (const std::uint64_t missing = parts.needs & ~view.carried; missing != 0) {
     if ((missing & ~parts.subject) == 0) note_missing(index, view, issues);
@@ -312,17 +336,16 @@ inline void RuleSet::Matcher::consider(std::uint32_t index, const RequestView& v
   append_in_order(matches, {&rules_[index], parts.own, CompiledCost::of_request(view), rules_[index].mode, false});
 }
 
-MatchIssues RuleSet::Matcher::match(const Request& request, TimePoint now, ResolvedNames& resolved,
-                                    Matches& matches) const {
+[[gnu::always_inline]] inline MatchIssues RuleSet::Matcher::match(const RequestView& view, TimePoint now,
+                                                                  Matches& matches) const {
   MatchIssues issues;
-  const RequestView view = resolve(request, resolved);
   for (const std::uint32_t rule : always_) consider(rule, view, now, matches, issues);
   for (std::size_t i = 0; i < view.size(); ++i) {
     if (!index_.may_mention(view.ids[i])) continue;
     for (const std::uint32_t rule : index_.find(view.ids[i], view.value(i))) consider(rule, view, now, matches, issues);
   }
   if (!descriptors_.empty()) {
-    const std::optional<std::uint32_t> rule = descriptors_.find(request.sent());
+    const std::optional<std::uint32_t> rule = descriptors_.find(view.request.sent());
     if (rule && !is_off(rules_[*rule].mode, rules_[*rule].source)) consider(*rule, view, now, matches, issues);
   }
   if (issues.any() && counters_ != nullptr) [[unlikely]]
@@ -330,10 +353,23 @@ MatchIssues RuleSet::Matcher::match(const Request& request, TimePoint now, Resol
   return issues;
 }
 
+MatchIssues RuleSet::match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const {
+  return matcher_->match(matcher_->resolve(request, names), now, matches);
+}
+
+void RuleSet::resolve(const Request& request, ResolvedNames& names) const {
+  static_cast<void>(matcher_->resolve(request, names));
+}
+
+MatchIssues RuleSet::match_resolved(const Request& request, TimePoint now, const ResolvedNames& names,
+                                    Matches& matches) const {
+  return matcher_->match({request, names.ids, names.carried}, now, matches);
+}
+
 bool RuleSet::Matcher::carries_subject(const CompiledRule& rule, const RequestView& view) const {
   if (!rule.alternatives.empty()) return SubjectNames().choose(rule, view.names());
   // With few names the bits were exact.
-  if (names_.size() <= 64) return true;
+  if (rule_names_ <= 64) return true;
   if (rule.distinct && view.first(*rule.distinct) == nullptr) return false;
   return std::all_of(rule.per.begin(), rule.per.end(), [&](NameId name) { return view.first(name) != nullptr; });
 }

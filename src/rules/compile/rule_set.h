@@ -35,6 +35,7 @@ using NameId = std::uint16_t;
 inline constexpr NameId kUnknownName = 0xffff;
 struct ResolvedNames {
   NameId ids[kMaxAttributes];
+  std::uint64_t carried;  // name_bit() (request_view.h) of every name that a rule mentions
 };
 
 // One rule as the engine needs it. Constant after compilation.
@@ -49,6 +50,9 @@ struct CompiledRule {
   Rule source;                           // as written
   std::string_view message;              // interned: outlives the rule set
   std::optional<Allowance> local_limit;  // of an enforced rule: a shadow rule denies nothing
+  // What accompanies `charge`: all but key, tag and `of`. Of a penalty also the allowance, of a candidate the cost.
+  Charge penalty_charge;    // its `penalty` is null: the rule has none
+  Charge candidate_charge;  // only of a rule with a candidate
   // Of a rule with a candidate.
   std::optional<Allowance> candidate;
   const Allowance* own = nullptr;     // that applies without a plan or an override; null: unlimited
@@ -99,6 +103,9 @@ class RuleSet {
   // Precondition: at most kMaxAttributes attributes; `matches` holds nothing of another rule set.
   // The mistakes that it found in the request have been counted.
   MatchIssues match(const Request& request, TimePoint now, ResolvedNames& names, Matches& matches) const;
+  // The same in two steps, for callers that need the names before the rules.
+  void resolve(const Request& request, ResolvedNames& names) const;
+  MatchIssues match_resolved(const Request& request, TimePoint now, const ResolvedNames& names, Matches& matches) const;
 
   // For callers that keep what match() found. The same request has the same matches at every moment of the period, and
   // each further use of them counts the same mistakes.
@@ -147,6 +154,10 @@ class RuleSet {
   std::optional<std::int64_t> lease_limit(std::string_view id) const;
   // Some rule has a penalty, counts different values, or has a candidate: its charges are more than a plain one.
   bool has_protection() const { return has_protection_; }
+  // Each by itself: some rule counts different values, has a penalty, has a candidate.
+  bool has_distinct() const { return has_distinct_; }
+  bool has_penalties() const { return has_penalties_; }
+  bool has_candidates() const { return has_candidates_; }
   // Some rule has an auto_limit.
   bool has_auto_limits() const { return has_auto_limits_; }
   // When to refuse requests because there is too much to do. Null: never.
@@ -161,6 +172,7 @@ class RuleSet {
   RuleSet();
   void find_changes();
   void prepare_charges();
+  static void prepare_companions(CompiledRule& rule);
 
   RuleSetOrigin origin_;
   std::vector<CompiledRule> rules_;
@@ -174,6 +186,9 @@ class RuleSet {
   bool has_max_subjects_ = false;
   bool has_quotas_ = false;
   bool has_protection_ = false;
+  bool has_distinct_ = false;
+  bool has_penalties_ = false;
+  bool has_candidates_ = false;
   bool has_slices_ = false;
   bool has_auto_limits_ = false;
   std::unique_ptr<const SheddingClasses> shedding_;

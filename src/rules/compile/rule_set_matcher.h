@@ -23,7 +23,7 @@ class RuleSet::Matcher {
   // null; they, too, outlive the matcher.
   Matcher(std::vector<CompiledRule>& rules, MatchIssueCounters* counters);
 
-  MatchIssues match(const Request& request, TimePoint now, ResolvedNames& resolved, Matches& matches) const;
+  MatchIssues match(const RequestView& view, TimePoint now, Matches& matches) const;
   RuleExplanation explain(std::size_t rule, const RequestView& view, TimePoint now) const;
   RequestView resolve(const Request& request, ResolvedNames& resolved) const {
     assert(request.attributes.size() <= kMaxAttributes);
@@ -31,10 +31,13 @@ class RuleSet::Matcher {
     for (std::size_t i = 0; i < request.attributes.size(); ++i) {
       const NameId id = names_.find(request.attributes[i].name);
       resolved.ids[i] = id;
-      if (id != kUnknownName) carried |= name_bit(id);
+      if (id < rule_names_) carried |= name_bit(id);
     }
+    resolved.carried = carried;
     return {request, resolved.ids, carried};
   }
+  // For others who look at the names of requests, to add theirs. They are in no RequestView::carried.
+  NameTable& names() { return names_; }
   void find_replaced(std::span<const Request> requests, std::span<bool> replaced) const;
 
  private:
@@ -76,6 +79,7 @@ class RuleSet::Matcher {
   const std::vector<CompiledRule>& rules_;
   MatchIssueCounters* const counters_;
   NameTable names_;
+  std::size_t rule_names_ = 0;                        // the first so many names are those of rules
   std::vector<Parts> parts_;                          // by place in rules_
   ValueIndex index_;                                  // of the rules that have an equality and are not off
   std::vector<std::uint32_t> always_;                 // the others that are not off

@@ -442,6 +442,26 @@ TEST_F(RuleSetTest, ARuleCanDenyACostThatIsNoNumber) {
   EXPECT_FALSE(matches({{"tokens", "7"}})[0].bad_cost);
 }
 
+// Their bits are those of the rules' names again, from the 65th name on.
+TEST_F(RuleSetTest, NamesThatOnlySheddingMentionsAreNotTakenForThoseOfRules) {
+  Rule rule;
+  rule.id = "per-tenant";
+  rule.per = {"tenant"};
+  rule.allowance = {.limit = 10, .window = 1s};
+  SheddingClass many{.name = "many", .shed_at = 80};
+  std::vector<std::string> texts;
+  for (int i = 0; i < 64; ++i) texts.push_back("only-shedding-" + std::to_string(i));
+  Attributes carried;
+  for (const std::string& text : texts) {
+    many.match.push_back({text, {"x"}});
+    carried.push_back({text, "x"});
+  }
+  compile({.rules = {rule}, .shedding = Shedding{.rate = 1'000, .classes = {many}}});
+  EXPECT_TRUE(matches(carried).empty());
+  carried.back() = {"tenant", "acme"};
+  EXPECT_EQ(matches(carried).size(), 1u);
+}
+
 TEST_F(RuleSetTest, CountsMistakesInRequests) {
   const auto issues = std::make_shared<MatchIssueCounters>();
   const Result<Rules> rules = parse_rules(

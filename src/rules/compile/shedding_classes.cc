@@ -72,36 +72,28 @@ std::vector<RuleFault> check_shedding(const Shedding& shedding) {
   return std::move(faults).take();
 }
 
-SheddingClasses::SheddingClasses(Shedding shedding)
+SheddingClasses::SheddingClasses(Shedding shedding, NameTable& names)
     : source_(std::move(shedding)),
       request_ns_(ns_per_request(source_)),
-      fair_by_(names_.add(source_.fair_by)),
-      priority_(names_.add(kPriorityAttribute)) {
-  for (const SheddingClass& each : source_.classes) classes_.push_back(compile(each.match));
-  if (source_.trust_priority) trusted_ = compile(*source_.trust_priority);
+      fair_by_(names.add(source_.fair_by)),
+      priority_(names.add(kPriorityAttribute)) {
+  for (const SheddingClass& each : source_.classes) classes_.push_back(compile(each.match, names));
+  if (source_.trust_priority) trusted_ = compile(*source_.trust_priority, names);
 }
 
-SheddingClasses::Conditions SheddingClasses::compile(const std::vector<Condition>& conditions) {
+SheddingClasses::Conditions SheddingClasses::compile(const std::vector<Condition>& conditions, NameTable& names) {
   Conditions compiled;
   for (const Condition& condition : conditions) {
-    compiled.push_back(CompiledCondition::compile(condition, names_.add(condition.attribute)).value());
+    compiled.push_back(CompiledCondition::compile(condition, names.add(condition.attribute)).value());
   }
   return compiled;
 }
 
 bool SheddingClasses::hold(const Conditions& conditions, const RequestView& view) {
-  return std::all_of(conditions.begin(), conditions.end(),
-                     [&view](const CompiledCondition& condition) { return condition.holds(view); });
-}
-
-SheddingClasses::Place SheddingClasses::place_of(const Request& request) const {
-  ResolvedNames resolved;
-  for (std::size_t i = 0; i < request.attributes.size(); ++i) {
-    resolved.ids[i] = names_.find(request.attributes[i].name);
+  for (const CompiledCondition& condition : conditions) {
+    if (!condition.holds(view)) return false;
   }
-  const RequestView view{request, resolved.ids};
-  const Attribute* const fair = view.first(fair_by_);
-  return {class_of(view), fair == nullptr ? std::string_view() : fair->value};
+  return true;
 }
 
 // A trusted request that names no class, or one that there is not, is like any other.

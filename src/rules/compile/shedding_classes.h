@@ -26,28 +26,30 @@ std::vector<RuleFault> check_shedding(const Shedding& shedding);
 
 class SheddingClasses {
  public:
-  // Precondition: check_shedding() finds nothing.
-  explicit SheddingClasses(Shedding shedding);
+  // Precondition: check_shedding() finds nothing. Adds its names to those of the rules.
+  SheddingClasses(Shedding shedding, NameTable& names);
 
   struct Place {
     std::size_t number = 0;       // in source().classes; classes.size(): in none
     std::string_view share_of{};  // the request's value of `fair_by`; empty: it has none
   };
-  // Precondition: at most kMaxAttributes attributes.
-  Place place_of(const Request& request) const;
+  // Precondition: resolved with the names of the constructor.
+  Place place_of(const RequestView& view) const {
+    const Attribute* const fair = view.first(fair_by_);
+    return {class_of(view), fair == nullptr ? std::string_view() : fair->value};
+  }
   const Shedding& source() const { return source_; }
   // The nanoseconds of the node's time that one request takes, at least 1. 0: the capacity has no rate.
   std::int64_t request_ns() const { return request_ns_; }
 
  private:
   using Conditions = std::vector<CompiledCondition>;
-  Conditions compile(const std::vector<Condition>& conditions);
+  static Conditions compile(const std::vector<Condition>& conditions, NameTable& names);
   static bool hold(const Conditions& conditions, const RequestView& view);
   std::size_t class_of(const RequestView& view) const;
 
   const Shedding source_;
   const std::int64_t request_ns_;
-  NameTable names_;
   NameId fair_by_;
   NameId priority_;
   std::vector<Conditions> classes_;

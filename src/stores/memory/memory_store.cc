@@ -30,6 +30,23 @@ bool is_at_home(const Charge& charge) {
   return charge.kind == ChargeKind::bucket && charge.value == 0 && !algorithms::keeps_tail(charge.allowance->algorithm);
 }
 
+// A rule has at most one penalty and one candidate.
+constexpr std::size_t kMostCompanions = 2;
+
+// Belongs to the first charge of its call and has its slot beside that one's. A denial by it changes nothing.
+bool is_companion(const Charge& charge, const BucketKey& own) {
+  const bool belongs = charge.kind == ChargeKind::penalty || (charge.candidate && !charge.count_denied);
+  return belongs && charge.of == 0 && charge.value == 0 && Shard::are_beside(charge.key, own);
+}
+
+bool is_accompanied(std::span<const Charge> charges) {
+  if (charges.size() > 1 + kMostCompanions) return false;
+  for (const Charge& charge : charges.subspan(1)) {
+    if (!is_companion(charge, charges.front().key)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 class MemoryStore::LockedShards {
@@ -104,6 +121,7 @@ MemoryStore::~MemoryStore() { clear(); }
 [[gnu::always_inline]] inline bool MemoryStore::take_at_home(StoreCall& call) {
   if (call.action != Action::take) return false;
   if (call.charges.size() == 1) return is_at_home(call.charges.front()) && take_one(call);
+  if (is_accompanied(call.charges)) return is_at_home(call.charges.front()) && take_accompanied(call);
   return call.charges.size() <= kFewCharges && take_together(call);
 }
 
@@ -117,6 +135,31 @@ MemoryStore::~MemoryStore() { clear(); }
   if (slot == nullptr) return false;
   take_from(shard, *slot, charge, call.now, outcome);
   return outcome.admitted || !charge.count_denied;
+}
+
+// The same for one rule with a penalty or a candidate, whose slots are beside its own: one lock, and one look at them.
+// The rule's own bucket takes first, because a denial of it changes nothing and is left to the general path.
+[[gnu::flatten]] bool MemoryStore::take_accompanied(StoreCall& call) {
+  const Charge& own = call.charges.front();
+  Shard& shard = shard_of(own.key);
+  const std::lock_guard hold(shard.lock());
+  if (shard.floor_us() > micros(call.now)) return false;
+  Slot* slots[1 + kMostCompanions] = {};
+  shard.find_beside(call.charges, slots);
+  if (slots[0] == nullptr || !slots[0]->holds_at_home(own.allowance->algorithm)) return false;
+  for (std::size_t i = 1; i < call.charges.size(); ++i) {
+    const Charge& charge = call.charges[i];
+    // Nearly all subjects have no strikes.
+    const bool ready = charge.candidate ? slots[i] != nullptr && slots[i]->holds_at_home(charge.allowance->algorithm)
+                                        : slots[i] == nullptr;
+    if (!ready) return false;
+  }
+  take_from(shard, *slots[0], own, call.now, call.outcomes.front());
+  if (!call.outcomes.front().admitted) return false;
+  for (std::size_t i = 1; i < call.charges.size(); ++i) {
+    if (slots[i] != nullptr) take_from(shard, *slots[i], call.charges[i], call.now, call.outcomes[i]);
+  }
+  return true;
 }
 
 // The same for several: each takes at once, and all are put back as they were when one that binds or counts denies.
@@ -167,7 +210,13 @@ bool MemoryStore::begin(StoreCall& call) {
   call.atomic = true;
   if (call.ahead != Duration::zero()) [[unlikely]]
     return begin_ahead(call);
-  if (call.hold == nullptr ? take_at_home(call) : use_one_lease(call)) return true;
+  if (call.hold == nullptr ? take_at_home(call) : use_one_lease(call)) [[likely]]
+    return true;
+  return begin_transaction(call);
+}
+
+// The general path, apart from what most calls need.
+[[gnu::noinline]] bool MemoryStore::begin_transaction(StoreCall& call) {
   if (!attempt(call) && relieve(call.now)) attempt(call);
   lanes_.turn_into_huge_pages();
   if (call.action == Action::take) count_refused(call);

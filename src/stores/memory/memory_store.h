@@ -91,12 +91,14 @@ class MemoryStore final : public Store {
 
  private:
   Shard& shard_of(const BucketKey& key) { return shards_[shard_index(key)]; }
-  static std::size_t shard_index(const BucketKey& key) { return static_cast<std::size_t>(key.high >> 54); }
-  static_assert(kShards == std::size_t{1} << (64 - 54));
+  static std::size_t shard_index(const BucketKey& key) { return static_cast<std::size_t>(key.high >> kShardShift); }
+  static_assert(kShards == std::size_t{1} << (64 - kShardShift));
 
   bool begin_ahead(const StoreCall& call);
+  bool begin_transaction(StoreCall& call);
   bool take_at_home(StoreCall& call);
   bool take_one(StoreCall& call);
+  bool take_accompanied(StoreCall& call);
   bool take_together(StoreCall& call);
   // Leases (memory_store_leases.cc).
   bool use_one_lease(StoreCall& call);

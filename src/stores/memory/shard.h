@@ -80,6 +80,9 @@ class SlotKind {
 // A slot keeps the number of its bucket's rule in the place of the last bits of the key, so that a bucket that is
 // forgotten tells whose it was. The 108 bits of the hash that are left are enough to tell subjects apart.
 inline constexpr std::uint64_t kNumberBits = kMaxRuleNumber;
+// The bits of BucketKey::high that say which shard it is in.
+inline constexpr unsigned kShardShift = 54;
+inline constexpr std::uint64_t kShardBits = ~std::uint64_t{0} << kShardShift;
 inline bool is_same_bucket(const BucketKey& a, const BucketKey& b) {
   return ((a.high ^ b.high) | ((a.low ^ b.low) & ~kNumberBits)) == 0;
 }
@@ -205,6 +208,24 @@ class alignas(64) Shard {
     return nullptr;
   }
 
+  // Keys that differ only in bits that say nothing of their place: in one shard, from the same home on.
+  static bool are_beside(const BucketKey& a, const BucketKey& b) {
+    return (((a.high ^ b.high) & kShardBits) | ((a.low ^ b.low) & ~kNumberBits)) == 0;
+  }
+  // find() for each of these charges, all of which are beside the first: one walk finds them. What is not there stays
+  // null.
+  void find_beside(std::span<const Charge> charges, Slot** found) {
+    const Array slots = array();
+    if (slots.capacity == 0) return;
+    const std::uint64_t low = charges.front().key.low & ~kNumberBits;
+    for (std::size_t i = home(charges.front().key, slots.capacity); !slots[i].empty(); i = slots.after(i)) {
+      if ((slots[i].key_.low & ~kNumberBits) != low) continue;
+      for (std::size_t k = 0; k < charges.size(); ++k) {
+        if (slots[i].key_.high == charges[k].key.high) found[k] = &slots[i];
+      }
+    }
+  }
+
   // A fresh bucket of the rule with this number. The key must not be there. Makes room by growing, at the bound by
   // forgetting an idle bucket; null when neither is possible. The new slot is pinned.
   Slot* insert(const BucketKey& key, SlotKind kind, std::int64_t now_us, MemoryBudget& budget,
@@ -256,8 +277,11 @@ class alignas(64) Shard {
     // and prefetching a useless address does nothing; it is never dereferenced.
     const Array slots = array();
     const std::uintptr_t address = slots.address(home(key, slots.capacity));
+    // A shard that is as full as it may be looks at three slots on average.
+    constexpr std::size_t kLine = 64;
     __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
-    __builtin_prefetch(reinterpret_cast<const void*>(address + sizeof(Slot)), 1);
+    __builtin_prefetch(reinterpret_cast<const void*>(address + kLine), 1);
+    __builtin_prefetch(reinterpret_cast<const void*>(address + 2 * kLine), 1);
   }
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
   ShardCounters counters() const;
