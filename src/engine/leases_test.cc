@@ -242,6 +242,7 @@ TEST_F(LeasesTest, BadInputIsNamedAndChangesNothing) {
   EXPECT_EQ(year, "ttl: is 31536000000 ms, expected 10 ms to 86400000 ms");
   EXPECT_EQ(acquire("acme", "", -1s).fault, HoldFault::invalid);
   EXPECT_EQ(acquire("acme", std::string(10'240, 'x')).message, "id: has 10240 bytes, expected at most 256");
+  EXPECT_EQ(acquire("acme", std::string_view("job\0a", 5)).message, "id: must not contain NUL");
   EXPECT_EQ(acquire("acme", "", 0s, -1).decision.reason, Reason::cost_too_large);
   EXPECT_EQ(acquire("acme", "", 0s, std::numeric_limits<std::int64_t>::max()).decision.reason, Reason::cost_too_large);
   const LeaseAnswer lease = acquire("acme");

@@ -199,6 +199,24 @@ def test_a_holder_that_was_killed_loses_its_slot_after_its_ttl(server):
     assert acquire(server)[0] == 201
 
 
+# Only the holder is killed, as by the kernel when memory is short: its command must not go on without a lease.
+def test_the_command_of_a_holder_that_was_killed_is_told_to_end(server, tmp_path):
+    ended = tmp_path / "ended"
+    ready = tmp_path / "ready"
+    command = f"trap 'touch {ended}; exit' TERM; touch {ready}; while :; do sleep 0.05; done"
+    holder = subprocess.Popen([WEIR, "lease", "run", "--server", server.http, "tenant=acme", "action=export", "--", "sh", "-c", command],
+                              env=QUIET)
+    end = time.monotonic() + 20
+    while not ready.exists():
+        assert time.monotonic() < end and holder.poll() is None
+        time.sleep(0.02)
+    holder.kill()
+    holder.wait()
+    while not ended.exists():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def test_lease_list_and_release(server):
     _, lease, _ = acquire(server)
     listed = weir("lease", "list", "tenant=acme", "action=export", "--server", server.http)
