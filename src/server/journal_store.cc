@@ -1,6 +1,7 @@
 #include "server/journal_store.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "admin/decision_json.h"
@@ -29,8 +30,8 @@ const Statement kForgetEntries{"DELETE FROM decision_journal WHERE at < $1"};
 const Statement kFindEntries{
     "SELECT at, node, ring, place, shadow, attributes, entry FROM decision_journal "
     "WHERE at >= $1 AND at < $2 AND (at, ring, place) < ($3, $4, $5) AND ($6 = '' OR rule = $6) "
-    "AND ($7 = '' OR reason = $7) AND allowed >= $8 AND allowed <= $9 AND attributes LIKE $10 "
-    "ORDER BY at DESC, ring DESC, place DESC LIMIT $11"};
+    "AND ($7 = '' OR reason = $7) AND allowed >= $8 AND allowed <= $9 AND attributes LIKE $10 AND entry LIKE $11 "
+    "ORDER BY at DESC, ring DESC, place DESC LIMIT $12"};
 
 std::string hash_text(std::uint64_t hash) {
   std::string text(16, '0');
@@ -40,6 +41,20 @@ std::string hash_text(std::uint64_t hash) {
 
 std::string attribute_word(std::string_view name, std::uint64_t hash) {
   return " " + std::string(name) + "=" + hash_text(hash) + " ";
+}
+
+// A subject as an entry's JSON has it; nothing: no entry can have it. Digits need no escaping, neither here nor in
+// LIKE.
+std::optional<std::string> subject_word(std::string_view digits) {
+  const bool valid = std::all_of(digits.begin(), digits.end(),
+                                 [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return valid ? std::optional("\"subject\":\"" + std::string(digits)) : std::nullopt;
+}
+
+// An attribute may be called "subject" too: only those of rules count.
+bool has_subject(std::string_view entry, std::string_view word) {
+  const std::size_t rules = entry.rfind("\"rules\":[{");
+  return rules != std::string_view::npos && entry.find(word, rules) != std::string_view::npos;
 }
 
 Row row_of(const JournalEntry& entry, const std::string& node, bool audited) {
@@ -172,6 +187,9 @@ Result<std::vector<JournalStore::Found>> JournalStore::find(const observe::Journ
     words.push_back(attribute_word(name, observe::attribute_hash(name, value, journal_.encoder())));
   }
   const std::string like = words.empty() ? "%" : "%" + words.front() + "%";
+  const std::optional<std::string> subject = subject_word(query.subject);
+  if (!subject) return std::vector<Found>();
+  const std::string subject_like = query.subject.empty() ? "%" : "%" + *subject + "%";
   const std::string reason = query.reason ? std::string(reason_name(*query.reason)) : "";
   const std::int64_t least_allowed = query.outcome == observe::JournalQuery::Outcome::allowed ||
                                              query.outcome == observe::JournalQuery::Outcome::shadow
@@ -183,10 +201,11 @@ Result<std::vector<JournalStore::Found>> JournalStore::find(const observe::Journ
     found.clear();
     observe::JournalPlace place = after.value_or(observe::JournalPlace{TimePoint::max(), 0, 0});
     for (int page = 0; page < kMaxPages && found.size() < count; ++page) {
-      const Result<Rows> rows = session.run(
-          kFindEntries, query.from ? micros(*query.from) : std::int64_t{0},
-          query.until ? micros(*query.until) : INT64_MAX, micros(place.at), static_cast<std::int64_t>(place.ring),
-          static_cast<std::int64_t>(place.position), query.rule, reason, least_allowed, most_allowed, like, kPageRows);
+      const Result<Rows> rows =
+          session.run(kFindEntries, query.from ? micros(*query.from) : std::int64_t{0},
+                      query.until ? micros(*query.until) : INT64_MAX, micros(place.at),
+                      static_cast<std::int64_t>(place.ring), static_cast<std::int64_t>(place.position), query.rule,
+                      reason, least_allowed, most_allowed, like, subject_like, kPageRows);
       if (!rows.ok()) return rows.failure();
       for (const Row& row : rows.value()) {
         place = {from_micros(database::number(row[0])), static_cast<std::uint32_t>(database::number(row[2])),
@@ -197,6 +216,7 @@ Result<std::vector<JournalStore::Found>> JournalStore::find(const observe::Journ
         });
         if (!has_all || (query.outcome == observe::JournalQuery::Outcome::shadow && database::number(row[4]) == 0))
           continue;
+        if (!query.subject.empty() && !has_subject(database::text(row[6]), *subject)) continue;
         if (found.size() == count) break;
         found.push_back({place, database::text(row[1]), database::text(row[6])});
       }

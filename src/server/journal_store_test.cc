@@ -33,7 +33,7 @@ class JournalStoreTest : public testing::Test {
                                 return rule == "audited";
                               }});
   }
-  void decide(bool allowed, std::string_view rule, std::string_view tenant) {
+  void decide(bool allowed, std::string_view rule, std::string_view tenant, const BucketKey& subject = {}) {
     Decision decision;
     decision.allowed = allowed;
     decision.reason = allowed ? Reason::ok : Reason::limit_exceeded;
@@ -42,6 +42,7 @@ class JournalStoreTest : public testing::Test {
     RuleOutcome& outcome = decision.rules.append();
     outcome.rule = rule;
     outcome.allowed = allowed;
+    outcome.subject = subject;
     decision.deciding = 0;
     const Attribute attributes[] = {{"tenant", tenant}, {"action", "search"}};
     RequestContext context;
@@ -120,6 +121,24 @@ TEST_F(JournalStoreTest, ASearchFiltersAndPagesAsInMemory) {
   }
   ASSERT_EQ(seen.size(), 20u);
   for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_LT(seen[i], seen[i - 1]);
+}
+
+TEST_F(JournalStoreTest, ASearchForASubjectFindsOnlyItsEntries) {
+  const BucketKey acme{.high = 0x0123456789abcdef, .low = 1};
+  const BucketKey globex{.high = 0xfedcba9876543210, .low = 2};
+  for (int i = 0; i < 6; ++i) {
+    decide(false, "audited", i % 3 == 0 ? "acme" : "globex", i % 3 == 0 ? acme : globex);
+    now_ += seconds(2);
+  }
+  store_->finish(now_);
+  const SubjectDigits digits = subject_digits(acme);
+  const std::string whole(digits.data(), digits.size());
+  EXPECT_EQ(find({.subject = whole}).size(), 2u);
+  EXPECT_EQ(find({.subject = whole.substr(0, 4)}).size(), 2u);
+  EXPECT_EQ(find({.subject = whole + "0"}).size(), 0u);
+  EXPECT_TRUE(find({.subject = "zz"}).empty());
+  EXPECT_TRUE(find({.subject = "%"}).empty());
+  EXPECT_EQ(find({.rule = "audited", .subject = whole}, 1).size(), 1u);
 }
 
 TEST_F(JournalStoreTest, OldEntriesAreForgotten) {
