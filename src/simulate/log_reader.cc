@@ -28,11 +28,17 @@ Result<std::unique_ptr<LogReader>> LogReader::open(std::string name, std::unique
 }
 
 Status LogReader::choose_format(const LogOptions& options) {
+  // Lines that are too long, or have nothing in them, say nothing about the format. The first that does is read again.
+  while (next_line()) {
+    if (is_blank(line_)) continue;
+    begin_ = static_cast<std::size_t>(line_.data() - buffer_.data());
+    break;
+  }
   // As many lines as a pipe gives at once may be too few: it is read until the buffer is full or there are enough.
   std::vector<std::string_view> lines;
-  while (true) {
+  for (bool more = true;; more = read_more()) {
     lines.clear();
-    std::string_view rest(buffer_.data(), end_);
+    std::string_view rest(buffer_.data() + begin_, end_ - begin_);
     while (lines.size() < kLinesToDetect && !rest.empty()) {
       const std::size_t newline = rest.find('\n');
       if (newline == std::string_view::npos && !ended_) break;
@@ -41,7 +47,7 @@ Status LogReader::choose_format(const LogOptions& options) {
       if (!is_blank(line)) lines.push_back(line);
       rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
     }
-    if (lines.size() == kLinesToDetect || !read_more()) break;
+    if (lines.size() == kLinesToDetect || !more) break;
   }
   if (!status_.ok()) return status_;
   format_ = options.format;

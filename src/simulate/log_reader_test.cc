@@ -106,6 +106,32 @@ TEST(LogReader, ReadsALastLineWithoutAnEndAndLinesThatEndInCarriageReturns) {
   EXPECT_EQ(targets_of(text).value(), (std::vector<std::string>{"/a", "/b"}));
 }
 
+TEST(LogReader, ReadsALogOfOneLineWithoutAnEnd) {
+  std::string text = line_at(0, "/a");
+  text.pop_back();
+  EXPECT_EQ(targets_of(text).value(), std::vector<std::string>{"/a"});
+  EXPECT_EQ(targets_of(gzipped(text)).value(), std::vector<std::string>{"/a"});
+  EXPECT_FALSE(targets_of("hello world").ok());
+}
+
+TEST(LogReader, FindsTheFormatBehindLinesThatAreTooLong) {
+  // As a rotation by copying leaves them: as many NULs as were written before.
+  const std::string nuls(2 * LogReader::kBufferBytes, '\0');
+  std::string good;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 10; ++i) {
+    expected.push_back("/" + std::to_string(i));
+    good += line_at(i, expected.back());
+  }
+  for (const std::string& before : {nuls + "\n", "# a comment\n\n" + nuls + "\n", nuls + "\n\n" + nuls + "\n"}) {
+    Result<MergedLogs> logs = MergedLogs::from_text(before + good, {});
+    ASSERT_TRUE(logs.ok());
+    EXPECT_EQ(targets(logs.value()), expected);
+    EXPECT_EQ(logs.value().lines(), 10 + logs.value().unparsed());
+    EXPECT_EQ(logs.value().unparsed(), static_cast<std::uint64_t>(before.size() / nuls.size()));
+  }
+}
+
 TEST(LogReader, RefusesALogWhoseFormatItDoesNotKnow) {
   const auto read = targets_of("hello world\n");
   ASSERT_FALSE(read.ok());
