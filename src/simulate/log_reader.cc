@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/utf8.h"
+#include "base/json_text.h"
 
 namespace weir::simulate {
 namespace {
@@ -53,7 +53,8 @@ Status LogReader::choose_format(const LogOptions& options) {
   format_ = options.format;
   if (!format_) format_ = detect_format(lines, options.zone, options.mappings);
   if (!format_ && !lines.empty()) {
-    std::string shown(lines.front().substr(0, kShownBytes));
+    std::string shown;  // anyone may have written it: nothing that a terminal obeys
+    base::append_plain_line(shown, lines.front().substr(0, kShownBytes));
     return Failure{Code::invalid_argument,
                    name_ + ": its format is not recognized; name it with --format. Its first line: " + shown};
   }

@@ -139,6 +139,14 @@ TEST(LogReader, RefusesALogWhoseFormatItDoesNotKnow) {
   EXPECT_NE(read.failure().message.find("hello world"), std::string::npos);
 }
 
+TEST(LogReader, ShowsALineOfAnUnknownFormatWithoutControlCharacters) {
+  const auto read = targets_of("hello \x1b]0;title\a\x9b 31m \xff\n");
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.failure().message.find("hello \\u001b]0;title"), std::string::npos) << read.failure().message;
+  for (const char c : read.failure().message) EXPECT_GE(static_cast<unsigned char>(c), ' ');
+  EXPECT_EQ(read.failure().message.find('\x9b'), std::string::npos);
+}
+
 TEST(MergedLogs, PutSeveralLogsInTheOrderOfTime) {
   const rules::TemporaryFolder folder;
   const std::string one = folder.path() / "one.log";
