@@ -30,6 +30,15 @@ bool is_host_and_port(std::string_view word) {
   return std::all_of(word.begin() + static_cast<std::ptrdiff_t>(colon) + 1, word.end(), is_digit);
 }
 
+// HAProxy writes address:port, and IPv6 without brackets ("::1:37338"): the last colon is before the port.
+std::string_view haproxy_address(std::string_view text) {
+  if (text.starts_with('[')) return without_port(text);
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == text.size()) return text;
+  const bool port = std::all_of(text.begin() + static_cast<std::ptrdiff_t>(colon) + 1, text.end(), is_digit);
+  return port ? text.substr(0, colon) : text;
+}
+
 // What comes before the time: [host:port] address identity user.
 bool read_callers(std::string_view text, LogRecord& record) {
   while (text.ends_with(' ')) text.remove_suffix(1);
@@ -152,7 +161,7 @@ const char* HaproxyLine::parse(std::string_view line, LogRecord& record) {
   record.time = *time;
   std::string_view before = line.substr(0, begin - 1);
   before.remove_prefix(before.rfind(' ') + 1);  // what syslog writes
-  record.address = without_port(before);
+  record.address = haproxy_address(before);
   record.add_field("remote_addr", record.address);
   TextScan scan(line.substr(std::min(end + 2, line.size())));
   std::string_view frontend = scan.word();

@@ -111,6 +111,23 @@ TEST(HaproxyLine, ReadsHttplogWithWhatSyslogPutsBeforeIt) {
   EXPECT_EQ(line.field("captured"), "1wt.eu|key");
 }
 
+TEST(HaproxyLine, ReadsAddressesBeforeTheLastColon) {
+  const std::string rest =
+      R"( [18/Nov/2026:14:55:30.709] fe be/s1 0/0/0/0/0 200 97 - - ---- 1/1/0/0/0 0/0 "GET / HTTP/1.1")";
+  for (const auto& [written, address] : {std::pair<std::string, std::string>{"::1:37338", "::1"},
+                                         {"::1:5060", "::1"},
+                                         {"2001:db8::7:443", "2001:db8::7"},
+                                         {"::ffff:192.0.2.1:37338", "::ffff:192.0.2.1"},
+                                         {"[2001:db8::7]:443", "2001:db8::7"},
+                                         {"192.0.2.1:80", "192.0.2.1"},
+                                         {"Nov 18 14:55:30 lb haproxy[7]: fe80::1:1024", "fe80::1"}}) {
+    const ParsedLine line(LogFormat::haproxy, written + rest);
+    ASSERT_EQ(line.wrong, "");
+    EXPECT_EQ(line.record.address, address) << written;
+    EXPECT_EQ(line.field("remote_addr"), address);
+  }
+}
+
 TEST(HaproxyLine, ReadsTimesInTheZoneThatIsGiven) {
   const ParsedLine line(LogFormat::haproxy, kHaproxy, {}, base::TimeZone::load("Europe/Berlin").value());
   EXPECT_EQ(line.record.time, from_micros(1'738'844'054'655'000) - std::chrono::hours(1));
