@@ -47,6 +47,7 @@ Overview read_overview(JsonView json) {
   made.usual_denied_share = totals["usual_denied_share"].number();
   made.shadow_denied = totals["shadow_denied_per_second"].number();
   made.shed = totals["shed_per_second"].number();
+  made.blocked = totals["blocked_per_second"].number();
   made.degraded = totals["degraded_per_second"].number();
   made.p50_ms = totals["p50_ms"].number();
   made.p99_ms = totals["p99_ms"].number();
@@ -86,12 +87,27 @@ std::vector<std::string> Overview::troubles() const {
   return all;
 }
 
+std::string decisions_text(const Overview& now, std::string_view separator, bool with_usual) {
+  std::string text = rate_text(now.allowed) + "/s allowed" + std::string(separator) + rate_text(now.denied) +
+                     "/s denied (" + percent_text(now.denied_share);
+  if (with_usual) text += ", usually " + percent_text(now.usual_denied_share);
+  text += ")";
+  const auto add = [&](double rate, std::string_view what) {
+    if (Overview::is_seen(rate)) text += std::string(separator) + rate_text(rate) + "/s " + std::string(what);
+  };
+  add(now.shed, "shed");
+  add(now.degraded, "without the store");
+  add(now.blocked, "blocked");
+  add(now.shadow_denied, "denied in shadow mode");
+  return text;
+}
+
 std::string count_text(double count) {
   return count < 1'000 ? std::to_string(static_cast<int>(count)) : rate_text(count);
 }
 
 std::string rate_text(double per_second) {
-  if (per_second < 0.05) return "0";
+  if (!Overview::is_seen(per_second)) return "0";
   if (per_second < 10) return formatted("%.1f", per_second);
   if (per_second < 10'000) return formatted("%.0f", per_second);
   if (per_second < 1'000'000) return formatted("%.3gk", per_second / 1e3);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/admin_client.h"
@@ -34,6 +35,7 @@ struct Overview {
   double usual_denied_share = 0;
   double shadow_denied = 0;
   double shed = 0;
+  double blocked = 0;
   double degraded = 0;
   double p50_ms = 0;
   double p99_ms = 0;
@@ -55,11 +57,17 @@ struct Overview {
   std::vector<SubjectRow> near_limit;
   std::vector<SubjectRow> hot_subjects;
 
+  bool is_shedding() const { return is_seen(shed); }
+  // A rate that does not show as 0.
+  static bool is_seen(double per_second) { return per_second >= 0.05; }
   // What is wrong, a sentence each; empty: nothing.
   std::vector<std::string> troubles() const;
 };
 
 Overview read_overview(JsonView json);
+
+// "12.3k/s allowed, 3.2/s denied (0.1 %, usually 0.0 %), 812/s shed": what matters most is first.
+std::string decisions_text(const Overview& now, std::string_view separator, bool with_usual = true);
 
 // "1234", "12.3k", "0.4": at most five characters.
 std::string rate_text(double per_second);

@@ -81,12 +81,10 @@ class TopScreen {
     std::string title = "weir top  " + now_.node + "  " + local_time(now_.at);
     if (state_.paused) title += "  paused";
     lines_.push_back(terminal_.paint(Colour::bold, cut_to(title, columns_)));
-    std::string rates = rate_text(now_.allowed) + "/s allowed  " + rate_text(now_.denied) + "/s denied (" +
-                        percent_text(now_.denied_share) + ", usually " + percent_text(now_.usual_denied_share) + ")";
-    if (now_.shadow_denied >= 0.05) rates += "  " + rate_text(now_.shadow_denied) + "/s shadow";
-    if (now_.shed >= 0.05) rates += "  " + rate_text(now_.shed) + "/s shed";
-    if (now_.degraded >= 0.05) rates += "  " + rate_text(now_.degraded) + "/s without store";
-    lines_.push_back(cut_to(rates, columns_));
+    std::string rates = decisions_text(now_, "  ");
+    if (columns_of(rates) > columns_) rates = decisions_text(now_, "  ", /*with_usual=*/false);
+    rates = cut_to(rates, columns_);
+    lines_.push_back(now_.is_shedding() ? terminal_.paint(Colour::yellow, rates) : rates);
     char times[64];
     std::snprintf(times, sizeof times, "p50 %.3g ms  p99 %.3g ms", now_.p50_ms, now_.p99_ms);
     lines_.push_back(cut_to(std::string(times) + "  store " + now_.store + " (" + now_.breaker + ")  database " +

@@ -65,6 +65,30 @@ TEST_F(TopScreenTest, ShowsRatesStateRulesAndSubjects) {
   EXPECT_THAT(text(80, 24), HasSubstr("94.0 %"));
 }
 
+TEST_F(TopScreenTest, ShowsWhatIsShedAndDecidedWithoutTheStoreIn80Columns) {
+  now_.allowed = 99'900;
+  now_.denied = 12'300;
+  now_.denied_share = now_.usual_denied_share = 1;
+  now_.shed = 45'600;
+  now_.degraded = 78.0;
+  now_.shadow_denied = 11'000;
+  EXPECT_THAT(text(80, 24), HasSubstr("45.6k/s shed  78/s without the store"));
+}
+
+TEST(DecisionsText, HasEveryRateThatIsNotZero) {
+  Overview now;
+  now.allowed = 10;
+  EXPECT_EQ(decisions_text(now, ", "), "10/s allowed, 0/s denied (0.0 %, usually 0.0 %)");
+  EXPECT_FALSE(now.is_shedding());
+  now.shed = 330;
+  now.degraded = 2;
+  now.blocked = 0.5;
+  now.shadow_denied = 0.01;
+  EXPECT_EQ(decisions_text(now, ", "),
+            "10/s allowed, 0/s denied (0.0 %, usually 0.0 %), 330/s shed, 2.0/s without the store, 0.5/s blocked");
+  EXPECT_TRUE(now.is_shedding());
+}
+
 TEST_F(TopScreenTest, SortsByWhatIsDeniedOrPassedOrByName) {
   const auto first_rule = [&] { return lines(80, 24)[5]; };
   EXPECT_THAT(first_rule(), HasSubstr("rule-7"));

@@ -18,12 +18,11 @@ struct StatusOptions {
 void show_status(const Overview& now, const std::vector<std::string>& troubles, const Terminal& terminal) {
   std::ostream& out = terminal.out;
   out << terminal.paint(Colour::bold, now.node) << "  "
-      << (troubles.empty() ? terminal.paint(Colour::green, "ok") : terminal.paint(Colour::red, "trouble")) << '\n';
-  out << "decisions  " << rate_text(now.allowed) << "/s allowed, " << rate_text(now.denied) << "/s denied ("
-      << percent_text(now.denied_share) << ", usually " << percent_text(now.usual_denied_share) << ")";
-  if (now.shadow_denied > 0) out << ", " << rate_text(now.shadow_denied) << "/s would be denied in shadow mode";
-  if (now.degraded > 0) out << ", " << rate_text(now.degraded) << "/s without the store";
-  out << '\n';
+      << (!troubles.empty()   ? terminal.paint(Colour::red, "trouble")
+          : now.is_shedding() ? terminal.paint(Colour::yellow, "shedding")
+                              : terminal.paint(Colour::green, "ok"))
+      << '\n';
+  out << "decisions  " << decisions_text(now, ", ") << '\n';
   char times[64];
   std::snprintf(times, sizeof times, "p50 %.3g ms, p99 %.3g ms", now.p50_ms, now.p99_ms);
   out << "answers    " << times << '\n';

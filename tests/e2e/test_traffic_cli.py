@@ -79,6 +79,20 @@ def test_status_is_one_glance_and_an_exit_code(server):
     assert json.loads(weir(server, "status", "--json").stdout)["state"]["store"]["ok"]
 
 
+def test_status_says_that_load_is_shed(start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(
+        "version: 1\nshedding: {capacity: {rate: 10/s}, classes: [{name: all, shed_at: 50%}]}\n"
+        "rules: [{id: a, per: [tenant], limit: 100000, window: 1h, on_store_failure: allow}]\n")
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+
+    def shed():
+        for _ in range(50):
+            check(server, tenant="acme")
+        done = weir(server, "status")
+        return re.search(r"  shedding\ndecisions .*/s denied .*, [1-9]\d*(\.\d)?/s shed", done.stdout) and done
+    assert wait_for(shed).returncode == 0
+
+
 def test_status_reports_an_invalid_rules_file(server, tmp_path):
     (tmp_path / "rules.yaml").write_text("version: 1\nrules: [{id: x}]\n")
     done = wait_for(lambda: (d := weir(server, "status")).returncode == 1 and d)
