@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "admin/traffic.h"
@@ -13,6 +14,7 @@ using observe::RuleTotal;
 using observe::Total;
 
 constexpr std::size_t kTopCount = 10;
+constexpr std::int64_t kMostRules = 1'000;  // that may be asked for
 // A subject that has used this share of its limit is close to it.
 constexpr double kCloseShare = 0.8;
 
@@ -46,8 +48,13 @@ std::string_view breaker_name(observe::RemoteStoreFacts::Breaker breaker) {
 
 class Overview {
  public:
-  Overview(const Traffic& traffic, HistoryRange range, TimePoint now)
-      : traffic_(traffic), range_(range), now_(now), facts_(traffic.facts()), set_(traffic.rules.current()) {}
+  Overview(const Traffic& traffic, HistoryRange range, std::size_t rules, TimePoint now)
+      : traffic_(traffic),
+        range_(range),
+        rules_(rules),
+        now_(now),
+        facts_(traffic.facts()),
+        set_(traffic.rules.current()) {}
 
   std::string json() {
     if (traffic_.hot_keys != nullptr) {
@@ -188,13 +195,15 @@ class Overview {
       return left_denied != right_denied ? left_denied > right_denied
                                          : rate_of(left, RuleTotal::passed) > rate_of(right, RuleTotal::passed);
     });
+    std::unordered_map<std::string_view, const rules::CompiledRule*> loaded;
+    for (const rules::CompiledRule& each : set_->rules()) loaded.emplace(each.name.id, &each);
     std::size_t shown = 0;
     out_.begin_array("top_rules");
     for (const observe::History::RuleRates& each : rates) {
-      const auto rule = std::find_if(set_->rules().begin(), set_->rules().end(),
-                                     [&](const auto& loaded) { return loaded.name.id == each.rule; });
-      if (rule == set_->rules().end()) continue;
-      if (shown++ == kTopCount) break;
+      const auto found = loaded.find(each.rule);
+      if (found == loaded.end()) continue;
+      const rules::CompiledRule* const rule = found->second;
+      if (shown++ == rules_) break;
       const bool fallback = std::any_of(facts_.rule_fallbacks.begin(), facts_.rule_fallbacks.end(),
                                         [&](const auto& one) { return one.ordinal == rule->name.ordinal; });
       out_.begin_object();
@@ -261,6 +270,7 @@ class Overview {
 
   const Traffic& traffic_;
   const HistoryRange range_;
+  const std::size_t rules_;
   const TimePoint now_;
   const observe::Facts facts_;
   const std::shared_ptr<const rules::RuleSet> set_;
@@ -277,9 +287,10 @@ void add_overview_route(Api& api, const Traffic& traffic) {
   api.get("/overview", [&traffic](Call& call) {
     Query query = call.query();
     const std::string range = query.choice("range", {"5m", "1h", "24h"}).value_or("5m");
+    const std::int64_t rules = query.number("rules", 1, kMostRules).value_or(kTopCount);
     if (!call.accepts(query)) return;
-    run_aside(call, traffic, [&traffic, range = *observe::history_range_from_name(range), now = call.now()] {
-      return json_answer(Overview(traffic, range, now).json());
+    run_aside(call, traffic, [&traffic, range = *observe::history_range_from_name(range), rules, now = call.now()] {
+      return json_answer(Overview(traffic, range, static_cast<std::size_t>(rules), now).json());
     });
   });
 }

@@ -131,7 +131,11 @@ class TopScreen {
       }
       lines_.push_back(std::move(line));
     }
-    if (shown == 1) lines_.push_back(terminal_.paint(Colour::faint, "no rule has counted anything lately"));
+    if (shown > 1) return;
+    const bool hidden = !now_.rules.empty();
+    const std::string none = hidden ? "no rule that has counted anything lately contains \"" + state_.filter + "\""
+                                    : "no rule has counted anything lately";
+    lines_.push_back(terminal_.paint(Colour::faint, cut_to(none, columns_)));
   }
 
   // Three columns: most denied, close to their limit, asking most.

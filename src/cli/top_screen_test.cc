@@ -65,6 +65,13 @@ TEST_F(TopScreenTest, ShowsRatesStateRulesAndSubjects) {
   EXPECT_THAT(text(80, 24), HasSubstr("94.0 %"));
 }
 
+TEST_F(TopScreenTest, SaysThatTheFilterHidesAllRules) {
+  state_.filter = "zzz";
+  EXPECT_THAT(text(80, 24), HasSubstr("no rule that has counted anything lately contains \"zzz\""));
+  now_.rules.clear();
+  EXPECT_THAT(text(80, 24), HasSubstr("no rule has counted anything lately\n"));
+}
+
 TEST_F(TopScreenTest, ShowsWhatIsShedAndDecidedWithoutTheStoreIn80Columns) {
   now_.allowed = 99'900;
   now_.denied = 12'300;

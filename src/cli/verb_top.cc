@@ -17,6 +17,9 @@
 namespace weir::cli {
 namespace {
 
+// With as many rules as a server tells of: the screen sorts and filters them.
+constexpr const char* kLook = "/overview?rules=1000";
+
 struct TopOptions {
   double every = 1;
   std::int64_t frames = 0;
@@ -143,7 +146,7 @@ int run_top(const TopOptions& options, const Terminal& terminal, AdminClient& cl
     next = Clock::now() + period;
     if (++shown_frames == options.frames) break;
     if (state.paused) continue;
-    const Result<AdminAnswer> answer = client.look("/overview");
+    const Result<AdminAnswer> answer = client.look(kLook);
     state.trouble = answer.ok() ? "" : answer.failure().message + "; trying again";
     if (answer.ok()) now = read_overview(answer.value().view());
   }
@@ -160,7 +163,7 @@ int top(const TopOptions& options, const Terminal& terminal) {
   Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return fail(target.failure());
   AdminClient client(std::move(target).value());
-  const Result<AdminAnswer> first = client.look("/overview");
+  const Result<AdminAnswer> first = client.look(kLook);
   if (!first.ok()) return fail(first.failure());
   return run_top(options, terminal, client, read_overview(first.value().view()));
 }

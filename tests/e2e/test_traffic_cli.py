@@ -8,7 +8,7 @@ import time
 
 import pytest
 from test_cli import DEADLINE_S, WEIR, start  # noqa: F401
-from test_traffic_api import RULES, check, wait_for
+from test_traffic_api import RULES, admin, check, get, wait_for
 
 
 @pytest.fixture
@@ -97,6 +97,20 @@ def test_status_reports_an_invalid_rules_file(server, tmp_path):
     (tmp_path / "rules.yaml").write_text("version: 1\nrules: [{id: x}]\n")
     done = wait_for(lambda: (d := weir(server, "status")).returncode == 1 and d)
     assert "trouble" in done.stdout and "the rules file is invalid, older rules are used" in done.stdout
+
+
+def test_more_than_the_busiest_rules_are_told_on_request(start, tmp_path):  # noqa: F811
+    rules = "".join(f"  - {{id: number-{i}, match: {{action: a{i}}}, per: [tenant], limit: 5, window: 1h, on_store_failure: deny}}\n" for i in range(40))
+    (tmp_path / "rules.yaml").write_text("version: 1\nrules:\n" + rules)
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+    for i in range(40):
+        check(server, tenant="acme", action=f"a{i}")
+
+    def told(query):
+        return [rule["rule"] for rule in get(server, "/overview" + query)["top_rules"]]
+    wait_for(lambda: len(told("?rules=1000")) == 40)
+    assert "number-39" in told("?rules=1000") and len(told("?rules=12")) == 12 and len(told("")) == 10
+    assert admin(server, "/overview?rules=1001")[0] == 400
 
 
 def test_top_without_a_terminal_says_what_to_use(server):
