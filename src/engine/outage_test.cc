@@ -162,6 +162,27 @@ TEST_F(OutageTest, AtMostOneCapacityIsOwed) {
   store_->failure = Code::ok;
   EXPECT_EQ(left(), 0);
   EXPECT_EQ(engine_->outage_totals().charged, 10U);
+  EXPECT_EQ(engine_->outage_totals().over_capacity, 40U);
+  EXPECT_EQ(engine_->outage_totals().repaid, 0U);
+}
+
+TEST_F(OutageTest, WhatIsBeyondOneCapacityIsNotSaidToBeRepaid) {
+  for (const Algorithm algorithm : {Algorithm::token_bucket, Algorithm::sliding_log, Algorithm::fixed_window}) {
+    use(rule_of(algorithm, FailurePolicy::allow));
+    store_->failure = Code::unavailable;
+    EXPECT_EQ(admitted(8), 8);
+    EXPECT_TRUE(engine_->check(Request({{"tenant", "acme"}}, Cost{5})).allowed);  // 2 of them fit
+    EXPECT_EQ(admitted(3), 3);
+    clock_->advance(1000s);  // all is repaid, or its window has ended
+    EXPECT_EQ(admitted(12), 12);
+    store_->failure = Code::ok;
+    EXPECT_EQ(left(), 0) << algorithm_name(algorithm);
+    const OutageDebts::Totals totals = engine_->outage_totals();
+    EXPECT_EQ(totals.admitted, 28U);
+    EXPECT_EQ(totals.charged, 10U) << algorithm_name(algorithm);
+    EXPECT_EQ(totals.repaid, 10U) << algorithm_name(algorithm);
+    EXPECT_EQ(totals.over_capacity, 8U) << algorithm_name(algorithm);
+  }
 }
 
 TEST_F(OutageTest, ACallThatMayHaveBeenChargedIsNotChargedAgain) {

@@ -193,7 +193,7 @@ constexpr MetricRow kMetrics[] = {
     {"weir_subject_count_failures_total", Kind::counter, Group::redis,
      "Times that the subjects of a rule could not be counted.", "", "", kRedis},
     {"weir_outage_units_total", Kind::counter, Group::redis,
-     "Units that failure policies have admitted without the store, by what became of them.", "result", "4", kRedis},
+     "Units that failure policies have admitted without the store, by what became of them.", "result", "5", kRedis},
     {"weir_outage_subjects", Kind::gauge, Group::redis, "Buckets that the store is yet to be charged for.", "", "",
      kRedis},
     {"weir_store_server_calls_total", Kind::counter, Group::redis, "Script calls sent to each Redis server.", "server",

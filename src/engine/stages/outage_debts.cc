@@ -43,7 +43,10 @@ void OutageDebts::add(Store& model, const Charge& charge, const Reading& at) {
   entry.allowance = *charge.allowance;  // rules may have been reloaded
   entry.region = charge.region == nullptr ? std::nullopt : std::optional(*charge.region);
   // Cost beyond what the bucket can hold would not be counted at all.
-  const std::int64_t units = std::min(charge.cost, entry.allowance.largest_cost());
+  const std::int64_t capacity = entry.allowance.largest_cost();
+  const std::int64_t units = std::min(charge.cost, capacity);
+  const std::int64_t room =
+      entry.owed + charge.cost <= capacity ? charge.cost : capacity - outstanding(model, charge.key, entry, at);
   if (ask(model, Action::take, model_of(charge.key, entry.allowance, units), at).status != Code::ok) {
     totals_.lost += static_cast<std::uint64_t>(charge.cost);
     if (entry.owed == 0) {
@@ -52,7 +55,9 @@ void OutageDebts::add(Store& model, const Charge& charge, const Reading& at) {
     }
     return;
   }
-  entry.owed = std::min(kMaxUnits, entry.owed + charge.cost);
+  const std::int64_t fits = std::clamp<std::int64_t>(room, 0, charge.cost);
+  totals_.over_capacity += static_cast<std::uint64_t>(charge.cost - fits);
+  entry.owed = std::min(kMaxUnits, entry.owed + fits);
   owing_.store(true, std::memory_order_relaxed);
 }
 

@@ -43,11 +43,12 @@ class OutageDebts {
 
   // Of units, since the start.
   struct Totals {
-    std::uint64_t admitted = 0;  // by a policy, without the store
-    std::uint64_t charged = 0;   // to the store afterwards
-    std::uint64_t repaid = 0;    // by time, before the store was back
-    std::uint64_t lost = 0;      // not charged: no room, or it is not known whether the store has charged it
-    std::size_t subjects = 0;    // that something is owed for now
+    std::uint64_t admitted = 0;       // by a policy, without the store
+    std::uint64_t charged = 0;        // to the store afterwards
+    std::uint64_t repaid = 0;         // by time, before the store was back
+    std::uint64_t over_capacity = 0;  // never owed: the bucket owed one capacity already
+    std::uint64_t lost = 0;           // not charged: no room, or it is not known whether the store has charged it
+    std::size_t subjects = 0;         // that something is owed for now
   };
 
   // A policy has admitted `charge`. `model` must answer at once.
@@ -82,7 +83,7 @@ class OutageDebts {
     Allowance allowance;
     std::string rule;
     std::optional<RegionTerms> region;
-    std::int64_t owed = 0;  // as noted, before time has repaid any
+    std::int64_t owed = 0;  // as noted within the capacity, before time has repaid any
   };
   struct KeyHash {
     std::size_t operator()(const BucketKey& key) const { return key.low; }

@@ -290,6 +290,7 @@ void DecisionsModule::add_outages(observe::Facts& facts) const {
   add("admitted", totals.admitted);
   add("charged", totals.charged);
   add("repaid", totals.repaid);
+  add("over_capacity", totals.over_capacity);
   add("lost", totals.lost);
   facts.more.push_back({"weir_outage_subjects",
                         "Buckets that the store is yet to be charged for.",
@@ -300,13 +301,17 @@ void DecisionsModule::add_outages(observe::Facts& facts) const {
 
 void DecisionsModule::watch_outages() {
   const engine::OutageDebts::Totals totals = shared_.debts->totals();
-  const bool changed =
-      totals.charged + totals.repaid + totals.lost > settled_.charged + settled_.repaid + settled_.lost;
+  const auto sum = [](const engine::OutageDebts::Totals& of) {
+    return of.charged + of.repaid + of.over_capacity + of.lost;
+  };
+  const bool changed = sum(totals) > sum(settled_);
   if (totals.subjects > 0 || !changed) return;
   context_.log.info("outage_reconciled", "what was admitted without the store has been charged to it: " +
                                              std::to_string(totals.charged - settled_.charged) + " units; " +
                                              std::to_string(totals.repaid - settled_.repaid) +
                                              " had been repaid by time, " +
+                                             std::to_string(totals.over_capacity - settled_.over_capacity) +
+                                             " were more than one capacity of their bucket, " +
                                              std::to_string(totals.lost - settled_.lost) + " could not be charged");
   settled_ = totals;
 }
