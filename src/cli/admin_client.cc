@@ -292,7 +292,8 @@ int run_admin(const Terminal& terminal, std::string_view verb, const AdminOption
               const std::function<void(const std::string& answer)>& show) {
   Result<AdminClient> client = AdminClient::connect(options, terminal);
   Result<std::string> answer = client.ok() ? call(client.value()) : Result<std::string>(client.failure());
-  if (!answer.ok()) return report_failure(terminal, verb, options.json, answer.failure(), hint_for(answer.failure()));
+  if (!answer.ok())
+    return report_failure(terminal, verb, options.json, answer.failure(), admin_hint_for(answer.failure()));
   if (options.json) {
     terminal.out << (answer.value().empty() ? "{}" : answer.value()) << '\n';
   } else {

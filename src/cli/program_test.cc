@@ -138,6 +138,29 @@ TEST_F(ProgramTest, WithJsonAnErrorIsAnObject) {
   }
 }
 
+TEST_F(ProgramTest, VerbsOfTheAdminApiNameItsOptionWhenTheyCannotReachIt) {
+  const std::vector<std::vector<std::string>> verbs = {{"status"},
+                                                       {"why", "a=b"},
+                                                       {"tail"},
+                                                       {"audit"},
+                                                       {"block", "list"},
+                                                       {"key", "list"},
+                                                       {"override", "list"},
+                                                       {"tenant", "list"},
+                                                       {"token", "list"},
+                                                       {"rules", "explain", "a=b", "--server"}};
+  for (std::vector<std::string> words : verbs) {
+    words.insert(words.end(), {"--admin", "http://127.0.0.1:1"});
+    EXPECT_EQ(run(words), kExitFailed) << words[0];
+    EXPECT_THAT(err_.str(), HasSubstr("--admin or WEIR_ADMIN names")) << words[0];
+    EXPECT_THAT(err_.str(), Not(HasSubstr("WEIR_SERVER"))) << words[0];
+    words.push_back("--json");
+    EXPECT_EQ(run(words), kExitFailed) << words[0];
+    EXPECT_THAT(out_.str(), HasSubstr("\"hint\":\"`weir serve` starts a server; --admin or WEIR_ADMIN names"))
+        << words[0];
+  }
+}
+
 TEST_F(ProgramTest, TheVersionIsAlsoAFlag) {
   EXPECT_EQ(run({"--version"}), kExitAllowed);
   EXPECT_THAT(out_.str(), MatchesRegex("weir [0-9.]+\n"));

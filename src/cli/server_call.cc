@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::size_t kMaxTokenBytes = 4096;
 
+constexpr std::string_view kTokenHint = "--token-file FILE or WEIR_TOKEN gives one";
+
+bool is_refused_connection(const Failure& failure) {
+  return failure.code == Code::unavailable && failure.message.find("Connection refused") != std::string::npos;
+}
+
 Failure invalid_server(std::string message) { return {Code::invalid_argument, std::move(message)}; }
 
 // The option, or else the variable; empty if neither is given.
@@ -143,11 +149,16 @@ Result<Answer> ask(const ServerTarget& target, std::string_view path, std::strin
 }
 
 std::string_view hint_for(const Failure& failure) {
-  if (failure.code == Code::unauthenticated) return "--token-file FILE or WEIR_TOKEN gives one";
-  if (failure.code == Code::unavailable && failure.message.find("Connection refused") != std::string::npos) {
-    return "`weir serve` starts a server; --server or WEIR_SERVER names another one";
-  }
-  return {};
+  if (failure.code == Code::unauthenticated) return kTokenHint;
+  return is_refused_connection(failure) ? "`weir serve` starts a server; --server or WEIR_SERVER names another one"
+                                        : "";
+}
+
+std::string_view admin_hint_for(const Failure& failure) {
+  if (failure.code == Code::unauthenticated) return kTokenHint;
+  return is_refused_connection(failure)
+             ? "`weir serve` starts a server; --admin or WEIR_ADMIN names the admin listener of another one"
+             : "";
 }
 
 }  // namespace weir::cli

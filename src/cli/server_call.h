@@ -48,5 +48,7 @@ Failure refusal_of(const HttpAnswer& answer, std::string_view call);
 
 // What to try after a failed call; empty if nothing general can be said.
 std::string_view hint_for(const Failure& failure);
+// The same for verbs that call the admin API.
+std::string_view admin_hint_for(const Failure& failure);
 
 }  // namespace weir::cli

@@ -38,7 +38,7 @@ std::string audit_path(const AuditOptions& options) {
 int show_audit(const AuditOptions& options, const Terminal& terminal) {
   Result<AdminClient> client = AdminClient::connect(options.admin, terminal);
   const auto fail = [&](const Failure& failure) {
-    return report_failure(terminal, "weir audit", options.admin.json, failure, hint_for(failure));
+    return report_failure(terminal, "weir audit", options.admin.json, failure, admin_hint_for(failure));
   };
   if (!client.ok()) return fail(client.failure());
   if (options.lines) {

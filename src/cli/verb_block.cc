@@ -46,7 +46,7 @@ int list_blocks(const AdminOptions& options, const Terminal& terminal) {
   if (!client.ok()) return report_failure(terminal, "weir block list", options.json, client.failure());
   const Result<std::vector<std::string>> items = client.value().list("/blocks");
   if (!items.ok()) {
-    return report_failure(terminal, "weir block list", options.json, items.failure(), hint_for(items.failure()));
+    return report_failure(terminal, "weir block list", options.json, items.failure(), admin_hint_for(items.failure()));
   }
   const auto member = [](const std::string& title, const std::string& name) -> Column {
     return {title, [name](const std::string& item) { return member_text(item, name); }};

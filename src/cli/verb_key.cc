@@ -47,7 +47,8 @@ int list_keys(const KeyOptions& options, const Terminal& terminal) {
   const std::string path = options.tenant.empty() ? "/keys" : "/keys?tenant=" + percent_encoded(options.tenant);
   const Result<std::vector<std::string>> items = client.value().list(path);
   if (!items.ok()) {
-    return report_failure(terminal, "weir key list", options.admin.json, items.failure(), hint_for(items.failure()));
+    return report_failure(terminal, "weir key list", options.admin.json, items.failure(),
+                          admin_hint_for(items.failure()));
   }
   const auto member = [](const std::string& title, const std::string& name) -> Column {
     return {title, [name](const std::string& item) { return member_text(item, name); }};

@@ -89,7 +89,8 @@ int list_overrides(const AdminOptions& options, const Terminal& terminal) {
   if (!client.ok()) return report_failure(terminal, "weir override list", options.json, client.failure());
   const Result<std::vector<std::string>> items = client.value().list("/overrides");
   if (!items.ok()) {
-    return report_failure(terminal, "weir override list", options.json, items.failure(), hint_for(items.failure()));
+    return report_failure(terminal, "weir override list", options.json, items.failure(),
+                          admin_hint_for(items.failure()));
   }
   show_items(terminal, options.json, items.value(),
              {member_column("ID", "id"),

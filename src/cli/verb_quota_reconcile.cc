@@ -47,7 +47,7 @@ int reconcile_node(const UpkeepOptions& options, const Terminal& terminal) {
   while (true) {
     const Result<std::string> asked = client.value().get("/quota-gate");
     if (!asked.ok()) {
-      return report_failure(terminal, kVerb, options.admin.json, asked.failure(), hint_for(asked.failure()));
+      return report_failure(terminal, kVerb, options.admin.json, asked.failure(), admin_hint_for(asked.failure()));
     }
     answer = asked.value();
     // What differs while nothing moves will not agree later.

@@ -177,7 +177,7 @@ void show_live(JsonView answer, const Terminal& terminal) {
 // The place of the path has the first attribute.
 int explain_on_server(const ExplainOptions& options, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) {
-    return report_failure(terminal, "weir rules explain", options.json, failure, hint_for(failure));
+    return report_failure(terminal, "weir rules explain", options.json, failure, admin_hint_for(failure));
   };
   std::vector<std::string> words = options.words;
   if (!options.path.empty()) words.insert(words.begin(), options.path);

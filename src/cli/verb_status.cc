@@ -39,7 +39,7 @@ void show_status(const Overview& now, const std::vector<std::string>& troubles, 
 
 int status(const StatusOptions& options, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) {
-    return report_failure(terminal, "weir status", options.json, failure, hint_for(failure));
+    return report_failure(terminal, "weir status", options.json, failure, admin_hint_for(failure));
   };
   Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return fail(target.failure());

@@ -42,7 +42,7 @@ void show_line(JsonView entry, const Terminal& terminal) {
 
 int tail(const TailOptions& options, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) {
-    return report_failure(terminal, "weir tail", options.json, failure, hint_for(failure));
+    return report_failure(terminal, "weir tail", options.json, failure, admin_hint_for(failure));
   };
   const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
   if (!args.ok()) return fail(args.failure());

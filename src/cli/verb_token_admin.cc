@@ -158,7 +158,8 @@ int list_tokens(const TokenOptions& options, const Terminal& terminal) {
     items = list_locally(options);
   }
   if (!items.ok()) {
-    return report_failure(terminal, "weir token list", options.admin.json, items.failure(), hint_for(items.failure()));
+    return report_failure(terminal, "weir token list", options.admin.json, items.failure(),
+                          admin_hint_for(items.failure()));
   }
   const auto member = [](const std::string& title, const std::string& name) -> Column {
     return {title, [name](const std::string& item) { return member_text(item, name); }};

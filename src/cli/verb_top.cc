@@ -155,7 +155,7 @@ int run_top(const TopOptions& options, const Terminal& terminal, AdminClient& cl
 
 int top(const TopOptions& options, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) {
-    return report_failure(terminal, "weir top", false, failure, hint_for(failure));
+    return report_failure(terminal, "weir top", false, failure, admin_hint_for(failure));
   };
   if (::isatty(STDOUT_FILENO) == 0) {
     return fail({Code::invalid_argument, "standard output is no terminal; `weir status` is for scripts"});

@@ -80,7 +80,7 @@ Result<std::string> denials_query(const WhyOptions& options, const std::vector<A
 
 int why(const WhyOptions& options, const Terminal& terminal) {
   const auto fail = [&](const Failure& failure) {
-    return report_failure(terminal, "weir why", options.json, failure, hint_for(failure));
+    return report_failure(terminal, "weir why", options.json, failure, admin_hint_for(failure));
   };
   const Result<AttributeArgs> args = AttributeArgs::parse(options.words);
   if (!args.ok()) return fail(args.failure());
