@@ -22,6 +22,15 @@ IN_ORDER = [ROOT / "README.md", *(ROOT / "docs" / page for page in (
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+def outputs():
+    """Commands of pages that are not run in order, with what the page says they print."""
+    for page in PAGES:
+        found = blocks_of(page) if page not in IN_ORDER else []
+        for (kind, text), (next_kind, expected) in zip(found, found[1:]):
+            if (kind, next_kind) == ("sh", "output"):
+                yield pytest.param(text, expected, id=str(page.relative_to(ROOT)))
+
+
 def blocks(kind):
     for page in PAGES:
         for number, found in enumerate(re.finditer(r"^```" + kind + r"\n(.*?)^```", page.read_text(), re.M | re.S)):
@@ -48,6 +57,17 @@ def test_commands_in_the_documentation_run(page, text, server, tmp_path):
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert '"status":4' not in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("text,expected", outputs())
+def test_commands_in_the_documentation_print_what_it_says(text, expected, tmp_path):
+    runner = PageRunner(tmp_path, os.environ["WEIR_BIN"])
+    (runner.work / "examples").symlink_to(ROOT / "examples")
+    try:
+        runner.printed = runner.do(text)
+        runner.compare(expected)
+    finally:
+        runner.close()
 
 
 @pytest.mark.parametrize("page", IN_ORDER, ids=lambda p: p.name)
