@@ -31,7 +31,7 @@ bool take_sign(std::string_view& text, char sign) {
 }
 
 bool is_type(std::string_view content_type, std::string_view type) {
-  return content_type.substr(0, content_type.find(';')) == type;
+  return base::same_ignoring_case(base::trimmed(content_type.substr(0, content_type.find(';'))), type);
 }
 
 }  // namespace
