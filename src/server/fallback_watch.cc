@@ -21,7 +21,7 @@ std::vector<FallbackWatch::Fallback> FallbackWatch::current(TimePoint now) const
   for (const rules::CompiledRule& rule : set->rules()) {
     const auto spell = spells.find(rule.name.ordinal);
     if (spell == spells.end()) continue;
-    const OnStoreFailure failure = rule.source.on_store_failure.value_or(FailurePolicy::allow);
+    const OnStoreFailure failure = failure_policy_of(rule.source);
     if (now - spell->second.last_failure > engine::FallbackTimes::quiet_after(failure.term)) {
       times_.forget(rule.name.ordinal);
       continue;

@@ -86,6 +86,20 @@ TEST_F(FallbackWatchTest, ARuleThatHasNotFailedForLongIsNoLongerOnItsFallback) {
   EXPECT_THAT(log_.text(), HasSubstr(R"("event":"rule_fallback_ended")"));
 }
 
+TEST_F(FallbackWatchTest, AQuotaWithoutAPolicyIsSaidToDeny) {
+  Rule quota;
+  quota.id = "monthly";
+  quota.per = {"tenant"};
+  quota.kind = ChargeKind::quota;
+  quota.allowance = {.algorithm = {}, .limit = 10, .window = Duration{0}};
+  quota.quota.period = PeriodUnit::month;
+  const Status loaded = book_->replace({.rules = {quota}});
+  ASSERT_TRUE(loaded.ok()) << loaded.failure().message;
+  times_.failed(book_->current()->rules()[0].name.ordinal, now_, std::chrono::hours(1));
+  advance(1s);
+  EXPECT_THAT(log_.text(), HasSubstr(R"("rule":"monthly","policy":"deny"})"));
+}
+
 TEST_F(FallbackWatchTest, ARuleThatIsNoLongerLoadedIsForgotten) {
   times_.failed(ordinal_, now_, std::chrono::hours(1));
   ASSERT_TRUE(book_->replace({}).ok());
