@@ -5,6 +5,7 @@
 #include "base/attributes.h"
 #include "base/protobuf_wire.h"
 #include "base/utf8.h"
+#include "frontends/render/decision_json.h"
 #include "weir/allowance.h"
 
 namespace weir::grpc {
@@ -128,10 +129,10 @@ void write_decision(std::string& out, const Decision& decision) {
   }
   writer.number(7, number(ceil_ms(decision.retry_after)));
   if (rule != nullptr) writer.number(8, number(ceil_ms(rule->reset_after)));
-  writer.number(9, number(decision.cost));
+  writer.number(9, number(render::told_cost(decision)));
   writer.number(10, number(ceil_ms(decision.delay)));
   writer.boolean(11, decision.degraded);
-  writer.text(12, decision.source);
+  writer.text(12, render::told_source(decision));
   writer.boolean(13, !decision.atomic);
   for (const RuleOutcome& asked : decision.rules) {
     if (asked.mode == Mode::shadow && !asked.allowed) writer.put_bytes(14, asked.rule);

@@ -185,13 +185,13 @@ void write_members(RoomWriter& out, const Decision& decision) {
   out.number(rule != nullptr ? ceil_ms(rule->reset_after) : 0);
   write_moments(out, decision.retry_at(), decision.reset_at());
   out.literal(R"(,"cost":)");
-  out.number(decision.cost);
+  out.number(told_cost(decision));
   out.literal(R"(,"delay_ms":)");
   out.number(ceil_ms(decision.delay));
   out.literal(R"(,"degraded":)");
   write_bool(out, decision.degraded);
   out.literal(R"(,"source":)");
-  out.json_string(decision.source);
+  out.json_string(told_source(decision));
   if (!decision.atomic) out.literal(R"(,"atomic":false)");
   if (decision.uncharged > 0) [[unlikely]] {
     out.literal(R"(,"uncharged":)");
@@ -306,6 +306,12 @@ void append_denial(std::string& out, const Decision& decision, int status) {
   write_members(writer, decision);
   writer.literal("}");
   writer.finish();
+}
+
+std::int64_t told_cost(const Decision& decision) { return decision.reason == Reason::blocked ? 0 : decision.cost; }
+
+std::string_view told_source(const Decision& decision) {
+  return decision.reason == Reason::blocked ? std::string_view() : decision.source;
 }
 
 int default_status(const Decision& decision) {

@@ -2,7 +2,9 @@
 // strings, for every front end that answers in JSON.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "weir/decision.h"
 
@@ -14,6 +16,11 @@ void append_decision(std::string& out, const Decision& decision);
 // {"type":…,"title":…,"status":…,"detail":…,"code":…,"violated-policies":[…],"allowed":false,…}
 // Precondition: !decision.allowed.
 void append_denial(std::string& out, const Decision& decision, int status);
+
+// What answers say of a decision's cost and source. A caller that is blocked is told nothing: neither whether a block
+// or its credentials were the reason.
+std::int64_t told_cost(const Decision& decision);
+std::string_view told_source(const Decision& decision);
 
 // The default status of an answer: 200, 429, or 503 when the denial is ours (the store
 // did not answer, load is being shed) and not the client's.

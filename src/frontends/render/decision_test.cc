@@ -71,6 +71,19 @@ bool is_structured_list(std::string_view rest) {
   return false;
 }
 
+TEST(DecisionJson, ABlockedCallerIsNotToldWhetherABlockOrItsCredentialsWereTheReason) {
+  Decision block;
+  block.allowed = false;
+  block.reason = Reason::blocked;
+  Decision credentials = block;
+  block.source = "block";
+  block.cost = 3;
+  EXPECT_EQ(json(block), json(credentials));
+  EXPECT_EQ(denial(block, 403), denial(credentials, 403));
+  EXPECT_THAT(json(block), Not(HasSubstr("\"block\"")));
+  EXPECT_THAT(json(block), AllOf(HasSubstr("\"reason\":\"blocked\""), HasSubstr("\"source\":\"\"")));
+}
+
 TEST(DecisionJson, HasTheMembersOfTheContractInTheirOrder) {
   EXPECT_EQ(
       json(allowed()),
