@@ -2,7 +2,7 @@
 //
 //   Result<Calendar> calendar = Calendar::make({PeriodUnit::month, 15}, zone);   // from the 15th to the 15th
 //   Period now = calendar.value().at(wall_time);                               // begins <= wall_time < ends
-//   period_label(PeriodUnit::month, now.number);                                // "2026-03"
+//   period_label({PeriodUnit::month, 15}, now);                                // "2026-03"
 //
 // Periods tile: each ends where the next one begins. A period is computed from its number, never from the one before
 // it, so that an anchor day of 31 is the 28th in February and the 31st again in March.
@@ -55,9 +55,10 @@ struct Period {
 };
 
 // Names a period in accounts and exports: "2026", "2026-03", "2026-03-29" (days and, by their first day, weeks), or
-// "2026-03-29T14Z" (hours, in UTC because local hours repeat). The zone is not part of it: an account stays the same
-// when a rule's zone is corrected.
-std::string period_label(const PeriodRule& rule, std::int64_t number);
+// "2026-03-29T14Z" (hours, by their beginning in UTC because local hours repeat; "2026-03-29T14:15Z" in zones whose
+// hours begin at another minute). The zone is not part of it: an account stays the same when a rule's zone is
+// corrected, unless its hours begin at another minute then.
+std::string period_label(const PeriodRule& rule, const Period& period);
 
 class Calendar {
  public:

@@ -23,7 +23,7 @@ void expect_period(const Calendar& of, TimePoint at, TimePoint begins, TimePoint
   const Period period = of.at(at);
   EXPECT_EQ(micros(period.begins), micros(begins)) << label;
   EXPECT_EQ(micros(period.ends), micros(ends)) << label;
-  EXPECT_EQ(period_label(of.rule(), period.number), label);
+  EXPECT_EQ(period_label(of.rule(), period), label);
 }
 
 TEST(Period, MonthsBeginOnTheFirstUnlessToldOtherwise) {
@@ -69,7 +69,16 @@ TEST(Period, EachHourCountsForItselfWhenClocksAreSetBack) {
   expect_period(hours, utc(2026, 10, 25, 0, 30), utc(2026, 10, 25, 0), utc(2026, 10, 25, 1), "2026-10-25T00Z");
   expect_period(hours, utc(2026, 10, 25, 1, 30), utc(2026, 10, 25, 1), utc(2026, 10, 25, 2), "2026-10-25T01Z");
   expect_period(calendar({PeriodUnit::hour}, "Asia/Kathmandu"), utc(2026, 1, 1, 0, 14), utc(2025, 12, 31, 23, 15),
-                utc(2026, 1, 1, 0, 15), "2026-01-01T00Z");
+                utc(2026, 1, 1, 0, 15), "2025-12-31T23:15Z");
+}
+
+TEST(Period, AnHourIsNamedByWhenItBegins) {
+  expect_period(calendar({PeriodUnit::hour}, "Asia/Kathmandu"), utc(2026, 11, 18, 14, 20), utc(2026, 11, 18, 14, 15),
+                utc(2026, 11, 18, 15, 15), "2026-11-18T14:15Z");
+  expect_period(calendar({PeriodUnit::hour}, "Asia/Kolkata"), utc(2026, 11, 18, 14, 20), utc(2026, 11, 18, 13, 30),
+                utc(2026, 11, 18, 14, 30), "2026-11-18T13:30Z");
+  expect_period(calendar({PeriodUnit::hour}, "Asia/Tokyo"), utc(2026, 11, 18, 14, 20), utc(2026, 11, 18, 14),
+                utc(2026, 11, 18, 15), "2026-11-18T14Z");
 }
 
 TEST(Period, ADayThatAZoneSkippedHasNoLength) {

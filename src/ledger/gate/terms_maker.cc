@@ -110,7 +110,7 @@ std::optional<Terms> TermsMaker::after_close(const Quota& quota, const Account& 
   const Result<Period> in = period(quota, closed.tenant, wall);
   if (!in.ok() || in.value().begins < closed.ends) return std::nullopt;
   return Terms{
-      .key = {closed.key.rule, closed.key.subject, period_label(period_rule(quota), in.value().number)},
+      .key = {closed.key.rule, closed.key.subject, period_label(period_rule(quota), in.value())},
       .tenant = closed.tenant,
       .begins = in.value().begins,
       .ends = in.value().ends,
@@ -138,7 +138,7 @@ Result<Terms> TermsMaker::make(const QuotaCharge& charge, TimePoint wall) {
   Terms terms;
   terms.key.rule = charge.rule;
   terms.key.subject = charge.subject;
-  terms.key.period = period_label(period_rule(*charge.quota), in.value().number);
+  terms.key.period = period_label(period_rule(*charge.quota), in.value());
   terms.tenant = charge.tenant;
   terms.begins = in.value().begins;
   terms.ends = in.value().ends;
