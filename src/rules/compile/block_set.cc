@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "rules/compile/any_value.h"
 #include "rules/compile/fault_list.h"
 #include "rules/compile/rule_check.h"
 
@@ -21,15 +22,6 @@ bool can_be_filed(const Condition& condition) {
   return std::all_of(condition.patterns.begin(), condition.patterns.end(), [&](const std::string& pattern) {
     const PatternKind kind = pattern_kind(condition.attribute, pattern);
     return kind == PatternKind::exact || kind == PatternKind::block;
-  });
-}
-
-bool fits_any_value(const Condition& condition) {
-  return std::any_of(condition.patterns.begin(), condition.patterns.end(), [&](const std::string& pattern) {
-    if (pattern == "~.*" || pattern == "~.+" || pattern == "~") return true;
-    if (!pattern.empty() && pattern.find_first_not_of('*') == std::string::npos) return true;
-    const std::optional<base::IpPrefix> prefix = address_of(condition, pattern);
-    return prefix && (prefix->bits() == 0 || (prefix->is_v4() && prefix->bits() == base::kIpv6Bits - base::kIpv4Bits));
   });
 }
 

@@ -129,6 +129,31 @@ TEST(BlockSet, KnowsWhatMatchesEverything) {
   EXPECT_FALSE(blocks_everything({.when = {{"tenant", {"a*"}}}}));
 }
 
+TEST(BlockSet, KnowsExpressionsThatTakeAnything) {
+  for (const char* pattern : {"~(?s).*", "~^.*$", "~[\\s\\S]+", "~(.|x)*", "~.{1,}", "**"}) {
+    EXPECT_TRUE(blocks_everything({.when = {{"tenant", {pattern}}}})) << pattern;
+    EXPECT_TRUE(blocks_everything({.when = {{"tenant", {"absent", pattern}}}})) << pattern;
+  }
+  EXPECT_TRUE(blocks_everything({.when = {{"tenant", {"a", "~[a-z]*", "~.*"}}}}));
+  for (const char* pattern : {"~[a-z0-9]*", "~[^q]*", "~.{1,50}", "a", "?*x", "~.*bot.*"}) {
+    EXPECT_FALSE(blocks_everything({.when = {{"tenant", {pattern}}}})) << pattern;
+  }
+}
+
+TEST(BlockSet, KnowsPrefixesThatAreAllAddressesTogether) {
+  const auto all = [](std::vector<std::string> patterns) {
+    return blocks_everything({.when = {{"ip", std::move(patterns)}}});
+  };
+  EXPECT_TRUE(all({"0.0.0.0/1", "128.0.0.0/1"}));
+  EXPECT_TRUE(all({"128.0.0.0/1", "64.0.0.0/2", "0.0.0.0/2", "10.0.0.0/8"}));
+  EXPECT_TRUE(all({"::/1", "8000::/1"}));
+  EXPECT_TRUE(all({"192.0.2.1", "::/0"}));
+  EXPECT_FALSE(all({"0.0.0.0/1", "128.0.0.0/2"}));
+  EXPECT_FALSE(all({"0.0.0.0/1", "8000::/1"}));
+  EXPECT_FALSE(all({"0.0.0.0/2", "128.0.0.0/1"}));
+  EXPECT_FALSE(blocks_everything({.when = {{"address", {"0.0.0.0/0"}}}}));
+}
+
 TEST(BlockSet, RefusesWhatCannotBeRightAndSaysWhere) {
   const auto bad = BlockSet::compile({block_of({{"tenant", {"a"}}}), block_of({{"ip", {"10.0.0.0/33"}}})});
   ASSERT_FALSE(bad.ok());
