@@ -201,7 +201,7 @@ TEST_P(QuotaEngine, AListedReservationThatTheLedgerDoesNotKnowIsEndedInTheStore)
   use({rate(1000), billed});
   const std::array<Attribute, 2> attributes = {Attribute{"tenant", "acme"}, Attribute{"billed", "yes"}};
   ReservationLimiter& budget = *limiter_->reservations();
-  const Request unbilled(std::span(attributes).first(1));
+  const Request unbilled{std::span<const Attribute>(attributes).first(1)};
   ASSERT_TRUE(budget.reserve({.request = unbilled, .amount = 40}).decision.allowed);
   const ReservationQuestion list{.verb = ReservationQuestion::Verb::list, .request = Request(attributes)};
   const ReservationAnswer listed = budget.ask(list);

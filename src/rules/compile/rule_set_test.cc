@@ -448,7 +448,7 @@ TEST_F(RuleSetTest, NamesThatOnlySheddingMentionsAreNotTakenForThoseOfRules) {
   rule.id = "per-tenant";
   rule.per = {"tenant"};
   rule.allowance = {.limit = 10, .window = 1s};
-  SheddingClass many{.name = "many", .shed_at = 80};
+  SheddingClass many{.name = "many", .match = {}, .shed_at = 80};
   std::vector<std::string> texts;
   for (int i = 0; i < 64; ++i) texts.push_back("only-shedding-" + std::to_string(i));
   Attributes carried;
