@@ -80,8 +80,11 @@ class Console(threading.Thread):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         connection.request("GET", "/admin/v1/decisions/stream")
         answer = connection.getresponse()
-        while not self.stopping.is_set():
-            self.events += answer.readline().startswith(b"event: decision")
+        try:
+            while not self.stopping.is_set():
+                self.events += answer.readline().startswith(b"event: decision")
+        except OSError:
+            pass  # nothing has been decided for a while, because the round is over
 
     def stop(self):
         self.stopping.set()

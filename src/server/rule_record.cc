@@ -127,7 +127,9 @@ void RuleRecord::prepare(const rules::LoadedRules& loaded, std::uint64_t /*versi
   RuleVersion version;
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(prepared_, true)) return;  // what operators set has changed, not the rules
+    // What operators set has changed, not the rules; perhaps after a load that failed.
+    if (prepared_ || loaded.set->told_hash() != stamp_->hash) return;
+    prepared_ = true;
     loading_.rules = static_cast<std::int64_t>(loaded.set->rules().size());
     const bool is_file = !context_.config.rules_path.empty() && !rules_in_database(context_.config);
     // Those before it must be recorded first.
@@ -147,6 +149,7 @@ void RuleRecord::note_load() {
   {
     const std::lock_guard lock(mutex_);
     version_ = loading_;
+    active_stamp_ = stamp_;
     version_->version = static_cast<std::int64_t>(stamp_->number.load());
     const bool is_recorded = version_->version != 0;
     if (!has_database() || context_.config.rules_path.empty() || is_recorded) return;
@@ -173,7 +176,7 @@ void RuleRecord::flush() {
       if (!outcome.ok()) return;  // flush() is called again later
       pending_.pop_front();
       next->stamp->number.store(static_cast<std::uint64_t>(next->version.version));
-      if (next->stamp == stamp_) version_ = next->version;
+      if (next->stamp == active_stamp_) version_ = next->version;
     }
     flush();
   };

@@ -63,11 +63,12 @@ class RuleRecord final : public control::Topic, public admin::RulesView, public 
   AdminToolsModule& tools_;
 
   mutable std::mutex mutex_;
-  std::optional<control::RuleVersion> version_;     // guarded by mutex_, like all below; what is active
-  control::RuleVersion loading_;                    // of a file: what is being loaded, or was loaded last
-  std::shared_ptr<rules::RulesStamp> stamp_;        // of the same; with `rules: database` of that
-  bool prepared_ = true;                            // false: a stamp is new, and prepare() has not seen it
-  const control::RuleVersion* applying_ = nullptr;  // of the database, while it is being loaded
+  std::optional<control::RuleVersion> version_;      // guarded by mutex_, like all below; what is active
+  control::RuleVersion loading_;                     // of a file: what is being loaded, or was loaded last
+  std::shared_ptr<rules::RulesStamp> stamp_;         // of the same; with `rules: database` of that
+  std::shared_ptr<rules::RulesStamp> active_stamp_;  // of version_, if that is of a file
+  bool prepared_ = true;                             // false: a stamp is new, and prepare() has not seen it
+  const control::RuleVersion* applying_ = nullptr;   // of the database, while it is being loaded
   std::deque<Pending> pending_;
   bool recording_ = false;
 };

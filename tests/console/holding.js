@@ -52,6 +52,7 @@ module.exports = {
   async an_operator_releases_what_holds_only_quota(browser, { operator }) {
     const page = await browser.page({ token: operator });
     const { id } = await reserve(page, { tenant: "saver", action: "report" }, 250);
+    await page.show("/quotas");
     const [account] = (await answer(page, "/accounts?tenant=saver")).items;
     check(account.held === 250, JSON.stringify(account));
     await page.show(`/quotas/${account.id}`);

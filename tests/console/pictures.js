@@ -16,8 +16,9 @@ const kinds = {
   light: { theme: "light", ...desktop }, dark: { theme: "dark", ...desktop },
   "phone-light": { theme: "light", ...phone }, "phone-dark": { theme: "dark", ...phone },
 };
-// Some of them, for a quick look: WEIR_PICTURES_OF=light,phone-dark.
+// Some of them, for a quick look: WEIR_PICTURES_OF=light,phone-dark WEIR_PICTURES_SCREENS=now,rules.
 const wanted = process.env.WEIR_PICTURES_OF?.split(",");
+const wantedScreens = process.env.WEIR_PICTURES_SCREENS?.split(",");
 // Longer pages are cut: what is below says nothing new.
 const tallest = { wide: 1240, narrow: 1800 };
 
@@ -29,6 +30,7 @@ function smaller(file) {
 }
 
 async function shoot(page, file, wide) {
+  await page.mouse.move(0, 0); // nothing is underlined because the pointer happens to be there
   const { width } = page.viewportSize();
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   const most = wide ? tallest.wide : tallest.narrow;
@@ -59,6 +61,7 @@ async function take(browser, token, folder, kind, settings) {
   const file = (name) => path.join(folder, `${name}-${kind}.png`);
   const page = await browser.page({ token, ...settings, allowFailures: true });
   for (const [name, address] of Object.entries(screens)) {
+    if (wantedScreens && !wantedScreens.includes(name)) continue;
     await page.show(address);
     await page.waitForTimeout(1200);
     if (name === "change") await draft(page);
@@ -71,6 +74,7 @@ async function take(browser, token, folder, kind, settings) {
     await page.waitForTimeout(500);
     await shoot(page, file("account"), wide);
   }
+  if (wantedScreens) return;
   await page.show("/blocks");
   await page.getByRole("button", { name: "Block…", exact: true }).click();
   const whom = page.getByRole("dialog").getByRole("textbox", { name: "Whom to block" });

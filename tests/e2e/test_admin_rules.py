@@ -59,6 +59,20 @@ def test_every_load_of_a_file_is_a_version_with_one_entry(start, tmp_path):  # n
     assert len(again.audit(action="rules")) == 2
 
 
+def test_rules_that_this_server_cannot_keep_are_no_version(start, tmp_path):  # noqa: F811
+    path = tmp_path / "rules.yaml"
+    path.write_text(rules_text(2))
+    server = start("--rules", str(path), "--data-dir", str(tmp_path / "state"))
+    admin = Admin(server.admin)
+    (tmp_path / "new").write_text(rules_text(3).rstrip().removesuffix("}") + ", consistency: synced}\n")
+    os.replace(tmp_path / "new", path)
+    eventually(lambda: admin.get("/rules")["error"])
+    # Making an override compiles the rules again.
+    admin.post("/overrides", {"rules": ["per-tenant"], "when": {"tenant": "acme"}, "limit": 7, "until": "1h", "reason": "test"})
+    assert check(server)[1]["limit"] == 7
+    assert [each["version"] for each in admin.get("/rules/versions")["items"]] == [1] and admin.get("/rules")["version"] == 1
+
+
 def test_rules_in_the_database_are_put_listed_and_restored(server):
     admin = Admin(server.admin)
     first = admin.get("/rules")

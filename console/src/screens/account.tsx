@@ -201,9 +201,7 @@ function Entries(props: { of: AccountDetail }): JSX.Element {
               <tr key={each.id ?? i}>
                 <td class="small">
                   <Ago at={each.at} />
-                  <div class="on-phone">
-                    {words(each.kind)} {each.reason && `“${each.reason}”`}
-                  </div>
+                  <div class="on-phone">{words(each.kind)}</div>
                 </td>
                 <td>
                   <Tag tone="grey">{words(each.kind)}</Tag>
