@@ -270,5 +270,22 @@ TEST(RequestParser, GivesTheSameAnswerHoweverTheBytesArrive) {
   EXPECT_LT(complete, 18'000);
 }
 
+// RFC 9110, 5.6.2 and 7.2; of what a reg-name may have, what no host has is refused.
+TEST(RequestParser, MethodNamesAndHostsConsistOfTheirCharactersOnly) {
+  const std::string letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  const std::string token = letters + "!#$%&'*+-.^_`|~";
+  const std::string host = letters + "!$%&'*+-._~:[]();=";
+  for (int c = 1; c < 256; ++c) {
+    const std::string one(1, static_cast<char>(c));
+    if (one == "\r" || one == "\n") continue;  // the end of the line
+    const bool names = token.find(one) != std::string::npos;
+    EXPECT_EQ(at_once(get("a" + one + "b: x\r\n")).starts_with("GET / "), names || one == ":") << "field name, " << c;
+    EXPECT_EQ(at_once("G" + one + " / HTTP/1.1\r\nHost: h\r\n\r\n").starts_with("G" + one + " / "), names)
+        << "method, " << c;
+    const bool hosts = host.find(one) != std::string::npos;
+    EXPECT_EQ(at_once("GET / HTTP/1.1\r\nHost: a" + one + "b\r\n\r\n").starts_with("GET / "), hosts) << "host, " << c;
+  }
+}
+
 }  // namespace
 }  // namespace weir::http

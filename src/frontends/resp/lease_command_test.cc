@@ -85,6 +85,21 @@ TEST_F(LeaseCommandTest, AcquiresRenewsAndReleases) {
   EXPECT_EQ(field(ask("WEIR.ACQUIRE tenant acme"), "allowed"), "1");
 }
 
+TEST_F(LeaseCommandTest, ALeaseThatWasGivenWithoutTheStoreHasNoFencingToken) {
+  LeaseAnswer answer;
+  answer.decision.degraded = true;
+  answer.handle = "h";
+  answer.created = true;
+  answer.ttl = std::chrono::seconds(30);
+  std::string out;
+  ReplyWriter reply(out, RespVersion::two);
+  LeaseCommand::write(reply, LeaseQuestion::Verb::acquire, answer);
+  EXPECT_EQ(field(out, "lease"), "h");
+  EXPECT_EQ(field(out, "fencing_token"), "null");
+  EXPECT_EQ(field(out, "ttl_ms"), "30000");
+  EXPECT_EQ(field(out, "created"), "1");
+}
+
 TEST_F(LeaseCommandTest, SaysWhatIsWrong) {
   EXPECT_THAT(ask("WEIR.ACQUIRE TTL 0 tenant acme"), HasSubstr("TTL: is '0', expected an integer from 10 to 86400000"));
   EXPECT_THAT(ask("WEIR.ACQUIRE TTL 31536000000 tenant acme"), StartsWith("-ERR TTL: "));

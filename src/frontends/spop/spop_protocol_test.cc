@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "tests/support/late_limiter.h"
@@ -323,6 +324,25 @@ TEST_F(LateSpopTest, TellsAStoreThatIsAwayFromALimit) {
   EXPECT_THAT(answers(link_.take())[0].values, Contains(Pair("status", "503")));
 }
 
+TEST_F(LateSpopTest, TellsTheShortestWaitsToo) {
+  protocol_.on_bytes(notify({text("ip", "a")}));
+  Decision decision;
+  decision.allowed = false;
+  decision.reason = Reason::limit_exceeded;
+  decision.retry_after = std::chrono::microseconds(1);
+  limiter_.answer(0, decision);
+  const std::vector<Answer> denied = answers(link_.take());
+  EXPECT_THAT(denied[0].values, Contains(Pair("retry_after", "1")));
+  EXPECT_THAT(denied[0].values, Not(Contains(Key("delay_ms"))));
+  protocol_.on_bytes(notify({text("ip", "a")}, 2, 1));
+  decision = {};
+  decision.delay = std::chrono::microseconds(1);
+  limiter_.answer(1, decision);
+  const std::vector<Answer> delayed = answers(link_.take());
+  EXPECT_THAT(delayed[0].values, Contains(Pair("delay_ms", "1")));
+  EXPECT_THAT(delayed[0].values, Not(Contains(Key("retry_after"))));
+}
+
 TEST_F(LateSpopTest, BoundsWhatIsUnderWay) {
   std::string many;
   for (std::size_t i = 0; i <= SpopProtocol::kMaxInFlight; ++i) many += notify({}, i, 1);
@@ -343,6 +363,18 @@ TEST_F(LateSpopTest, AnswersWhatItOwesBeforeItsFarewell) {
   EXPECT_EQ(all[0].stream, 9U);
   EXPECT_EQ(all[1].type, FrameType::agent_disconnect);
   EXPECT_TRUE(link_.closed());
+}
+
+TEST(Farewell, SaysInWordsWhyForEveryCode) {
+  std::set<std::string_view> said;
+  for (const std::uint32_t code : {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
+    const std::string_view text = farewell_text(static_cast<Farewell>(code));
+    EXPECT_FALSE(text.empty()) << code;
+    EXPECT_NE(text, "unknown error") << code;
+    said.insert(text);
+  }
+  EXPECT_EQ(said.size(), 10U) << "each its own";
+  EXPECT_EQ(farewell_text(static_cast<Farewell>(99)), "unknown error");
 }
 
 }  // namespace

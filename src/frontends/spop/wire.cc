@@ -9,7 +9,6 @@ constexpr std::uint8_t kTypeMask = 0x0f;
 constexpr std::uint8_t kTrueFlag = 0x10;
 constexpr std::uint64_t kOneByte = 240;
 constexpr std::uint64_t kMore = 128;
-constexpr unsigned kMaxShift = 63;
 
 void put_type(std::string& out, ValueType type) { out += static_cast<char>(type); }
 
@@ -44,8 +43,9 @@ bool Cursor::varint(std::uint64_t& value) {
   if (value < kOneByte) return true;
   unsigned shift = 4;
   do {
-    if (shift > kMaxShift || !byte(next)) return false;
+    if (!byte(next)) return false;
     const std::uint64_t part = static_cast<std::uint64_t>(next) << shift;
+    // Also refuses a byte with more to come that would need a shift by more than 60.
     if (part >> shift != next || value > std::numeric_limits<std::uint64_t>::max() - part) return false;
     value += part;
     shift += 7;

@@ -39,6 +39,10 @@ TEST(RegionFields, AreRefusedWithTheReasonWhereTheyDoNot) {
             "f.yaml:2:60: rules[0].region: is central, which needs home: the name of the region that counts");
   EXPECT_EQ(region_fault("home: eu"),
             "f.yaml:2:58: rules[0].home: is 'eu', which only a rule with region: central has");
+  const std::string longest(64, 'r');
+  EXPECT_EQ(region_fault("region: central, home: " + longest), "");
+  EXPECT_EQ(region_fault("region: central, home: r" + longest),
+            "f.yaml:2:75: rules[0].home: is 'r" + longest + "', expected at most 64 letters, digits, '.', '_' and '-'");
   EXPECT_EQ(region_fault("on_partition: continue"),
             "f.yaml:2:66: rules[0].on_partition: is continue, which only a rule with region: reconcile can");
 }
