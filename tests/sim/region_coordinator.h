@@ -2,6 +2,8 @@
 // world's time. Each function is one transaction.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -17,7 +19,7 @@ enum class RegionMutation : std::uint8_t {
   none,
   arrives_full,         // what a share has grown by is there at once
   given_before_lapse,   // shares that others may still use are given away
-  units_forgotten,      // what was given of a window is not kept
+  units_forgotten,      // what others were given of a window is not looked at
   heard_before_commit,  // a region takes for known to the others what was never written
 };
 
@@ -44,13 +46,15 @@ class RegionCoordinator {
   std::vector<std::int64_t> units(const std::vector<regions::RegionBook::UnitAsk>& asks) {
     std::vector<std::int64_t> given;
     for (const auto& ask : asks) {
-      std::vector<regions::UnitRow>& rows = units_[{order(ask.key), ask.starts}];
-      if (mutation_ == RegionMutation::units_forgotten) {
-        std::erase_if(rows, [&ask](const regions::UnitRow& row) { return row.region != ask.request.region; });
-      }
+      std::vector<regions::UnitRow>& kept = units_[{order(ask.key), ask.starts}];
+      const auto is_own = [&ask](const regions::UnitRow& row) { return row.region == ask.request.region; };
+      std::vector<regions::UnitRow> rows = kept;
+      if (mutation_ == RegionMutation::units_forgotten) std::erase_if(rows, std::not_fn(is_own));
       const bool lost = regions::units_lost(rows, ask.request);
       if (lost) note_loss();
       given.push_back(regions::decide_units(rows, ask.request, regions_, lost || ask.starts < lost_ || learning()));
+      std::erase_if(kept, is_own);
+      kept.push_back({ask.request.region, given.back()});
     }
     return given;
   }
