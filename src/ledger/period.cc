@@ -91,20 +91,20 @@ Result<int> parse_anchor_day(PeriodUnit unit, std::string_view text) {
 
 std::string period_label(const PeriodRule& rule, const Period& period) {
   const bool hour = rule.unit == PeriodUnit::hour;
-  const std::int64_t minutes = floor_div(micros(period.begins), std::int64_t{60'000'000});
-  const std::int64_t hours = floor_div(minutes, std::int64_t{60});
+  const std::int64_t minute = floor_div(micros(period.begins), std::int64_t{60'000'000});
+  const std::int64_t full_hours = floor_div(minute, std::int64_t{60});
   const std::chrono::year_month_day date{
-      sys_days(hour ? days(floor_div(hours, std::int64_t{24})) : first_day(rule, period.number))};
+      sys_days(hour ? days(floor_div(full_hours, std::int64_t{24})) : first_day(rule, period.number))};
   char text[32];
   const int size = std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02dZ", static_cast<int>(date.year()),
                                  static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                                 static_cast<int>(hours - 24 * floor_div(hours, std::int64_t{24})),
-                                 static_cast<int>(minutes - 60 * hours));
+                                 static_cast<int>(full_hours - 24 * floor_div(full_hours, std::int64_t{24})),
+                                 static_cast<int>(minute - 60 * full_hours));
   assert(size == 17);
   constexpr std::size_t kYear = 4, kMonth = 7, kDay = 10, kFullHour = 13, kWhole = 17;
   switch (rule.unit) {
     case PeriodUnit::hour:
-      return minutes == 60 * hours ? std::string(text, kFullHour) + "Z" : std::string(text, kWhole);
+      return minute == 60 * full_hours ? std::string(text, kFullHour) + "Z" : std::string(text, kWhole);
     case PeriodUnit::month:
       return {text, kMonth};
     case PeriodUnit::year:

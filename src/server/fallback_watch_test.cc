@@ -93,7 +93,7 @@ TEST_F(FallbackWatchTest, AQuotaWithoutAPolicyIsSaidToDeny) {
   quota.kind = ChargeKind::quota;
   quota.allowance = {.algorithm = {}, .limit = 10, .window = Duration{0}};
   quota.quota.period = PeriodUnit::month;
-  const Status loaded = book_->replace({.rules = {quota}});
+  const auto loaded = book_->replace({.rules = {quota}});
   ASSERT_TRUE(loaded.ok()) << loaded.failure().message;
   times_.failed(book_->current()->rules()[0].name.ordinal, now_, std::chrono::hours(1));
   advance(1s);
