@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "engine/hold_run.h"
+#include "engine/stages/quota_gate.h"
 #include "weir/usage.h"
 
 namespace weir::engine {
@@ -47,7 +48,7 @@ class Engine::UsageRun final : public StoreCall {
     InlineVector<bool, 8> enforced;  // for each charge but the record: its rule is not in shadow mode
   };
   void add_charges(const UsageReport& report, const Request& request);
-  void add_quota(const rules::Match& match, const Charge& charge, std::int64_t cost, const Request& request);
+  void add_quota(std::size_t place, std::int64_t cost, const Request& request);
   Group& group_of(const UsageReport& report, std::int64_t units);
   void charge_next_group();
   void settle();
@@ -123,7 +124,7 @@ void Engine::UsageRun::add_charges(const UsageReport& report, const Request& req
     Charge charge = check_.charges()[i];
     const std::int64_t cost = match.bad_cost ? report.amount : charge.cost;
     if (charge.kind == ChargeKind::quota) {
-      add_quota(match, charge, cost, request);
+      add_quota(i, cost, request);
       ++answer_.rules;
     } else if (charge.kind == ChargeKind::bucket && charge.value == 0) {
       charge.follows = true;
@@ -138,19 +139,11 @@ void Engine::UsageRun::add_charges(const UsageReport& report, const Request& req
   }
 }
 
-void Engine::UsageRun::add_quota(const rules::Match& match, const Charge& charge, std::int64_t cost,
-                                 const Request& request) {
-  QuotaCharge& quota = quotas_.emplace_back();
-  quota.rule = charge.rule;
-  quota.quota = &match.rule->source.quota;
-  quota.key = charge.key;
-  quota.limit = charge.allowance->limit;
+void Engine::UsageRun::add_quota(std::size_t place, std::int64_t cost, const Request& request) {
+  QuotaCharge& quota = quotas_.emplace_back(quota_charge(check_, place));
   quota.cost = cost;
-  quota.since = rules_->set->loaded();
-  quota.overridden = match.overridden;
-  quota.own_limit = match.rule->source.unlimited ? -1 : match.rule->source.allowance.limit;
-  quota.plans = match.rule->source.plans;
-  quota.subject = quota_subject(match.rule->source, request);
+  quota.outcome = {};  // also where the cost cannot be read
+  quota.subject = quota_subject(check_.match_of(place).rule->source, request);
   for (const Attribute& attribute : request.attributes) {
     if (attribute.name == "tenant") quota.tenant = attribute.value;
   }

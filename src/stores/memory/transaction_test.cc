@@ -179,5 +179,40 @@ TEST_F(NoTails, ARefusedCallCountsNoDenial) {
   EXPECT_EQ(ask(full_, Action::peek, kStart, charge_of(known_, slow_, 0)).remaining, 9);
 }
 
+// A shard that has forgotten buckets at some time knows none before it, while the clock of a call may be behind.
+TEST(ReservationTime, IsTheLatestOfAllBucketsOfTheCall) {
+  MemoryStore store;
+  const Allowance slow = allowance_of(Algorithm::token_bucket, 10, hours(1));
+  const Allowance record;
+  const auto bucket = [&](const BucketKey& key) {
+    Charge charge = charge_of(key, slow, 0);
+    charge.follows = true;
+    return charge;
+  };
+  const BucketKey swept = neighbour(1, 1);
+  const BucketKey elsewhere = contract::spread_key(2);
+  const auto reserve = [&](std::uint64_t id, TimePoint now, std::vector<Charge> charges, std::int64_t amount) {
+    HoldStep hold;
+    hold.reservation = true;
+    hold.id = contract::spread_key(1'000 + id);
+    hold.ttl = seconds(5);
+    hold.amount = amount;
+    charges.push_back(charge_of(hold.id, record, 1));
+    charges.back().kind = ChargeKind::record;
+    OwnedCall call(Action::take, now, std::move(charges));
+    call.hold = &hold;
+    EXPECT_TRUE(store.begin(call));
+    EXPECT_EQ(hold.state, HoldState::taken);
+    return call.results();
+  };
+  EXPECT_EQ(reserve(1, kStart, {bucket(elsewhere)}, 4)[0].remaining, 6);
+  const Allowance fast = allowance_of(Algorithm::token_bucket, 10, seconds(1));
+  EXPECT_TRUE(ask(store, Action::take, kStart, charge_of(neighbour(1, 2), fast)).admitted);
+  EXPECT_GT(store.sweep(kStart + seconds(20), 1'000'000), 0U);
+  const std::vector<ChargeOutcome> both = reserve(3, kStart + seconds(1), {bucket(swept), bucket(elsewhere)}, 1);
+  EXPECT_EQ(both[0].remaining, 9);
+  EXPECT_GE(both[1].remaining, 8) << "the first reservation has lapsed by the time of the other bucket";
+}
+
 }  // namespace
 }  // namespace weir::memory
