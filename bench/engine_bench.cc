@@ -1,6 +1,6 @@
 // Decisions in process: nanoseconds of CPU per check, one JSON object a line for bench/run.py.
 //
-//   engine_bench [rounds [part of the names of the cases to measure]]
+//   engine_bench [rounds [parts of the names of the cases to measure, separated by commas]]
 //
 // Every case is measured in short rounds that take turns, and the median is printed, so that a machine whose speed
 // drifts slows the floor and the engine alike.
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bench/bare_table.h"
+#include "bench/name_parts.h"
 #include "bench/quota_bench.h"
 #include "observe/hot_keys.h"
 #include "observe/journal.h"
@@ -467,7 +468,7 @@ int run(int rounds, const std::string& only) {
   cases.push_back(
       {"engine.threads_2", "engine.threads_1", [&](std::uint64_t s) { return two_threads_ns(*one, s); }, {}});
 
-  std::erase_if(cases, [&](const Case& each) { return each.name.find(only) == std::string::npos; });
+  std::erase_if(cases, [&](const Case& each) { return !has_part(each.name, only); });
   std::uint64_t seed = 88172645463325252ULL;
   check_some(*one, 4'000'000, kKeys, seed);  // every key in place before the first round
   bare_some(table, 4'000'000, kKeys, seed);

@@ -67,6 +67,45 @@ struct ListedReservation {
   TimePoint expires;
 };
 
+// A reservation's id as logs show it: 32 hexadecimal digits, the same in every bucket. Needs no heap.
+class ReservationId {
+ public:
+  static constexpr std::size_t kDigits = 32;
+
+  ReservationId() = default;
+  explicit ReservationId(const BucketKey& key) : size_(kDigits) {
+    write_half(key.high, digits_);
+    write_half(key.low, digits_ + kDigits / 2);
+  }
+  // At most kDigits characters of it.
+  ReservationId(std::string_view digits)  // NOLINT(google-explicit-constructor): is one
+      : size_(static_cast<std::uint8_t>(digits.copy(digits_, kDigits))) {}
+
+  operator std::string_view() const { return {digits_, size_}; }  // NOLINT(google-explicit-constructor): is one
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
+  friend bool operator==(const ReservationId& a, const ReservationId& b) {
+    return std::string_view(a) == std::string_view(b);
+  }
+
+ private:
+  // Eight digits at a time: spreads the bytes, parts them, and adds to each what makes it a digit.
+  static void write_half(std::uint64_t half, char* out) {
+    for (const unsigned shift : {32U, 0U}) {
+      std::uint64_t bytes = __builtin_bswap32(static_cast<std::uint32_t>(half >> shift));
+      bytes = (bytes | bytes << 16U) & 0x0000'ffff'0000'ffff;
+      bytes = (bytes | bytes << 8U) & 0x00ff'00ff'00ff'00ff;
+      const std::uint64_t each = (bytes >> 4U & 0x000f'000f'000f'000f) | (bytes & 0x000f'000f'000f'000f) << 8U;
+      const std::uint64_t letters = (each + 0x0606'0606'0606'0606) >> 4U & 0x0101'0101'0101'0101;
+      const std::uint64_t text = each + 0x3030'3030'3030'3030 + letters * ('a' - '0' - 10);
+      for (unsigned i = 0; i < 8; ++i) *out++ = static_cast<char>(text >> 8U * i);
+    }
+  }
+
+  char digits_[kDigits];
+  std::uint8_t size_ = 0;
+};
+
 struct ReservationAnswer {
   HoldFault fault = HoldFault::none;
   std::string message;    // what is wrong and what to do; empty without a fault
@@ -74,7 +113,7 @@ struct ReservationAnswer {
   bool created = false;   // reserve: false if `id` had this reservation already
   bool replayed = false;  // commit, release: it was closed like this before; or by its Idempotency-Key
   std::string handle;     // reserve
-  std::string id;         // 32 hexadecimal digits, for logs
+  ReservationId id;       // for logs
   ReservationState state = ReservationState::open;
   std::int64_t granted = 0;    // units that it holds, or held when it was closed
   std::int64_t estimated = 0;  // reserve without an amount: what was learned, before `partial`

@@ -24,12 +24,12 @@ void BucketHolds::begin(std::span<std::int64_t> words) {
   words[kLast] = 0;
 }
 
-std::size_t BucketHolds::size() const {
-  if (words_.empty()) return 0;
-  return std::min<std::size_t>(static_cast<std::uint64_t>(words_[kCount]) & 0xffff'ffffU, room());
+void BucketHolds::set_size(std::size_t size) {
+  std::uint64_t entries = static_cast<std::uint64_t>(words_[kCount]) >> 32U;
+  if (words_for(entries) != words_.size()) [[unlikely]]
+    entries = room();
+  words_[kCount] = static_cast<std::int64_t>(entries << 32U | size);
 }
-
-void BucketHolds::set_size(std::size_t size) { words_[kCount] = static_cast<std::int64_t>(room() << 32 | size); }
 
 void BucketHolds::clear() {
   if (!words_.empty()) begin(words_);
@@ -79,7 +79,7 @@ void BucketHolds::note(const Allowance& allowance, const BucketWords& bucket, st
 
 void BucketHolds::add(const BucketKey& id, std::int64_t units, std::int64_t now_us, std::int64_t expires_us,
                       const Allowance& allowance, const BucketWords& bucket) {
-  assert(size() < room() && units >= 0);
+  assert(has_room() && units >= 0);
   const TimePoint reserved = units > 0 ? last_change(allowance.algorithm, bucket) : from_micros(now_us);
   const std::size_t at = size();
   const std::span<std::int64_t> words = words_of(at);
@@ -151,7 +151,7 @@ std::int64_t BucketHolds::end_some(const Allowance& allowance, const BucketWords
 }
 
 bool BucketHolds::lapse(const Allowance& allowance, const BucketWords& bucket, std::int64_t now_us) {
-  if (size() == 0 || now_us < words_[kNext]) return false;
+  if (!lapses_by(now_us)) return false;
   end_some(allowance, bucket, now_us, [now_us](const HoldEntry& entry) -> std::optional<std::int64_t> {
     if (entry.expires_us > now_us) return std::nullopt;
     return entry.charges_lapsed ? 0 : entry.units;
@@ -159,9 +159,25 @@ bool BucketHolds::lapse(const Allowance& allowance, const BucketWords& bucket, s
   return true;
 }
 
+// end_some() for the entry of a bucket that has no other, and keeps a level: the most common case by far.
+BucketHolds::Settled BucketHolds::settle_only(std::int64_t kept, const Allowance& allowance, const BucketWords& bucket,
+                                              std::int64_t now_us) {
+  const TimePoint now = from_micros(now_us);
+  const HoldEntry only = entry(0);
+  const std::int64_t wanted = std::max<std::int64_t>(0, only.units - kept);
+  const std::int64_t returned = std::min({wanted, only.lowest, counted(allowance, bucket, now, now)});
+  if (returned > 0) give_back(allowance, bucket, now, now, returned);
+  words_[kNext] = kNoExpiry;
+  set_size(0);
+  return {.found = true, .held = only.units, .returned = returned};
+}
+
 BucketHolds::Settled BucketHolds::settle(const BucketKey& id, std::int64_t kept, const Allowance& allowance,
                                          const BucketWords& bucket, std::int64_t now_us) {
   Settled settled;
+  if (size() == 1 && keeps_level(allowance.algorithm)) {
+    return entry(0).id == id ? settle_only(kept, allowance, bucket, now_us) : settled;
+  }
   for (std::size_t i = 0, count = size(); i < count; ++i) {
     const HoldEntry each = entry(i);
     if (each.id != id) continue;

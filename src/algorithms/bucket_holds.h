@@ -14,6 +14,7 @@
 // All times are microseconds. Any words are safe to use: a damaged state gives a bounded answer.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,9 +53,17 @@ class BucketHolds {
   static void begin(std::span<std::int64_t> words);
 
   std::size_t room() const { return words_.size() < kHeaderWords ? 0 : (words_.size() - kHeaderWords) / kEntryWords; }
-  std::size_t size() const;
+  std::size_t size() const {
+    if (words_.empty()) return 0;
+    // Without a division, unless the words are damaged.
+    const std::size_t count = static_cast<std::uint64_t>(words_[kCount]) & 0xffff'ffffU;
+    return words_for(count) <= words_.size() ? count : room();
+  }
+  bool has_room() const { return words_for(size() + 1) <= words_.size(); }
   HoldEntry entry(std::size_t i) const;
   bool has(const BucketKey& id) const;
+  // Something lapses then, or has.
+  bool lapses_by(std::int64_t now_us) const { return size() > 0 && words_[kNext] <= now_us; }
   std::int64_t last_us() const { return words_.empty() ? 0 : clamp_tick(words_[kLast]); }
   void clear();
   // Precondition: room for all of them.
@@ -90,6 +99,7 @@ class BucketHolds {
   void set_size(std::size_t size);
   void note_level(std::int64_t level);
   // Ends the entries for which `returns(entry)` is a number, and returns as much of each to the bucket if it can.
+  Settled settle_only(std::int64_t kept, const Allowance& allowance, const BucketWords& bucket, std::int64_t now_us);
   template <typename Returns>
   std::int64_t end_some(const Allowance& allowance, const BucketWords& bucket, std::int64_t now_us, Returns returns);
 

@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace weir::base {
 namespace {
 
@@ -43,6 +47,41 @@ constexpr std::array<std::array<char, 2>, 4096> kPairs = [] {
 
 void write_pair(std::uint64_t bits, char* out) { std::memcpy(out, kPairs[bits & 4095].data(), 2); }
 
+#if defined(__x86_64__)
+
+bool has_shuffles() { return __builtin_cpu_supports("ssse3") != 0; }
+
+// Twelve bytes at a time (Mula and Lemire, "Faster Base64 encoding and decoding using AVX2 instructions", with half of
+// the width): spreads them over 16 sextets, then adds to each what leads to its character. Returns how many bytes were
+// encoded: a multiple of 12, of which sixteen could be read.
+[[gnu::target("ssse3")]] std::size_t encode_twelves(const char* in, std::size_t left, char* out) {
+  const __m128i spread = _mm_set_epi8(10, 11, 9, 10, 7, 8, 6, 7, 4, 5, 3, 4, 1, 2, 0, 1);
+  const __m128i shifts = _mm_setr_epi8('a' - 26, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52, '0' - 52,
+                                       '0' - 52, '0' - 52, '0' - 52, '-' - 62, '_' - 63, 'A', 0, 0);
+  std::size_t done = 0;
+  for (; left - done >= 16; done += 12, out += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + done));
+    const __m128i pairs = _mm_shuffle_epi8(bytes, spread);
+    const __m128i upper = _mm_mulhi_epu16(_mm_and_si128(pairs, _mm_set1_epi32(0x0fc0fc00)), _mm_set1_epi32(0x04000040));
+    const __m128i lower = _mm_mullo_epi16(_mm_and_si128(pairs, _mm_set1_epi32(0x003f03f0)), _mm_set1_epi32(0x01000010));
+    const __m128i sextets = _mm_or_si128(upper, lower);
+    // 0: a to z, 1 to 10: digits, 11 and 12: the last two, 13: A to Z.
+    __m128i range = _mm_subs_epu8(sextets, _mm_set1_epi8(51));
+    const __m128i capital = _mm_cmpgt_epi8(_mm_set1_epi8(26), sextets);
+    range = _mm_or_si128(range, _mm_and_si128(capital, _mm_set1_epi8(13)));
+    const __m128i text = _mm_add_epi8(_mm_shuffle_epi8(shifts, range), sextets);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out), text);
+  }
+  return done;
+}
+
+#else
+
+bool has_shuffles() { return false; }
+std::size_t encode_twelves(const char*, std::size_t, char*) { return 0; }
+
+#endif
+
 }  // namespace
 
 // Eight characters at a time: handles of leases are read on the way of every renewal and release.
@@ -77,6 +116,12 @@ std::optional<std::size_t> decode_base64url(std::string_view text, char* out) {
 void encode_base64url(std::string_view bytes, char* out) {
   const char* in = bytes.data();
   std::size_t left = bytes.size();
+  if (left >= 16 && has_shuffles()) {
+    const std::size_t done = encode_twelves(in, left, out);
+    in += done;
+    left -= done;
+    out += done / 3 * 4;
+  }
   for (; left >= 6; left -= 6, in += 6, out += 8) {
     const std::uint64_t word = read_big_endian(in);
     write_pair(word >> 52, out);

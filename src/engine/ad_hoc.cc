@@ -1,5 +1,7 @@
 #include "engine/ad_hoc.h"
 
+#include "engine/engine.h"
+
 #include "weir/request.h"
 
 namespace weir::engine {
@@ -30,6 +32,15 @@ ChargeOutcome refused_charge() {
   outcome.status = Code::invalid_argument;
   outcome.admitted = false;
   return outcome;
+}
+
+void Engine::charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome) {
+  Check check;
+  if (!plan(charge, charge.allowance, check, outcome)) return;
+  InlineRun run;
+  run.carry(check, charge.action, at);
+  run.ad_hoc = {&outcome, 1};
+  decide(run);
 }
 
 }  // namespace weir::engine

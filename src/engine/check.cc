@@ -173,14 +173,12 @@ RequestContext Check::context(const Decision& decision) const {
   return context;
 }
 
-Charge record_charge(const BucketKey& id, std::span<const Charge> charges) {
-  static const Allowance kNone;
-  Charge record;
+void make_record_charge(const BucketKey& id, std::span<const Charge> charges, Charge& record) {
+  static constexpr Allowance kNone;
   record.key = id;
   record.tag = charges.empty() ? id : charges.front().tag;
   record.allowance = &kNone;
   record.kind = ChargeKind::record;
-  return record;
 }
 
 void Check::reserve(std::int64_t amount, const BucketKey& id) {
@@ -195,13 +193,15 @@ void Check::reserve(std::int64_t amount, const BucketKey& id) {
     match.cost = amount;
     match.bad_cost = false;
     for (Charge& charge : charges_) {
-      if (charge.rule != match.rule->name.id) continue;
+      if (charge.rule.data() != match.rule->name.id.data()) continue;  // a rule's id is in one place
       charge.cost = amount;
       charge.follows = true;
     }
   }
   requested_cost_ = amount;
-  charges_.push_back(record_charge(id, charges()));
+  const std::size_t planned = charges_.size();
+  Charge& record = charges_.append();
+  make_record_charge(id, charges().first(planned), record);
   outcomes_.append();
 }
 

@@ -19,8 +19,8 @@
 
 namespace weir::engine {
 
-// What decides who closes the reservation `id`, for the end of its charges.
-Charge record_charge(const BucketKey& id, std::span<const Charge> charges);
+// Makes a new charge the one that decides who closes the reservation `id`, for the end of its `charges`.
+void make_record_charge(const BucketKey& id, std::span<const Charge> charges, Charge& record);
 
 class Check {
  public:

@@ -132,6 +132,7 @@ template <Engine::Shape kShape>
 
 bool Engine::decide(Run& run) { return walk<Shape::any>(run); }
 void Engine::decide_prepared(Run& run) { static_cast<void>(walk<Shape::prepared>(run)); }
+[[gnu::hot]] bool Engine::decide_held(Run& run) { return walk<Shape::held>(run); }
 bool Engine::conclude(Run& run) {
   note_answer(run);
   if (run.quotas != nullptr && run.quotas->waiting != QuotaPart::Waiting::no) [[unlikely]]
@@ -194,7 +195,7 @@ template <Engine::Shape kShape>
 [[gnu::always_inline]] inline bool Engine::ask_store(Run& run) {
   if (kShape == Shape::any && !immediate_ && !run.charges.empty()) run.detach_once(shows_requests_);
   // While the memory of the buckets is being fetched.
-  if constexpr (kShape == Shape::alone) {
+  if constexpr (kShape == Shape::alone || kShape == Shape::held) {
     describe_rules(run.checks.front(), run.decisions.front());
   } else if constexpr (kShape == Shape::prepared) {
     if (run.decisions.front().rules.empty()) [[unlikely]]
@@ -216,6 +217,11 @@ template <Engine::Shape kShape>
     const Shared shared = share_buckets(run);
     if (shared != Shared::answered) return shared == Shared::refused;
   }
+  // Its id was used before: nothing was decided.
+  if constexpr (kShape == Shape::held) {
+    if (run.hold->state == HoldState::gone || run.hold->state == HoldState::other) [[unlikely]]
+      return true;
+  }
   if constexpr (kShape != Shape::any) {
     if (prefilter_ != nullptr) [[unlikely]]
       learn(run);
@@ -225,7 +231,6 @@ template <Engine::Shape kShape>
       local_limits_.give_back(run.checks.front(), run.reading());
     return true;
   }
-  // Its id was used before: nothing was decided.
   if (run.hold != nullptr && (run.hold->state == HoldState::gone || run.hold->state == HoldState::other)) {
     if (run.quotas != nullptr) finish_quotas(run, false);
     return true;
@@ -432,15 +437,6 @@ template <std::size_t N>
                                              call.decisions.subspan(first, count), at, rules));
   }
   return true;
-}
-
-void Engine::charge_at_once(const AdHocCharge& charge, const Reading& at, ChargeOutcome& outcome) {
-  Check check;
-  if (!plan(charge, charge.allowance, check, outcome)) return;
-  InlineRun run;
-  run.carry(check, charge.action, at);
-  run.ad_hoc = {&outcome, 1};
-  decide(run);
 }
 
 bool Engine::begin(CheckCall& call) {

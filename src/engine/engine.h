@@ -153,9 +153,9 @@ class Engine final : public Limiter,
   bool decide(Run& run);
   // False: the store was asked again, for a shared bucket, and answers later.
   bool conclude(Run& run);
-  // The same, compiled once more for the most common runs: one request by itself, and a prepared one, whose decision
-  // may still have the rules of the last time.
-  enum class Shape : std::uint8_t { any, alone, prepared };
+  // The same, compiled once more for the most common runs: one request by itself, one that takes a hold, and a prepared
+  // one, whose decision may still have the rules of the last time.
+  enum class Shape : std::uint8_t { any, alone, held, prepared };
   template <Shape kShape>
   bool walk(Run& run);
   template <Shape kShape>
@@ -166,6 +166,7 @@ class Engine final : public Limiter,
   Shared share_buckets(Run& run);
   bool refuse_shared(Run& run);
   void decide_prepared(Run& run);
+  bool decide_held(Run& run);
   void refuse_too_many(Run& run);
   // The quota gate (quota_run.cc).
   enum class Gate : std::uint8_t {

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <optional>
 
+#include "base/paged_id.h"
+
 // The format, version 2:
 //
 //   handle  flags (1 byte: kVersionMark, the use, and those of HandleFlag), id (16, or the first 8 of a short one),
@@ -36,16 +38,6 @@ enum ChargeFlag : std::uint8_t {
   kLearns = 16,
   kChargesLapsed = 32,
 };
-
-// The finalizer of SplitMix64, which gives each word another one.
-std::uint64_t mixed(std::uint64_t word) {
-  word = (word ^ word >> 30U) * 0xbf58'476d'1ce4'e5b9;
-  word = (word ^ word >> 27U) * 0x94d0'49bb'1331'11eb;
-  return word ^ word >> 31U;
-}
-
-// The low half of the short id with this high half.
-std::uint64_t low_half(std::uint64_t high) { return mixed(high + 0x9e37'79b9'7f4a'7c15); }
 
 constexpr std::uint8_t kLongNumber = 0xf8;
 constexpr std::size_t kMaxRuleId = 64;
@@ -240,13 +232,8 @@ bool read_charge(HandleReader& in, HeldCharge& charge, Duration ttl) {
 
 }  // namespace
 
-BucketKey short_id(std::uint64_t word) {
-  const std::uint64_t high = mixed(word);
-  return {high, low_half(high)};
-}
-
-std::string_view encode_handle(const HoldHandle& handle, char* room) {
-  const bool is_short = handle.id.low == low_half(handle.id.high);
+[[gnu::hot]] std::string_view encode_handle(const HoldHandle& handle, char* room) {
+  const bool is_short = base::is_paged(handle.id);
   const std::int64_t ttl_us = handle.ttl.count();
   assert(handle.charges.size() <= kMaxHeldCharges);
   HandleWriter out(room);
@@ -275,7 +262,7 @@ bool decode_handle(std::string_view bytes, HoldHandle& handle) {
   handle.estimated = (flags & kEstimated) != 0;
   handle.quota = (flags & kHoldsQuota) != 0;
   handle.id.high = in.word();
-  handle.id.low = (flags & kShortId) != 0 ? low_half(handle.id.high) : in.word();
+  handle.id.low = (flags & kShortId) != 0 ? base::low_half(handle.id.high) : in.word();
   handle.token = in.number(kLatestTime);
   const std::int64_t ttl = in.units(2 * kMaxHoldTtl.count() + 1);
   handle.ttl = Duration{ttl % 2 == 0 ? ttl / 2 * 1'000 : ttl / 2};

@@ -20,14 +20,13 @@
 
 namespace weir::engine {
 
-// An id that is made of one word, and so takes half of the room in a handle: as good as random, and another one for
-// each word.
-BucketKey short_id(std::uint64_t word);
-
 struct HeldCharge {
+  static constexpr std::uint32_t kNotNamed = ~std::uint32_t{0};
+
   BucketKey key;
-  BucketKey tag;          // only its high half is kept
-  std::string_view rule;  // decoded: refers to the bytes
+  BucketKey tag;                      // only its high half is kept
+  std::string_view rule;              // decoded: refers to the bytes until it is named
+  std::uint32_t ordinal = kNotNamed;  // of the rule, whose id then is the one that all share (rules/rule_names.h)
   std::int64_t cost = 1;
   Allowance allowance;
   ChargeKind kind = ChargeKind::bucket;
@@ -36,7 +35,8 @@ struct HeldCharge {
   BucketKey learned;     // what its rule learns by (estimates.h); zero: nothing
 };
 
-struct HoldHandle {
+// All of a handle but its charges.
+struct HoldTerms {
   enum class Use : std::uint8_t { lease = 1, reservation = 2 };
   Use use = Use::lease;
   BucketKey id;
@@ -48,6 +48,9 @@ struct HoldHandle {
   TimePoint expires;
   TimePoint taken{};             // by the store's clock; epoch: not known
   std::uint64_t record_tag = 0;  // of a reservation: the high half of its record's tag; 0: that of its first charge
+};
+
+struct HoldHandle : HoldTerms {
   InlineVector<HeldCharge, 4> charges;  // at most kMaxHeldCharges
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/paged_id.h"
 #include "weir/hold.h"
 
 namespace weir::engine {
@@ -25,8 +26,21 @@ std::uint64_t random_word() {
 
 HoldIds::HoldIds(const HashKey& key) : key_(key), sealer_(key), random_seed_(random_word()) {}
 
-// A sequence that begins anywhere: no two of one process are the same, and those of two processes hardly ever.
-BucketKey HoldIds::random() { return short_id(random_seed_ + made_.fetch_add(1, std::memory_order_relaxed)); }
+// A sequence that begins anywhere: no two of one process are the same, and those of two processes hardly ever. Each
+// thread takes a page of it at a time, so that threads do not meet in the table that keeps the pages of reservations.
+BucketKey HoldIds::random() {
+  struct OwnPage {
+    std::uint64_t seed;
+    std::uint64_t next;  // a multiple of the page's size: the page is used up, or there is none yet
+  };
+  constexpr std::size_t kOwnPages = 4;  // of limiters that a thread uses in turn
+  static constinit thread_local OwnPage pages[kOwnPages]{};
+  OwnPage& page = pages[random_seed_ % kOwnPages];
+  if (page.seed != random_seed_ || page.next % base::kPlacesPerPage == 0) {
+    page = {random_seed_, pages_.fetch_add(1, std::memory_order_relaxed) * base::kPlacesPerPage};
+  }
+  return base::paged_id_at(random_seed_, page.next++);
+}
 
 BucketKey HoldIds::of(HoldHandle::Use use, const Once& once) {
   if (!once) return random();
@@ -70,28 +84,25 @@ std::string HoldIds::seal(const HoldHandle& handle) {
   char room[kMaxEncodedHandle];
   const std::string_view bytes = encode_handle(handle, room);
   std::string text = sealer_.seal(bytes);
-  recent_.keep(text, bytes);
+  recent_.keep(text, handle);
   return text;
 }
 
-bool HoldIds::open_half(std::string_view half, HoldHandle::Use use, HandleBytes& bytes, HoldHandle& handle) {
+// Apart, for the room that it needs on the stack.
+[[gnu::noinline]] bool HoldIds::open_sealed(std::string_view half, HandleBytes& bytes, HoldHandle& handle) const {
   char room[keys::Sealer::room_for(kMaxHandle)];
-  static_assert(sizeof(room) >= RecentHandles::kMaxBytes);
-  std::string_view opened = recent_.find(half, room);
-  if (opened.empty()) {
-    const std::optional<std::string_view> sealed = sealer_.open(half, room);
-    if (!sealed) return false;
-    opened = *sealed;
-  }
-  return decode_handle(bytes.keep(opened), handle) && handle.use == use;
+  const std::optional<std::string_view> opened = sealer_.open(half, room);
+  return opened && decode_handle(bytes.keep(*opened), handle);
 }
 
 bool HoldIds::open(std::string_view text, HoldHandle::Use use, HandleBytes& bytes, HoldHandle& handle) {
+  if (recent_.find(text, handle) && handle.use == use) return true;
+  handle = HoldHandle();
   if (text.size() > kMaxHandle) text = {};
   while (!text.empty()) {
     const std::string_view half = text.substr(0, text.find(kSeparator));
     text.remove_prefix(std::min(half.size() + 1, text.size()));
-    if (open_half(half, use, bytes, handle)) return true;
+    if (open_sealed(half, bytes, handle) && handle.use == use) return true;
     handle = HoldHandle();
   }
   forged_.fetch_add(1, std::memory_order_relaxed);

@@ -42,12 +42,12 @@ class HoldIds {
   std::uint64_t forged() const { return forged_.load(std::memory_order_relaxed); }
 
  private:
-  bool open_half(std::string_view half, HoldHandle::Use use, HandleBytes& bytes, HoldHandle& handle);
+  bool open_sealed(std::string_view half, HandleBytes& bytes, HoldHandle& handle) const;
 
   const HashKey key_;
   const keys::Sealer sealer_;
   const std::uint64_t random_seed_;
-  std::atomic<std::uint64_t> made_{0};
+  std::atomic<std::uint64_t> pages_{0};
   std::atomic<std::uint64_t> forged_{0};
   RecentHandles recent_;
 };

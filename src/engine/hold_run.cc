@@ -1,25 +1,8 @@
 #include "engine/hold_run.h"
 
-#include <array>
-#include <cstring>
-
-#include "base/ascii.h"
+#include "weir/reservations.h"
 
 namespace weir::engine {
-namespace {
-
-// The two digits of each byte.
-constexpr std::array<std::array<char, 2>, 256> kHexPairs = [] {
-  std::array<std::array<char, 2>, 256> pairs{};
-  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = {base::kHexDigits[i / 16], base::kHexDigits[i % 16]};
-  return pairs;
-}();
-
-void write_hex_pairs(char* out, std::uint64_t value) {
-  for (std::size_t i = 0; i < 8; ++i) std::memcpy(out + 2 * i, kHexPairs[value >> (56 - 8 * i) & 0xff].data(), 2);
-}
-
-}  // namespace
 
 std::string ttl_text(Duration ttl) { return std::to_string(ttl.count() / 1'000) + " ms"; }
 
@@ -34,12 +17,7 @@ std::string check_hold_id(std::string_view id) {
   return "id: has " + std::to_string(id.size()) + " bytes, expected at most " + std::to_string(kMaxHoldId);
 }
 
-std::string hex_text(const BucketKey& key) {
-  std::string text(32, '\0');
-  write_hex_pairs(text.data(), key.high);
-  write_hex_pairs(text.data() + 16, key.low);
-  return text;
-}
+std::string hex_text(const BucketKey& key) { return std::string(ReservationId(key)); }
 
 void hold_to_charge(const HeldCharge& held, Charge& charge) {
   charge.key = held.key;
@@ -59,6 +37,7 @@ void charge_to_hold(const Charge& charge, HeldCharge& held) {
   held.allowance = *charge.allowance;
   held.kind = charge.kind;
   held.binding = charge.binding;
+  held.ordinal = charge.number - 1;  // 0: it has no number, and so no name here
 }
 
 void Engine::note_open(const HoldStep& step, TimePoint expires, const ActiveRules& rules) {

@@ -127,7 +127,9 @@ class Engine::HoldRun : public LastingRun {
   bool decide() {
     ingress = call_->question.request.ingress;
     decisions = {&call_->answer.decision, 1};
-    if (!engine_.decide(*this)) return false;
+    // A store that answers at once decides a hold like a check by itself.
+    const bool alone = engine_.immediate_ && quotas == nullptr && times() == nullptr;
+    if (!(alone ? engine_.decide_held(*this) : engine_.decide(*this))) return false;
     finish();
     return true;
   }
@@ -153,15 +155,25 @@ class Engine::HoldRun : public LastingRun {
   void note_open() { engine_.note_open(step_, now + (step_.expires - step_.at), *rules_); }
   bool is_stored() const { return step_.state == HoldState::taken || step_.state == HoldState::live; }
 
+  // Gives a charge of the handle the name that its rule has in this process. False: this node has never loaded it.
+  bool has_name(HeldCharge& held) {
+    if (held.ordinal != HeldCharge::kNotNamed) return true;
+    const std::optional<rules::RuleName> name = engine_.rules_.book().names().find(held.rule);
+    if (!name) return false;
+    held.rule = name->id;
+    held.ordinal = name->ordinal;
+    return true;
+  }
   // A rule of the answer's decision, by the numbers that the hold was made under. Null: this node has never loaded it.
+  // Of the charges of the handle, which come first.
   RuleOutcome* describe_rule(std::size_t charge) {
     const Charge& from = charges[charge];
-    const std::optional<rules::RuleName> name = engine_.rules_.book().names().find(from.rule);
-    if (!name) return nullptr;
+    HeldCharge& held = handle_.charges[charge];
+    if (!has_name(held)) return nullptr;
     const ChargeOutcome& told = outcomes[charge];
     RuleOutcome& outcome = call_->answer.decision.rules.append();
-    outcome.rule = name->id;
-    outcome.ordinal = name->ordinal;
+    outcome.rule = held.rule;
+    outcome.ordinal = held.ordinal;
     outcome.subject = from.key;
     outcome.kind = from.kind;
     outcome.mode = from.binding ? Mode::enforce : Mode::shadow;

@@ -57,7 +57,7 @@ Duration Engine::LeaseRun::shortest_lease() const {
   return any ? shortest : kTtlWithoutRule;
 }
 
-bool Engine::LeaseRun::acquire() {
+[[gnu::hot]] bool Engine::LeaseRun::acquire() {
   const LeaseQuestion& question = call_->question;
   if (!check_ttl(question.ttl) || !check_id(question.id) || !plan(Action::take)) return true;
   check_.drop_candidates();
@@ -76,7 +76,7 @@ bool Engine::LeaseRun::acquire() {
   return decide();
 }
 
-bool Engine::LeaseRun::use_handle() {
+[[gnu::hot]] bool Engine::LeaseRun::use_handle() {
   const LeaseQuestion& question = call_->question;
   if (!check_ttl(question.ttl)) return true;
   if (!open_handle(HoldHandle::Use::lease)) {
@@ -120,7 +120,7 @@ void Engine::LeaseRun::finish() {
   if (verb_ == Verb::list) finish_list();
 }
 
-void Engine::LeaseRun::finish_acquire() {
+[[gnu::hot]] void Engine::LeaseRun::finish_acquire() {
   LeaseAnswer& answer = call_->answer;
   if (step_.state == HoldState::gone) {
     refuse(HoldFault::gone, "id: its lease was released or has lapsed; use another id");
@@ -168,10 +168,10 @@ void Engine::LeaseRun::finish_renew() {
   handle_.token = step_.token;
   handle_.ttl = step_.ttl;
   handle_.expires = charges.empty() ? step_.at + step_.ttl : step_.expires;
+  describe_outcomes();
   answer.handle = engine_.hold_ids_.seal(handle_);
   tell_expiry();
   if (!charges.empty()) answer.fencing_token = step_.token;
-  describe_outcomes();
 }
 
 // What the rules have left, by the limits that the lease was renewed under.

@@ -26,12 +26,21 @@ void run(Limiter& limiter, Action action, const Request& request, Limiter::Compl
   ask(limiter, action, request, done, [&] { return std::move(done); });
 }
 
-ReservationAnswer ask_about(ReservationLimiter& limiter, ReservationQuestion::Verb verb, std::string_view handle,
-                            const ReservationQuestion& rest = {}) {
-  ReservationQuestion question = rest;
-  question.verb = verb;
-  question.handle = handle;
-  return limiter.ask(question);
+// Asks what `fill` makes of a new question.
+template <typename Fill>
+[[gnu::always_inline]] inline ReservationAnswer wait_for(ReservationLimiter& limiter, Fill fill) {
+  engine::BlockingCall<ReservationCall> call;
+  fill(call.question);
+  if (!limiter.begin_reservation(call)) call.wait(limiter);
+  return std::move(call.answer);
+}
+
+template <typename Fill>
+[[gnu::always_inline]] inline LeaseAnswer wait_for(LeaseLimiter& limiter, Fill fill) {
+  engine::BlockingCall<LeaseCall> call;
+  fill(call.question);
+  if (!limiter.begin_lease(call)) call.wait(limiter);
+  return std::move(call.answer);
 }
 
 }  // namespace
@@ -84,10 +93,7 @@ void AdHocLimiter::charge(const AdHocCharge& charge, std::function<void(const Ch
 }
 
 LeaseAnswer LeaseLimiter::ask(const LeaseQuestion& question) {
-  engine::BlockingCall<LeaseCall> call;
-  call.question = question;
-  if (!begin_lease(call)) call.wait(*this);
-  return std::move(call.answer);
+  return wait_for(*this, [&](LeaseQuestion& asked) { asked = question; });
 }
 
 void LeaseLimiter::ask(const LeaseQuestion& question, Completion done) {
@@ -95,25 +101,22 @@ void LeaseLimiter::ask(const LeaseQuestion& question, Completion done) {
 }
 
 LeaseAnswer LeaseLimiter::renew(std::string_view handle, Duration ttl) {
-  LeaseQuestion question;
-  question.verb = LeaseQuestion::Verb::renew;
-  question.handle = handle;
-  question.ttl = ttl;
-  return ask(question);
+  return wait_for(*this, [&](LeaseQuestion& asked) {
+    asked.verb = LeaseQuestion::Verb::renew;
+    asked.handle = handle;
+    asked.ttl = ttl;
+  });
 }
 
 LeaseAnswer LeaseLimiter::release(std::string_view handle) {
-  LeaseQuestion question;
-  question.verb = LeaseQuestion::Verb::release;
-  question.handle = handle;
-  return ask(question);
+  return wait_for(*this, [&](LeaseQuestion& asked) {
+    asked.verb = LeaseQuestion::Verb::release;
+    asked.handle = handle;
+  });
 }
 
 ReservationAnswer ReservationLimiter::ask(const ReservationQuestion& question) {
-  engine::BlockingCall<ReservationCall> call;
-  call.question = question;
-  if (!begin_reservation(call)) call.wait(*this);
-  return std::move(call.answer);
+  return wait_for(*this, [&](ReservationQuestion& asked) { asked = question; });
 }
 
 void ReservationLimiter::ask(const ReservationQuestion& question, Completion done) {
@@ -121,24 +124,34 @@ void ReservationLimiter::ask(const ReservationQuestion& question, Completion don
 }
 
 ReservationAnswer ReservationLimiter::commit(std::string_view handle, std::int64_t actual) {
-  ReservationQuestion rest;
-  rest.actual = actual;
-  return ask_about(*this, ReservationQuestion::Verb::commit, handle, rest);
+  return wait_for(*this, [&](ReservationQuestion& asked) {
+    asked.verb = ReservationQuestion::Verb::commit;
+    asked.handle = handle;
+    asked.actual = actual;
+  });
 }
 
 ReservationAnswer ReservationLimiter::release(std::string_view handle) {
-  return ask_about(*this, ReservationQuestion::Verb::release, handle);
+  return wait_for(*this, [&](ReservationQuestion& asked) {
+    asked.verb = ReservationQuestion::Verb::release;
+    asked.handle = handle;
+  });
 }
 
 ReservationAnswer ReservationLimiter::extend(std::string_view handle, Duration ttl, std::int64_t add) {
-  ReservationQuestion rest;
-  rest.ttl = ttl;
-  rest.amount = add;
-  return ask_about(*this, ReservationQuestion::Verb::extend, handle, rest);
+  return wait_for(*this, [&](ReservationQuestion& asked) {
+    asked.verb = ReservationQuestion::Verb::extend;
+    asked.handle = handle;
+    asked.ttl = ttl;
+    asked.amount = add;
+  });
 }
 
 ReservationAnswer ReservationLimiter::get(std::string_view handle) {
-  return ask_about(*this, ReservationQuestion::Verb::get, handle);
+  return wait_for(*this, [&](ReservationQuestion& asked) {
+    asked.verb = ReservationQuestion::Verb::get;
+    asked.handle = handle;
+  });
 }
 
 }  // namespace weir

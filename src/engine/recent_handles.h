@@ -1,8 +1,9 @@
-// RecentHandles: what was sealed lately, with its text, so that a handle that comes back to the node that made it is
-// not opened again: comparing is ten times as cheap. Only an equal text is found, so a forged one never is.
+// RecentHandles: what the last handles that were sealed say, by their texts, so that a handle that comes back soon need
+// not be opened and decoded: most leases and reservations are ended by the process that gave them.
 //
-// Bounded: kPlaces of the usual size; a new handle takes the place of an older one. Thread-safe; two threads at one
-// place do not wait for each other: one of them does without.
+// A text that is found is the very text that was made here, so it needs no other proof. Only handles of one charge,
+// which most are, whose rule has its name from this process. A fixed number of places, of which a new handle takes the
+// place of an older one. Thread-safe; two threads at one place do not wait for each other: one of them does without.
 #pragma once
 
 #include <atomic>
@@ -11,54 +12,58 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <type_traits>
+
+#include "engine/hold_handle.h"
 
 namespace weir::engine {
 
 class RecentHandles {
  public:
-  static constexpr std::size_t kPlaces = 256;  // a power of two
+  static constexpr std::size_t kPlaces = 128;  // a power of two
   static constexpr std::size_t kMaxText = 168;
-  static constexpr std::size_t kMaxBytes = 108;
 
   ~RecentHandles() { delete[] places_.load(std::memory_order_acquire); }
   RecentHandles() = default;
   RecentHandles(const RecentHandles&) = delete;
   RecentHandles& operator=(const RecentHandles&) = delete;
 
-  void keep(std::string_view text, std::string_view bytes) {
-    if (text.size() > kMaxText || bytes.size() > kMaxBytes || text.size() < kPrefix) return;
+  void keep(std::string_view text, const HoldHandle& handle) {
+    if (text.size() > kMaxText || text.size() < kPrefix || handle.charges.size() != 1) return;
+    if (handle.charges[0].ordinal == HeldCharge::kNotNamed) return;
     Place& place = places()[index_of(text)];
     if (place.busy.test_and_set(std::memory_order_acquire)) return;
-    place.text_size = static_cast<std::uint16_t>(text.size());
-    place.bytes_size = static_cast<std::uint16_t>(bytes.size());
+    place.text_size = static_cast<std::uint32_t>(text.size());
     std::memcpy(place.text, text.data(), text.size());
-    std::memcpy(place.bytes, bytes.data(), bytes.size());
+    place.terms = handle;
+    place.charge = handle.charges[0];
     place.busy.clear(std::memory_order_release);
   }
 
-  // What `text` was made of, in `room` of kMaxBytes; none: not known.
-  std::string_view find(std::string_view text, char* room) {
+  // What `text` says, into a new `handle`. False: not known here.
+  bool find(std::string_view text, HoldHandle& handle) {
     Place* const all = places_.load(std::memory_order_acquire);
-    if (all == nullptr || text.size() < kPrefix) return {};
+    if (all == nullptr || text.size() < kPrefix) return false;
     Place& place = all[index_of(text)];
-    std::string_view found;
-    if (place.busy.test_and_set(std::memory_order_acquire)) return found;
-    if (place.text_size == text.size() && std::memcmp(place.text, text.data(), text.size()) == 0) {
-      std::memcpy(room, place.bytes, kMaxBytes);
-      found = {room, place.bytes_size};
+    if (place.busy.test_and_set(std::memory_order_acquire)) return false;
+    const bool found = place.text_size == text.size() && std::memcmp(place.text, text.data(), text.size()) == 0;
+    if (found) {
+      static_cast<HoldTerms&>(handle) = place.terms;
+      handle.charges.push_back(place.charge);
     }
     place.busy.clear(std::memory_order_release);
     return found;
   }
 
  private:
-  struct Place {
+  struct alignas(64) Place {
     std::atomic_flag busy;
-    std::uint16_t text_size = 0;  // 0: nothing is kept here
-    std::uint16_t bytes_size = 0;
+    std::uint32_t text_size = 0;  // 0: nothing is kept here
     char text[kMaxText];
-    char bytes[kMaxBytes];
+    HoldTerms terms;
+    HeldCharge charge;
   };
+  static_assert(std::is_trivially_copyable_v<HoldTerms> && std::is_trivially_copyable_v<HeldCharge>);
   // The first characters, of the version and the tag: as good as random.
   static constexpr std::size_t kPrefix = 12;
 

@@ -151,7 +151,7 @@ void Engine::ReservationRun::finish_with_quota() {
     describe_outcomes();
   }
   if (step.denial) describe_quota_denial();
-  answer.id = hex_text(step_.id);
+  answer.id = ReservationId(step_.id);
   answer.state = step.known ? step.state : ReservationState::expired;
   answer.granted = step.granted;
   answer.actual = step.actual;

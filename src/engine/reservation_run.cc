@@ -78,14 +78,11 @@ bool Engine::ReservationRun::check_question() {
   return check_ttl(question.ttl) && check_id(question.id);
 }
 
-bool Engine::ReservationRun::reserve() {
+[[gnu::hot]] bool Engine::ReservationRun::reserve() {
   const ReservationQuestion& question = call_->question;
   step_.id = question.id.empty() ? engine_.hold_ids_.of(HoldHandle::Use::reservation, question.request.once)
                                  : engine_.hold_ids_.named(HoldHandle::Use::reservation, question.caller, question.id,
                                                            question.request.attributes);
-  // A new reservation's record is nearly always in memory that no one has touched lately.
-  const Charge record = record_charge(step_.id, {});
-  engine_.store_->prefetch({&record, 1});
   if (!plan(question.dry_run ? Action::peek : Action::take)) return true;
   check_.drop_candidates();
   if (check_.charges().size() > kMaxHeldCharges) {
@@ -111,10 +108,10 @@ bool Engine::ReservationRun::reserve() {
 
 // The handle will say what to learn: the attributes are not there when it is settled.
 void Engine::ReservationRun::note_learning() {
-  learned_.resize(check_.charges().size());
   for (std::size_t i = 0; i < check_.deciding(); ++i) {
     const Rule& rule = check_.match_of(i).rule->source;
     if (!rule.estimate) continue;
+    learned_.resize(check_.charges().size());
     std::string_view value;
     for (const Attribute& attribute : call_->question.request.attributes) {
       if (attribute.name == rule.estimate->by) value = attribute.value;
@@ -151,7 +148,7 @@ void Engine::ReservationRun::learn() {
   }
 }
 
-bool Engine::ReservationRun::use_handle() {
+[[gnu::hot]] bool Engine::ReservationRun::use_handle() {
   const ReservationQuestion& question = call_->question;
   if (!open_handle(HoldHandle::Use::reservation)) {
     return refuse(HoldFault::forged,
@@ -170,9 +167,10 @@ bool Engine::ReservationRun::use_handle() {
     charge.follows = each.follows;
     if (each.follows && verb_ == Verb::extend) charge.cost = step_.amount;
   }
-  Charge record = record_charge(handle_.id, {own_charges_.data(), own_charges_.size()});
+  const std::size_t held = own_charges_.size();
+  Charge& record = own_charges_.append();
+  make_record_charge(handle_.id, {own_charges_.data(), held}, record);
   if (handle_.record_tag != 0) record.tag.high = handle_.record_tag;
-  own_charges_.push_back(record);
   action = Action::settle;
   if (verb_ == Verb::extend) {
     action = Action::renew;
@@ -218,9 +216,9 @@ void Engine::ReservationRun::finish() {
   return verb_ == Verb::get ? finish_get() : finish_settle();
 }
 
-void Engine::ReservationRun::tell_hold() {
+[[gnu::hot]] void Engine::ReservationRun::tell_hold() {
   ReservationAnswer& answer = call_->answer;
-  answer.id = hex_text(step_.id);
+  answer.id = ReservationId(step_.id);
   answer.state = step_.reserved;
   answer.granted = step_.granted;
   answer.actual = step_.actual;
@@ -265,7 +263,7 @@ void Engine::ReservationRun::finish_reserve() {
   if (!dry_run_) make_handle();
 }
 
-void Engine::ReservationRun::make_handle() {
+[[gnu::hot]] void Engine::ReservationRun::make_handle() {
   handle_.use = HoldHandle::Use::reservation;
   handle_.id = step_.id;
   handle_.token = step_.token;
@@ -345,7 +343,7 @@ void Engine::ReservationRun::describe_outcome(std::size_t charge, RuleOutcome& o
   outcome.retry_after = told.retry_after;
 }
 
-void Engine::ReservationRun::describe_outcomes() {
+[[gnu::hot]] void Engine::ReservationRun::describe_outcomes() {
   Decision& decision = call_->answer.decision;
   decision.reason = Reason::ok;
   decision.source = engine_.source_;

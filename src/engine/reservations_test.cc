@@ -165,7 +165,10 @@ TEST_F(ReservationsTest, AnExpiredOneCostsNothingAndCommittingItSaysWhatToDo) {
   load({tokens_rule()});
   const std::string handle = reserve(60).handle;
   clock_->advance(60s);
-  EXPECT_EQ(holds().get(handle).state, ReservationState::expired);
+  const ReservationAnswer shown = holds().get(handle);
+  EXPECT_EQ(shown.state, ReservationState::expired);
+  EXPECT_EQ(shown.granted, 60);
+  EXPECT_EQ(shown.returned, 60);
   const ReservationAnswer late = holds().commit(handle, 10);
   EXPECT_EQ(late.fault, HoldFault::gone);
   EXPECT_NE(late.message.find("as usage (POST /v1/usage)"), std::string::npos);

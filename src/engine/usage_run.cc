@@ -179,7 +179,9 @@ void Engine::UsageRun::charge_next_group() {
   step_.id = group.id;
   step_.ttl = kRemembered;
   step_.named = named_;
-  group.charges.push_back(record_charge(step_.id, {group.charges.data(), group.charges.size()}));
+  Charge record;
+  make_record_charge(step_.id, {group.charges.data(), group.charges.size()}, record);
+  group.charges.push_back(record);
   outcomes_.clear();
   outcomes_.resize(group.charges.size());
   charges = {group.charges.data(), group.charges.size()};

@@ -35,7 +35,7 @@ ReservationContract::Result ReservationContract::run(Action action, std::vector<
 ReservationContract::Result ReservationContract::reserve(std::uint64_t id, std::int64_t amount,
                                                          std::vector<Charge> charges, Duration ttl, bool partial) {
   HoldStep hold;
-  hold.id = spread_key(1'000 + id);
+  hold.id = reservation_id(id);
   hold.ttl = ttl;
   hold.amount = amount;
   hold.partial = partial;
@@ -45,7 +45,7 @@ ReservationContract::Result ReservationContract::reserve(std::uint64_t id, std::
 ReservationContract::Result ReservationContract::extend(std::uint64_t id, std::int64_t add, Duration ttl,
                                                         bool partial) {
   HoldStep hold;
-  hold.id = spread_key(1'000 + id);
+  hold.id = reservation_id(id);
   hold.ttl = ttl;
   hold.amount = add;
   hold.partial = partial;
@@ -55,21 +55,21 @@ ReservationContract::Result ReservationContract::extend(std::uint64_t id, std::i
 ReservationContract::Result ReservationContract::commit(std::uint64_t id, std::int64_t actual,
                                                         std::vector<Charge> charges) {
   HoldStep hold;
-  hold.id = spread_key(1'000 + id);
+  hold.id = reservation_id(id);
   hold.actual = actual;
   return run(Action::settle, std::move(charges), hold);
 }
 
 ReservationContract::Result ReservationContract::release(std::uint64_t id, std::vector<Charge> charges) {
   HoldStep hold;
-  hold.id = spread_key(1'000 + id);
+  hold.id = reservation_id(id);
   hold.closing = ReservationState::released;
   return run(Action::settle, std::move(charges), hold);
 }
 
 ReservationContract::Result ReservationContract::get(std::uint64_t id) {
   HoldStep hold;
-  hold.id = spread_key(1'000 + id);
+  hold.id = reservation_id(id);
   return run(Action::list, {}, hold);
 }
 
@@ -279,7 +279,7 @@ TEST_P(ReservationContract, PartialGrantsTheSameToEveryRule) {
 TEST_P(ReservationContract, ADryRunChangesNothing) {
   EXPECT_TRUE(take(7));
   HoldStep hold;
-  hold.id = spread_key(1'001);
+  hold.id = reservation_id(1);
   hold.amount = 8;
   EXPECT_EQ(run(Action::peek, {}, hold).outcomes[0].admitted, has_queue());
   hold.partial = true;
@@ -330,7 +330,7 @@ TEST_P(ReservationContract, AnIdMadeTwiceIsTheSameReservation) {
 TEST_P(ReservationContract, AnIdWithAReservationOfAnotherAmountIsRefused) {
   const auto reserve_exactly = [this](std::uint64_t id, std::int64_t amount, bool partial = false) {
     HoldStep hold;
-    hold.id = spread_key(1'000 + id);
+    hold.id = reservation_id(id);
     hold.ttl = kTtl;
     hold.amount = amount;
     hold.partial = partial;
@@ -392,7 +392,7 @@ TEST_P(ReservationContract, ListsWhatIsOpen) {
   EXPECT_TRUE(reserve(2, 3, {}, seconds(5)).taken());
   const std::vector<ListedHold> listed = list();
   ASSERT_EQ(listed.size(), 2U);
-  EXPECT_EQ(listed[1].id, spread_key(1'002));
+  EXPECT_EQ(listed[1].id, reservation_id(2));
   EXPECT_EQ(listed[1].units, 3);
   EXPECT_EQ(listed[1].reserved, now_);
   EXPECT_EQ(listed[1].expires, now_ + seconds(5));

@@ -2,10 +2,16 @@
 // INSTANTIATE_TEST_SUITE_P of ReservationContract over its StoreFactory and all algorithms.
 #pragma once
 
+#include "base/paged_id.h"
 #include "tests/contract/store_contract.h"
 #include "weir/hold_step.h"
 
 namespace weir::contract {
+
+// Of ids that clients made and ids that a process made, in turn: a store may keep them differently.
+inline BucketKey reservation_id(std::uint64_t number) {
+  return number % 2 == 0 ? spread_key(1'000 + number) : base::paged_id_at(4'711, number);
+}
 
 class ReservationContract : public testing::TestWithParam<ContractParameters> {
  protected:

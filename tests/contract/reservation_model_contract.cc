@@ -41,12 +41,12 @@ TEST_P(ReservationContract, AnswersAsIfTheActualHadBeenChargedAtTheBeginning) {
       std::erase_if(open, [&](std::uint64_t each) { return !model.is_open(static_cast<int>(each), now_); });
       const bool is_open = std::find(open.begin(), open.end(), id) != open.end();
       HoldStep hold;
-      hold.id = spread_key(1'000 + id);
+      hold.id = reservation_id(id);
       switch (below(7)) {
         case 0:
         case 1: {
           if (open.size() == kIds) break;
-          hold.id = spread_key(1'000 + next_id);
+          hold.id = reservation_id(next_id);
           hold.amount = units;
           hold.ttl = seconds(1 + below(30));
           hold.partial = below(3) == 0;
@@ -123,7 +123,7 @@ TEST_P(ReservationContract, NeverHasMoreLeftThanTheModelAtAnyTime) {
     std::erase_if(open, [&](std::uint64_t each) { return !model.is_open(static_cast<int>(each), now_); });
     HoldStep hold;
     if (below(2) == 0 && open.size() < kIds) {
-      hold.id = spread_key(1'000 + step);
+      hold.id = reservation_id(step);
       hold.amount = 1 + below(4);
       hold.ttl = seconds(1 + below(20));
       // What the store admits the model must admit.
@@ -131,7 +131,7 @@ TEST_P(ReservationContract, NeverHasMoreLeftThanTheModelAtAnyTime) {
       ASSERT_TRUE(model.reserve(static_cast<int>(step), now_, hold.amount, hold.ttl)) << step;
       open.push_back(step);
     } else if (!open.empty()) {
-      hold.id = spread_key(1'000 + open.back());
+      hold.id = reservation_id(open.back());
       hold.actual = below(5);
       const auto expected = model.commit(static_cast<int>(open.back()), now_, hold.actual);
       const Result settled = run(Action::settle, {}, hold);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "algorithms/bucket_holds.h"
+#include "base/paged_id.h"
 #include "stores/memory/crc64.h"
 #include "stores/memory/memory_store.h"
 #include "stores/memory/snapshot.h"
@@ -184,6 +185,12 @@ void load(std::string_view bytes, bool must_load) {
       expect_sound_leases(store, bucket.key);
     } else if (bucket.kind.is_record()) {
       expect_sound_reservations(store, {bucket.key.low, bucket.key.high}, Algorithm::gcra);
+    } else if (bucket.kind.is_page()) {
+      // The ids that the page would have.
+      for (std::uint64_t place = 0; place < 3; ++place) {
+        const std::uint64_t high = base::page_of(bucket.key).high + place;
+        expect_sound_reservations(store, {base::low_half(high), high}, Algorithm::gcra);
+      }
     } else if (bucket.kind.is_penalty()) {
       expect_sound_penalty(store, bucket.key);
     } else if (bucket.kind.is_distinct()) {

@@ -163,7 +163,7 @@ class ToyReservations final : public ReservationLimiter, public ToyHolds<Reserva
     answer.granted = question.amount.value_or(100);
     if (!question.amount && question.verb == Verb::reserve) answer.estimated = 100;
     if (!question.dry_run) answer.handle = "toy-reservation";
-    answer.id = "000102030405060708090a0b0c0d0e0f";
+    answer.id = std::string_view("000102030405060708090a0b0c0d0e0f");
     answer.expires = from_micros(1'800'000'060'000'000);
     if (question.verb == Verb::release) answer.state = ReservationState::released;
     if (question.verb != Verb::commit) return answer;

@@ -6,6 +6,7 @@
 
 #include "algorithms/take.h"
 #include "stores/memory/calendar_call.h"
+#include "stores/memory/record_page.h"
 #include "stores/memory/transaction.h"
 #include "weir/inline_vector.h"
 
@@ -210,7 +211,7 @@ bool MemoryStore::begin(StoreCall& call) {
   call.atomic = true;
   if (call.ahead != Duration::zero()) [[unlikely]]
     return begin_ahead(call);
-  if (call.hold == nullptr ? take_at_home(call) : use_one_lease(call)) [[likely]]
+  if (call.hold == nullptr ? take_at_home(call) : use_hold(call)) [[likely]]
     return true;
   return begin_transaction(call);
 }
@@ -333,7 +334,26 @@ void MemoryStore::copy_shard(std::size_t shard, ShardCopy& copy) {
 bool MemoryStore::restore(const BucketImage& image, TimePoint now) {
   Shard& shard = shard_of(image.key);
   const std::lock_guard hold(shard.lock());
+  const bool paged = ((base::low_half(image.key.high) ^ image.key.low) & ~kNumberBits) == 0;
+  if (image.kind.is_record() && paged) return restore_record(shard, image, now);
   return shard.restore(image, micros(now), budget_);
+}
+
+// Of a snapshot from before there were pages.
+bool MemoryStore::restore_record(Shard& shard, const BucketImage& image, TimePoint now) {
+  const BucketKey page = base::page_of(image.key);
+  Slot* slot = shard.find(page);
+  const bool created = slot == nullptr;
+  if (created) slot = shard.insert(page, SlotKind::page(), micros(now), budget_);
+  if (slot == nullptr || !slot->holds(SlotKind::page())) return false;
+  if (!shard.grow_tail(*slot, RecordPage::kWords, budget_)) {
+    if (created) shard.erase(*slot, budget_);
+    return false;
+  }
+  const auto record = algorithms::ReservationRecord::read(algorithms::ConstHead(image.head));
+  const std::size_t place = base::place_in_page(image.key);
+  shard.set_idle_from(*slot, RecordPage(slot->words()).write(place, record, image.idle_from_us));
+  return true;
 }
 
 }  // namespace weir::memory

@@ -100,8 +100,12 @@ class MemoryStore final : public Store {
   bool take_one(StoreCall& call);
   bool take_accompanied(StoreCall& call);
   bool take_together(StoreCall& call);
+  bool use_hold(StoreCall& call) { return call.hold->reservation ? use_one_reservation(call) : use_one_lease(call); }
   // Leases (memory_store_leases.cc).
   bool use_one_lease(StoreCall& call);
+  // Reservations (memory_store_reservations.cc).
+  bool use_one_reservation(StoreCall& call);
+  bool restore_record(Shard& shard, const BucketImage& image, TimePoint now);
   static Slot* find_at_home(Shard& shard, const Charge& charge, TimePoint now);
   static void take_from(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome);
   static void take_from_idle(Shard& shard, Slot& slot, const Charge& charge, TimePoint now, ChargeOutcome& outcome);

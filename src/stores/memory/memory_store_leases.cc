@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "algorithms/lease_bucket.h"
+#include "base/paged_id.h"
 #include "stores/memory/memory_store.h"
 
 namespace weir::memory {
@@ -17,7 +18,8 @@ bool take_lease(StoreCall& call, LeaseBucket& bucket, std::size_t room, std::int
   const Charge& charge = call.charges.front();
   HoldStep& hold = *call.hold;
   const std::int64_t ttl_us = hold.ttl.count();
-  if (charge.cost == 0 || bucket.find(hold.id) < bucket.size()) return false;
+  // An id that no client has made is new.
+  if (charge.cost == 0 || (!base::is_paged(hold.id) && bucket.find(hold.id) < bucket.size())) return false;
   const ChargeOutcome outcome = bucket.evaluate(charge.allowance->limit, charge.cost, true, now_us, ttl_us);
   if (!outcome.admitted || bucket.words_for_one_more(now_us) > room) return false;
   const auto time = static_cast<std::uint64_t>(std::max<std::int64_t>(0, now_us));
@@ -53,9 +55,9 @@ void end_lease(StoreCall& call, LeaseBucket& bucket, std::int64_t now_us) {
 }  // namespace
 
 // False: nothing has changed, and the caller falls back to the general path.
-[[gnu::flatten]] bool MemoryStore::use_one_lease(StoreCall& call) {
+[[gnu::flatten, gnu::hot]] bool MemoryStore::use_one_lease(StoreCall& call) {
   const bool takes = call.action == Action::take;
-  if (call.charges.size() != 1 || (!takes && call.action != Action::settle) || call.hold->reservation) return false;
+  if (call.charges.size() != 1 || (!takes && call.action != Action::settle)) return false;
   const Charge& charge = call.charges.front();
   if (charge.kind != ChargeKind::lease) return false;
   const std::int64_t now_us = micros(call.now);

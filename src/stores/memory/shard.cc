@@ -18,6 +18,8 @@ std::size_t layers_for(std::size_t capacity, std::size_t now) {
   return now == 0 || enough <= now + 1 ? enough : std::max(capacity / SlotLanes::kSlots, now + 1);
 }
 
+constexpr std::size_t kSmallBlock = 64;  // words
+
 std::size_t block_bytes(std::size_t tail_words) {
   return heap_bytes((algorithms::kHeadWords + tail_words) * sizeof(std::int64_t));
 }
@@ -115,11 +117,16 @@ bool Shard::resize_block(Slot& slot, std::size_t hold_words, std::size_t tail_wo
   const std::span<std::int64_t> old_holds = slot.whole_tail().first(slot.hold_words());
   const std::size_t words = hold_words + tail_words;
   if (!budget.reserve(block_bytes(words))) return false;
-  auto* const block = static_cast<std::int64_t*>(std::calloc(algorithms::kHeadWords + words, sizeof(std::int64_t)));
+  const std::size_t all = algorithms::kHeadWords + words;
+  // Of small blocks the heap has some at hand, but not for calloc.
+  const bool small = all <= kSmallBlock;
+  auto* const block = static_cast<std::int64_t*>(small ? std::malloc(all * sizeof(std::int64_t))
+                                                       : std::calloc(all, sizeof(std::int64_t)));
   if (block == nullptr) {
     budget.release(block_bytes(words));
     return false;
   }
+  if (small) std::fill_n(block, all, 0);
   const std::span<std::int64_t> holds(block + algorithms::kHeadWords, hold_words);
   std::copy(old.head.begin(), old.head.end(), block);
   std::copy_n(old.tail.begin(), std::min(old.tail.size(), tail_words), holds.data() + hold_words);

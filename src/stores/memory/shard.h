@@ -31,6 +31,7 @@
 
 #include "algorithms/bucket.h"
 #include "algorithms/bucket_holds.h"
+#include "base/paged_id.h"
 #include "stores/memory/memory_budget.h"
 #include "stores/memory/slot_lanes.h"
 #include "stores/memory/spin_lock.h"
@@ -39,11 +40,11 @@
 namespace weir::memory {
 
 // What a slot's words mean: those of an algorithm, leases (algorithms/lease_bucket.h), one reservation
-// (algorithms/reservation_record.h), a penalty (algorithms/penalty.h), or different values
-// (algorithms/distinct_values.h). The numbers are also those of snapshots.
+// (algorithms/reservation_record.h), a page of them (record_page.h), a penalty (algorithms/penalty.h), or different
+// values (algorithms/distinct_values.h). The numbers are also those of snapshots.
 class SlotKind {
  public:
-  static constexpr std::uint8_t kCount = kAlgorithmCount + 4;
+  static constexpr std::uint8_t kCount = kAlgorithmCount + 5;
 
   constexpr SlotKind(Algorithm algorithm) : number_(static_cast<std::uint8_t>(algorithm)) {}  // NOLINT: is one
   static constexpr SlotKind leases() { return SlotKind(std::uint8_t{kAlgorithmCount}); }
@@ -52,11 +53,13 @@ class SlotKind {
   static constexpr SlotKind record() { return SlotKind(std::uint8_t{kAlgorithmCount + 1}); }
   static constexpr SlotKind penalty() { return SlotKind(std::uint8_t{kAlgorithmCount + 2}); }
   static constexpr SlotKind distinct() { return SlotKind(std::uint8_t{kAlgorithmCount + 3}); }
+  static constexpr SlotKind page() { return SlotKind(std::uint8_t{kAlgorithmCount + 4}); }
   static SlotKind of(const Charge& charge) {
     if (charge.value != 0) return distinct();
     if (charge.kind == ChargeKind::bucket) return charge.allowance->algorithm;
     if (charge.kind == ChargeKind::penalty) return penalty();
-    return charge.kind == ChargeKind::record ? record() : leases();
+    if (charge.kind == ChargeKind::lease) return leases();
+    return base::is_paged(charge.key) ? page() : record();
   }
 
   constexpr std::uint8_t number() const { return number_; }
@@ -64,11 +67,12 @@ class SlotKind {
   constexpr bool is_record() const { return number_ == kAlgorithmCount + 1; }
   constexpr bool is_penalty() const { return number_ == kAlgorithmCount + 2; }
   constexpr bool is_distinct() const { return number_ == kAlgorithmCount + 3; }
+  constexpr bool is_page() const { return number_ == kAlgorithmCount + 4; }
   constexpr bool is_bucket() const { return number_ < kAlgorithmCount; }
   // Precondition: is_bucket().
   constexpr Algorithm algorithm() const { return static_cast<Algorithm>(number_); }
   constexpr bool keeps_tail() const {
-    return is_leases() || is_distinct() || (is_bucket() && algorithms::keeps_tail(algorithm()));
+    return is_leases() || is_distinct() || is_page() || (is_bucket() && algorithms::keeps_tail(algorithm()));
   }
   friend constexpr bool operator==(SlotKind, SlotKind) = default;
 

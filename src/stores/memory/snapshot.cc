@@ -10,7 +10,8 @@
 //            of everything before it
 //
 // A bucket is recognised by its third word, so the end needs no length in the header and the file is written in one
-// pass. Versions 2 and 3 had no numbers, no rules and no reservations, version 2 no leases; both are read as well.
+// pass. Version 4 had no pages of reservations, versions 2 and 3 no numbers, no rules and no reservations, version 2 no
+// leases; all are read as well.
 #include "stores/memory/snapshot.h"
 
 #include <fcntl.h>
@@ -30,6 +31,7 @@
 #include "algorithms/lease_bucket.h"
 #include "algorithms/penalty.h"
 #include "algorithms/reservation_record.h"
+#include "stores/memory/record_page.h"
 #include "stores/memory/snapshot_file.h"
 
 namespace weir::memory {
@@ -259,7 +261,9 @@ bool number_image(BucketImage& image, std::string_view rule, const NumberRule& n
 // A record is kept for at most two TTLs after it was last changed.
 TimePoint last_change(const BucketImage& image, const algorithms::BucketWords& words) {
   if (image.kind.is_leases()) return algorithms::LeaseBucket(words).last_change();
-  if (image.kind.is_record()) return from_micros(std::max<std::int64_t>(0, image.idle_from_us)) - 2 * kMaxHoldTtl;
+  if (image.kind.is_record() || image.kind.is_page()) {
+    return from_micros(std::max<std::int64_t>(0, image.idle_from_us)) - 2 * kMaxHoldTtl;
+  }
   // At the latest, when its penalty had the longest length that there is before it.
   if (image.kind.is_penalty()) {
     const std::int64_t until = std::max<std::int64_t>(0, words.head[0]);
@@ -277,6 +281,8 @@ Duration move_back(SlotKind kind, const algorithms::BucketWords& words, Duration
     algorithms::move_distinct_back(words, by.count());
   } else if (kind.is_penalty()) {
     algorithms::penalty_move_back(words.head, by.count());
+  } else if (kind.is_page()) {
+    RecordPage(words).move_back(by.count());
   } else {
     ReservationRecord record = ReservationRecord::read(words.head);
     record.expires_us = std::max<std::int64_t>(0, record.expires_us - by.count());

@@ -24,7 +24,7 @@ namespace weir::memory {
 
 // Of the file's format, which includes the algorithms' words. Versions from kOldestSnapshot on are read; any other is
 // refused.
-inline constexpr std::uint64_t kSnapshotVersion = 4;
+inline constexpr std::uint64_t kSnapshotVersion = 5;
 inline constexpr std::uint64_t kOldestSnapshot = 2;
 
 // Names the hash key that the bucket keys were made with: buckets of another are of no use.

@@ -56,7 +56,7 @@ void Transaction::add(Shard& shard) {
 
 void Transaction::locate(std::size_t i) {
   const Charge& charge = call_.charges[i];
-  Slot* const slot = entries_[i].shard->find(charge.key);
+  Slot* const slot = entries_[i].shard->find(table_key(charge));
   // After a reload under another algorithm the words mean something else: the bucket starts fresh.
   const bool is_its_own = slot != nullptr && slot->holds(SlotKind::of(charge));
   entries_[i].slot = is_its_own ? slot : nullptr;
@@ -190,7 +190,8 @@ bool Transaction::evaluate_all() {
 }
 
 bool Transaction::ready(std::size_t i) {
-  if (entries_[i].slot == nullptr || is_record(i)) return entries_[i].slot != nullptr;
+  if (entries_[i].slot == nullptr) return false;
+  if (is_record(i)) return !entries_[i].slot->kind().is_page() || RecordPage(entries_[i].slot->words()).complete();
   if (adds_hold(i)) {
     const algorithms::BucketHolds holds = entries_[i].slot->holds();
     if (holds.size() >= holds.room()) return false;
@@ -250,10 +251,10 @@ bool Transaction::make_room_for(std::size_t i) {
   const Charge& charge = call_.charges[i];
   Entry& entry = entries_[i];
   const SlotKind kind = SlotKind::of(charge);
-  if (entry.moved || entry.other_kind) entry.slot = entry.shard->find(charge.key);
+  if (entry.moved || entry.other_kind) entry.slot = entry.shard->find(table_key(charge));
   if (entry.slot == nullptr) {
     mark_moved(i);
-    entry.slot = entry.shard->insert(charge.key, kind, entry.now_us, budget_, charge.number);
+    entry.slot = entry.shard->insert(table_key(charge), kind, entry.now_us, budget_, charge.number);
     entry.created = entry.slot != nullptr;
     if (entry.created && charge.number != 0 && !may_stay(i)) return false;
   } else if (!entry.slot->holds(kind)) {
@@ -264,6 +265,7 @@ bool Transaction::make_room_for(std::size_t i) {
     entry.created = true;
   }
   if (entry.slot == nullptr) return false;
+  if (kind.is_page()) return entry.shard->grow_tail(*entry.slot, RecordPage::kWords, budget_);
   return is_record(i) || is_penalty(i) || grow_tail(i);
 }
 

@@ -17,6 +17,7 @@
 #include "algorithms/penalty.h"
 #include "algorithms/reservation_record.h"
 #include "stores/memory/memory_budget.h"
+#include "stores/memory/record_page.h"
 #include "stores/memory/shard.h"
 #include "weir/store.h"
 

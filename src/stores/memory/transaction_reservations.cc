@@ -53,7 +53,13 @@ bool Transaction::run_reservation() {
 bool Transaction::find_record(ReservationRecord& record) {
   const std::size_t i = size_ - 1;
   if (size_ == 0 || !is_record(i) || entries_[i].slot == nullptr || fresh(i)) return false;
-  record = ReservationRecord::read(entries_[i].slot->words().head);
+  Slot& slot = *entries_[i].slot;
+  if (slot.kind().is_page()) {
+    const std::size_t place = base::place_in_page(call_.charges[i].key);
+    if (!RecordPage(slot.words()).read(place, entries_[i].now_us, record)) return false;
+  } else {
+    record = ReservationRecord::read(slot.words().head);
+  }
   if (record.state == ReservationState::open && record.expires_us <= entries_[i].now_us) {
     record.state = ReservationState::expired;
   }
@@ -78,7 +84,13 @@ void Transaction::tell(const ReservationRecord& record) {
 // Precondition: the slot is there.
 void Transaction::write_record(const ReservationRecord& record, std::int64_t kept_until_us) {
   Entry& entry = entries_[size_ - 1];
-  record.write(changing_words(size_ - 1).head);
+  const algorithms::BucketWords words = changing_words(size_ - 1);
+  if (entry.slot->kind().is_page()) {
+    const std::size_t place = base::place_in_page(call_.charges[size_ - 1].key);
+    kept_until_us = RecordPage(words).write(place, record, kept_until_us);
+  } else {
+    record.write(words.head);
+  }
   entry.shard->set_idle_from(*entry.slot, kept_until_us);
   entry.idle_from_us = kept_until_us;
 }
