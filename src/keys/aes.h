@@ -2,7 +2,7 @@
 //
 // With the processor's own instructions where it has them, on four blocks at the same time; else as the standard
 // describes it, with one table of 256 bytes. Written here because handles are sealed on the way of every lease and
-// reservation, and a library's call costs more than the blocks (docs/decisions/0034-sealed-handles.md). The tests
+// reservation, and a library's call costs more than the blocks (docs/decisions/0035-sealed-handles.md). The tests
 // compare both with OpenSSL.
 //
 // Immutable, so thread-safe.

@@ -9,7 +9,7 @@
 //   stream  E3(tag ⊕ 0), E3(tag ⊕ 1), …, which the bytes are XORed with
 //
 // The tag depends on every byte, so it serves as the nonce: equal bytes give equal texts, and nothing else is told. A
-// forger has to guess 128 bits. Why this and not another: docs/decisions/0034-sealed-handles.md.
+// forger has to guess 128 bits. Why this and not another: docs/decisions/0035-sealed-handles.md.
 //
 // Version 1 had a tag of SipHash-2-4-128, and a stream of SipHash-1-3-128. It is opened, and not made any more.
 //
