@@ -391,11 +391,11 @@ TEST_F(ReservationsTest, WhatOthersHoldOfASharedBucketHasNoHandle) {
   everyone.id = "everyone";
   everyone.per.clear();
   load({tokens_rule(), everyone});
-  const std::string own = reserve(40).id;
+  const std::string own{std::string_view(reserve(40).id)};
   const std::array<Attribute, 2> others{Attribute{"user", "u2"}, Attribute{"action", "completion"}};
   ReservationQuestion theirs = question(10);
   theirs.request = Request(others);
-  const std::string other = holds().reserve(theirs).id;
+  const std::string other{std::string_view(holds().reserve(theirs).id)};
   ReservationQuestion asked;
   asked.verb = ReservationQuestion::Verb::list;
   asked.request = Request(attributes_);
