@@ -68,6 +68,7 @@ Committer::~Committer() {
     stopped_ = true;
   }
   filled_.notify_all();
+  closing_.notify_all();
   thread_.join();
   watcher_.join();
 }
@@ -330,7 +331,7 @@ void Committer::settle(bool committed) {
 
 void Committer::watch() {
   std::unique_lock lock(mutex_);
-  while (!filled_.wait_for(lock, kWatchPause, [this] { return stopped_; })) fail_overdue(lock);
+  while (!closing_.wait_for(lock, kWatchPause, [this] { return stopped_; })) fail_overdue(lock);
 }
 
 void Committer::fail_overdue(std::unique_lock<std::mutex>& lock) {

@@ -86,7 +86,8 @@ class Committer {
   const std::string id_;
 
   mutable std::mutex mutex_;
-  std::condition_variable filled_;
+  std::condition_variable filled_;                // wakes the thread that executes, alone
+  std::condition_variable closing_;               // wakes the one that watches
   std::deque<std::unique_ptr<Operation>> queue_;  // guarded by mutex_
   bool stopped_ = false;                          // guarded by mutex_
   Counts counts_;                                 // guarded by mutex_

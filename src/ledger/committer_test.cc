@@ -165,6 +165,14 @@ TEST_F(CommitterTest, AnswersEveryCallerHoweverManyCommitsInARowAreLost) {
   EXPECT_EQ(used(), 20) << "each once";
 }
 
+TEST_F(CommitterTest, ExecutesWhatComesWhileItIsIdleWithoutAnotherOperationThatWakesIt) {
+  Committer committer(database_, &clock_);
+  for (int i = 0; i < 50; ++i) {
+    std::future<Result<Answer>> told = submit(committer, 1);
+    ASSERT_TRUE(answer_of(told)) << "operation " << i;
+  }
+}
+
 // The database takes the work and does not answer: neither those whose transaction it is nor those behind it wait for
 // longer than they want to.
 TEST_F(CommitterTest, ACallerIsAnsweredAtItsDeadlineWhileTheDatabaseHangs) {

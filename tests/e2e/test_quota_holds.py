@@ -29,7 +29,7 @@ def on(request, serve, tmp_path):  # noqa: F811
         return
     redis = Redis(tmp_path)
     try:
-        yield lambda text: serve(text, "--store", redis.url, "--redis-deadline", PATIENT)
+        yield lambda text: serve(text, "--store", redis.url, "--redis-deadline", PATIENT, "--single-node")
     finally:
         redis.kill()
 
