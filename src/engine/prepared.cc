@@ -138,7 +138,7 @@ bool Engine::Prepared::plan_again(const Reading& at, Cost cost, Decision& decisi
   // Before the rules, so that they are these or later ones.
   version_ = engine_.rules_.book().version();
   rules_ = engine_.rules_.current_shared();
-  period_ = rules_->set->period_of(at.wall());
+  period_ = kNoPeriod;  // until there is a plan
   may_be_shed_ = rules_->set->shedding() != nullptr;
   check_ = Check();
   const Request sent(attributes_, cost);
@@ -156,6 +156,7 @@ bool Engine::Prepared::plan_again(const Reading& at, Cost cost, Decision& decisi
   rules_->set->resolve(request_, names_);
   issues_ = check_.plan(request_, at.wall(), *rules_, engine_.rules_.encoder(), engine_.with_tags_, &names_);
   if (check_.may_have_auto_limits()) check_.use_adaptive_limits(*engine_.adaptive_);
+  period_ = rules_->set->period_of(at.wall());
   cost_ = cost.units;
   if (!issues_.any() && !check_.may_have_auto_limits()) ready_for_ = cost_;
   run_.carry(check_, Action::take, at);

@@ -24,6 +24,8 @@ class Engine::Prepared final : public PreparedCheck {
 
  private:
   static constexpr std::int64_t kNone = -1;
+  // Contains no moment.
+  static constexpr rules::RuleSet::Period kNoPeriod{TimePoint::max(), TimePoint::min()};
 
   // Makes check_ the plan for this moment and cost. False: the request is out of bounds, and `decision` says so.
   bool make_ready(const Reading& at, Cost cost, Decision& decision) {

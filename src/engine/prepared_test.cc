@@ -203,7 +203,7 @@ class Prepared : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(Prepared, DecidesAsPlainChecksDoWhateverHappensInBetween) {
-  rc::check([&] {
+  EXPECT_TRUE(rc::check([&] {
     clock_->set(kStart);
     clock_->set_ahead(0s);
     Side plain(GetParam(), clock_);
@@ -243,7 +243,7 @@ TEST_P(Prepared, DecidesAsPlainChecksDoWhateverHappensInBetween) {
          {rules::MatchIssue::unknown_plan, rules::MatchIssue::bad_cost, rules::MatchIssue::missing_attribute}) {
       RC_ASSERT(prepared.book->issues().total(issue) == plain.book->issues().total(issue));
     }
-  });
+  }));
 }
 
 TEST_P(Prepared, UsesNewRulesFromTheNextCheckOn) {

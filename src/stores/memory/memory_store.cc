@@ -41,7 +41,7 @@ bool is_companion(const Charge& charge, const BucketKey& own) {
 }
 
 bool is_accompanied(std::span<const Charge> charges) {
-  if (charges.size() > 1 + kMostCompanions) return false;
+  if (charges.size() < 2 || charges.size() > 1 + kMostCompanions) return false;
   for (const Charge& charge : charges.subspan(1)) {
     if (!is_companion(charge, charges.front().key)) return false;
   }
