@@ -173,6 +173,7 @@ bool Engine::refuse_by_prefilter(Run& run) {
   if (!prefilter_->repeat(run.charges, run.outcomes, run.now, run.skew())) return false;
   Check& check = run.checks.front();
   Decision& decision = run.decisions.front();
+  if (check.has_bounds()) check.apply_bounds(run.reading().wall());
   describe_rules(check, decision);
   make_verdict(check, {}, decision);
   if (check.may_have_protection()) judge_candidates(check, true, run.reading().wall(), decision);
@@ -322,6 +323,8 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
 [[gnu::always_inline]] inline void Engine::conclude_check(Check& check, const Run& run, Action action,
                                                           Decision& decision) {
   bool answered = run.status == Code::ok;
+  if (check.has_bounds() && answered) [[unlikely]]
+    check.apply_bounds(run.reading().wall());
   for (const ChargeOutcome& outcome : check.outcomes().first(check.deciding())) answered &= outcome.status == Code::ok;
   if (answered) [[likely]] {
     policies_.store_answered(check, run.now);
