@@ -12,6 +12,7 @@ using control::OverrideRecord;
 using control::Role;
 
 constexpr std::size_t kMostFromFile = 1'000;  // overrides of a rules file that a list shows
+constexpr std::size_t kMostMisfits = 20;      // rules that an answer names because an override of all does not fit them
 
 void write_change(JsonWriter& out, const AllowanceChange& change, const std::optional<Mode>& mode) {
   if (change.limit) out.member("limit", *change.limit);
@@ -73,20 +74,55 @@ OverrideRecord read_override_body(Members& body, TimePoint now) {
   return record;
 }
 
-// One that changes every rule must fit at least one of them.
-Status check_under_every_rule(const rules::RuleSet& set, const Override& change) {
-  std::string first;
+// `misfits`: rules that it leaves as they are, because it does not fit them.
+std::string describe_with(const OverrideRecord& record, const std::vector<std::string>& misfits) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("id", record.id);
+  out.begin_array("rules");
+  for (const std::string& rule : record.rules) out.value(rule);
+  out.end_array();
+  write_when(out, record.when);
+  write_change(out, record.change, record.mode);
+  out.member("emergency", record.emergency);
+  out.member("until", record.until);
+  out.member("reason", record.reason);
+  out.member("actor", record.actor);
+  out.member("created_at", record.created);
+  out.member("last_used_at", control::last_use(record.last_used, record.use));
+  out.member("source", "api");
+  out.member("etag", etag_of_record(record));
+  if (!misfits.empty()) {
+    out.begin_array("misfits");
+    for (const std::string& misfit : misfits) out.value(misfit);
+    out.end_array();
+  }
+  out.end_object();
+  return out.take();
+}
+
+// Why it does not fit rules that are loaded, of all rules: "rule ID: what". Those have their own numbers.
+std::vector<std::string> misfits_of_every_rule(const rules::RuleSet& set, const Override& change) {
+  std::vector<std::string> misfits;
   for (const rules::CompiledRule& rule : set.rules()) {
     const std::string why_not = rules::misfit(rule.source, change);
-    if (why_not.empty()) return success();
-    if (first.empty()) first = "rule " + rule.source.id + ": " + why_not;
+    if (!why_not.empty()) misfits.push_back("rule " + rule.source.id + ": " + why_not);
   }
-  if (first.empty()) return success();
-  return Failure{Code::invalid_argument, "rules: it fits none of the rules; " + first};
+  return misfits;
+}
+
+// One that changes every rule must fit at least one of them. `misfits` are the others, as many as are shown.
+Status check_under_every_rule(const rules::RuleSet& set, const Override& change, std::vector<std::string>& misfits) {
+  misfits = misfits_of_every_rule(set, change);
+  if (!misfits.empty() && misfits.size() == set.rules().size()) {
+    return Failure{Code::invalid_argument, "rules: it fits none of the rules; " + misfits.front()};
+  }
+  if (misfits.size() > kMostMisfits) misfits.resize(kMostMisfits);
+  return success();
 }
 
 // What is wrong with it under the rules that are loaded. Those may change later: then it stays, and does not apply.
-Status check_under(const rules::RuleBook& book, const OverrideRecord& record) {
+Status check_under(const rules::RuleBook& book, const OverrideRecord& record, std::vector<std::string>& misfits) {
   rules::RuntimeOverride made;
   made.rules = record.rules;
   made.change.when = record.when;
@@ -96,7 +132,7 @@ Status check_under(const rules::RuleBook& book, const OverrideRecord& record) {
   const std::vector<std::string> faults = rules::check_alone(made);
   if (!faults.empty()) return Failure{Code::invalid_argument, faults.front()};
   const std::shared_ptr<const rules::RuleSet> set = book.current();
-  if (record.rules.front() == rules::kEveryRule) return check_under_every_rule(*set, made.change);
+  if (record.rules.front() == rules::kEveryRule) return check_under_every_rule(*set, made.change, misfits);
   for (const std::string& id : record.rules) {
     const auto rule = std::find_if(set->rules().begin(), set->rules().end(),
                                    [&](const rules::CompiledRule& each) { return each.source.id == id; });
@@ -110,18 +146,20 @@ Status check_under(const rules::RuleBook& book, const OverrideRecord& record) {
 void create_override(Call& call, const rules::RuleBook& book) {
   Members body = call.body();
   OverrideRecord record = read_override_body(body, call.now());
-  if (!call.accepts(body) || !call.accepts(check_under(book, record))) return;
+  std::vector<std::string> misfits;
+  if (!call.accepts(body) || !call.accepts(check_under(book, record, misfits))) return;
   record.id = control::make_id("ovr");
   record.actor = call.actor().name;
   record.created = call.now();
-  add_one(call, record, record.reason, describe(record));
+  add_one(call, record, record.reason, describe_with(record, misfits));
 }
 
 void replace_override(Call& call, const rules::RuleBook& book) {
   Members body = call.body();
   const OverrideRecord given = read_override_body(body, call.now());
-  if (!call.accepts(body) || !call.accepts(check_under(book, given))) return;
-  call.write([given, id = call.parameter("id")](Write& write) -> Result<Answer> {
+  std::vector<std::string> misfits;
+  if (!call.accepts(body) || !call.accepts(check_under(book, given, misfits))) return;
+  call.write([given, misfits, id = call.parameter("id")](Write& write) -> Result<Answer> {
     const Result<std::optional<OverrideRecord>> found = control::find_record<OverrideRecord>(write.session, id);
     if (!found.ok()) return found.failure();
     if (!found.value()) return not_found("override", id);
@@ -139,7 +177,7 @@ void replace_override(Call& call, const rules::RuleBook& book) {
                                          after.reason);
     }
     if (!done.ok()) return done.failure();
-    return json_answer(describe(after), etag_of_record(after));
+    return json_answer(describe_with(after, misfits), etag_of_record(after));
   });
 }
 
@@ -157,26 +195,7 @@ void list_overrides(Call& call, const OperatorState& state) {
 
 }  // namespace
 
-std::string describe(const OverrideRecord& record) {
-  JsonWriter out;
-  out.begin_object();
-  out.member("id", record.id);
-  out.begin_array("rules");
-  for (const std::string& rule : record.rules) out.value(rule);
-  out.end_array();
-  write_when(out, record.when);
-  write_change(out, record.change, record.mode);
-  out.member("emergency", record.emergency);
-  out.member("until", record.until);
-  out.member("reason", record.reason);
-  out.member("actor", record.actor);
-  out.member("created_at", record.created);
-  out.member("last_used_at", control::last_use(record.last_used, record.use));
-  out.member("source", "api");
-  out.member("etag", etag_of_record(record));
-  out.end_object();
-  return out.take();
-}
+std::string describe(const OverrideRecord& record) { return describe_with(record, {}); }
 
 void write_applying_overrides(JsonWriter& out, const OperatorState& state, const rules::Explanation& explanation) {
   const auto applies = [&](const std::string& id) {

@@ -1,4 +1,5 @@
 // diff_rules, review_rules, estimate_size and bound_of.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -52,6 +53,21 @@ TEST(RuleDiff, SaysThatBucketsStartFullForAnotherAlgorithmOrSubject) {
   EXPECT_TRUE(diff_rules(rules_of(kSearch), rules_of("  - {id: search, match: {action: search}, per: [tenant, user], "
                                                      "limit: 100, window: 60s, on_store_failure: allow}\n"))[0]
                   .fresh);
+}
+
+// The tag is a part of a bucket's key in Redis.
+TEST(RuleDiff, WarnsThatAnotherHashTagStartsFullBuckets) {
+  const std::string by_tenant = "  - {id: a, per: [tenant, user], limit: 20, window: 24h";
+  const Rules before = rules_of(by_tenant + "}\n");
+  const auto changes = diff_rules(before, rules_of(by_tenant + ", hash_tag: subject}\n"));
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_TRUE(changes[0].fresh);
+  EXPECT_THAT(changes[0].text, testing::HasSubstr("warning: hash_tag is a part of the keys in Redis"));
+  EXPECT_FALSE(diff_rules(before, rules_of(by_tenant + ", hash_tag: tenant}\n"))[0].fresh) << "the default";
+  EXPECT_FALSE(diff_rules(before, rules_of(by_tenant + ", hash_tag: tenant+action}\n"))[0].fresh)
+      << "it does not count by action";
+  const std::string by_address = "  - {id: a, per: [ip], limit: 20, window: 24h";
+  EXPECT_FALSE(diff_rules(rules_of(by_address + "}\n"), rules_of(by_address + ", hash_tag: subject}\n"))[0].fresh);
 }
 
 TEST(RuleDiff, ListsAddedAndRemovedRulesAndFieldsOfTheFile) {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/json_text.h"
+#include "rules/compile/moved_buckets.h"
 #include "rules/read/rule_fields.h"
 #include "rules/read/rule_summary.h"
 
@@ -72,11 +73,21 @@ bool starts_fresh(const Rule& before, const Rule& after) {
          before.allowance.algorithm != after.allowance.algorithm;
 }
 
+std::string_view what_becomes_of_buckets(const Rule& before, const Rule& after) {
+  if (starts_fresh(before, after)) return "; its buckets start full";
+  if (rules::changes_hash_tag(before, after)) {
+    return "; warning: hash_tag is a part of the keys in Redis, so its buckets start full there; in memory what is "
+           "used "
+           "stays used";
+  }
+  return "; what is used stays used";
+}
+
 RuleChange changed(const Rule& before, const Rule& after) {
   RuleChange change;
   change.rule = after.id;
   add_field_changes(rules::rule_fields(), before, after, change.fields);
-  change.fresh = starts_fresh(before, after);
+  change.fresh = starts_fresh(before, after) || rules::changes_hash_tag(before, after);
   change.text = direction(before, after) + whom(after) + ": ";
   const std::string one = rules::rule_summary(before);
   const std::string other = rules::rule_summary(after);
@@ -89,7 +100,7 @@ RuleChange changed(const Rule& before, const Rule& after) {
     change.text += "changes in ";
     for (std::size_t i = 0; i < change.fields.size(); ++i) change.text += (i == 0 ? "" : ", ") + change.fields[i].field;
   }
-  change.text += change.fresh ? "; its buckets start full" : "; what is used stays used";
+  change.text += what_becomes_of_buckets(before, after);
   return change;
 }
 

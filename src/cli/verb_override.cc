@@ -63,6 +63,9 @@ int set_override(const OverrideOptions& options, const Terminal& terminal) {
   return run_admin(terminal, "weir override set", options.admin, call, [&](const std::string& answer) {
     terminal.out << terminal.paint(Colour::green, "set") << " " << member_text(answer, "id") << " until "
                  << member_text(answer, "until") << '\n';
+    if (const std::string misfits = member_text(answer, "misfits"); !misfits.empty()) {
+      terminal.out << terminal.paint(Colour::yellow, "not for") << " " << misfits << '\n';
+    }
   });
 }
 

@@ -6,7 +6,10 @@
 // way while another loop refunded is not believed either. Two buckets that share a stripe cost each other one call to
 // the store, nothing else.
 //
-// Thread-safe and lock-free: reading is one load from a line that only refunds write to. A fixed 64 KiB.
+// Where an answer is kept in which a bucket admitted, it is watched: a charge that leaves less than was asked for then
+// advances the number, too.
+//
+// Thread-safe and lock-free: reading is one load from a line that only refunds write to. A fixed 192 KiB.
 #pragma once
 
 #include <array>
@@ -28,6 +31,19 @@ class BucketGenerations {
   // To be called before the change is answered.
   void advance(const BucketKey& key) { stripes_[key.low & (kStripes - 1)].fetch_add(1, std::memory_order_acq_rel); }
 
+  // From now on a charge that leaves less than `units` advances it. To be called before of() is asked.
+  void watch(const BucketKey& key, std::int64_t units) {
+    std::atomic<std::int64_t>& watched = watched_[key.low & (kStripes - 1)];
+    if (watched.load(std::memory_order_acquire) < units) watched.store(units, std::memory_order_release);
+  }
+  // To be told of every charge that the store has made.
+  void note_left(const BucketKey& key, std::int64_t units) {
+    std::atomic<std::int64_t>& watched = watched_[key.low & (kStripes - 1)];
+    if (units >= watched.load(std::memory_order_acquire)) return;
+    watched.store(0, std::memory_order_release);
+    advance(key);
+  }
+
   // The same as long as none of the charges' generations has changed.
   std::uint64_t sum_of(std::span<const Charge> charges) const {
     std::uint64_t sum = 0;
@@ -39,6 +55,7 @@ class BucketGenerations {
   const std::atomic<std::uint32_t>& stripe(const BucketKey& key) const { return stripes_[key.low & (kStripes - 1)]; }
 
   std::array<std::atomic<std::uint32_t>, kStripes> stripes_{};
+  std::array<std::atomic<std::int64_t>, kStripes> watched_{};  // 0: not watched
 };
 
 }  // namespace weir::engine

@@ -105,8 +105,10 @@ rules::MatchIssues Check::plan(const Request& request, TimePoint wall, const Act
     outcomes_.append();
   }
   deciding_ = charges_.size();
-  if (!rules.set->is_plain()) [[unlikely]]
+  if (!rules.set->is_plain()) [[unlikely]] {
+    planned_at_ = wall;
     plan_rest(request, names, rules);
+  }
   return issues;
 }
 
@@ -224,80 +226,6 @@ bool Check::change_cost(std::int64_t units) {
     if (charge.kind != ChargeKind::penalty) charge.cost = units;
   }
   return true;
-}
-
-void Check::record_in_other_windows() {
-  for (std::size_t i = 0; i < deciding_; ++i) {
-    const rules::WindowLengths& windows = match_of(i).rule->windows;
-    if (!windows.several()) continue;
-    const BucketKey subject = charges_[i].key;
-    const std::size_t own = windows.index_of(*charges_[i].allowance);
-    const std::size_t first = charges_.size();
-    charges_[i].key = windows.key(subject, own);
-    for (std::size_t other = 0; other < windows.recording().size(); ++other) {
-      if (other == own) continue;
-      Charge recording = charges_[i];
-      recording.key = windows.key(subject, other);
-      recording.allowance = &windows.recording()[other];
-      recording.binding = false;
-      recording.count_denied = false;
-      charges_.push_back(recording);
-      outcomes_.append();
-    }
-    count_longest_window(i, first);
-  }
-}
-
-// A subject with several buckets counts once among its rule's: by the one that lives longest.
-void Check::count_longest_window(std::size_t deciding, std::size_t first_recording) {
-  const rules::WindowLengths& windows = match_of(deciding).rule->windows;
-  const std::size_t own = windows.index_of(*charges_[deciding].allowance);
-  const std::size_t longest = windows.longest();
-  std::size_t recording = first_recording;
-  for (std::size_t each = 0; each < windows.recording().size(); ++each) {
-    Charge& charge = charges_[each == own ? deciding : recording++];
-    if (each != longest) charge.number = charge.max_subjects = 0;
-  }
-}
-
-void Check::share_buckets() {
-  std::size_t recording = deciding_;
-  for (std::size_t i = 0; i < deciding_; ++i) {
-    const rules::WindowLengths& windows = match_of(i).rule->windows;
-    const std::size_t recordings = windows.several() ? windows.recording().size() - 1 : 0;
-    bool newcomer = outcomes_[i].status == Code::out_of_range;
-    for (std::size_t r = 0; r < recordings; ++r) newcomer |= outcomes_[recording + r].status == Code::out_of_range;
-    if (newcomer) share_bucket(i, recording);
-    recording += recordings;
-  }
-}
-
-void Check::share_bucket(std::size_t deciding, std::size_t first_recording) {
-  const rules::CompiledRule& rule = *match_of(deciding).rule;
-  SipHash hash = bounding_->seed(rule);
-  KeyEncoder::add_shared(hash);
-  const BucketKey subject = hash.finish();
-  const std::size_t own = rule.windows.index_of(*charges_[deciding].allowance);
-  std::size_t recording = first_recording;
-  const std::size_t count = rule.windows.several() ? rule.windows.recording().size() : 1;
-  for (std::size_t each = 0; each < count; ++each) {
-    Charge& charge = charges_[count == 1 || each == own ? deciding : recording++];
-    charge.key = count == 1 ? subject : rule.windows.key(subject, each);
-    charge.tag = subject;
-    charge.max_subjects = 0;
-  }
-  for (Charge& charge : charges_) {
-    if (!charge.candidate || charge.of != deciding) continue;
-    charge.key = candidate_key(subject);
-    charge.tag = subject;
-  }
-  shared_ |= std::uint64_t{1} << deciding;
-}
-
-BucketKey Check::subject_in_any_window(std::size_t charge) const {
-  const rules::WindowLengths& windows = match_of(charge).rule->windows;
-  if (!windows.several()) return charges_[charge].key;
-  return windows.key(charges_[charge].key, windows.index_of(*charges_[charge].allowance));
 }
 
 const rules::Match& Check::match_of(std::size_t charge) const {

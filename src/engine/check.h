@@ -52,8 +52,9 @@ class Check {
   std::span<const Charge> buckets() const { return may_have_protection_ ? charges().first(deciding_) : charges(); }
   std::span<ChargeOutcome> outcomes() { return {outcomes_.data(), outcomes_.size()}; }
   std::span<const ChargeOutcome> outcomes() const { return {outcomes_.data(), outcomes_.size()}; }
-  // The first so many charges come from one match each. Those after them only record: they count in a rule's windows of
-  // other lengths (rules/window_lengths.h), are penalties or candidates, bind nothing and appear in no answer.
+  // The first so many charges come from one match each. Those after them appear in no answer: they are penalties or
+  // candidates, or count in a rule's windows of other lengths (rules/compile/window_lengths.h), and bind nothing but
+  // what is asked under a length that is new to the rule; see apply_bounds().
   std::size_t deciding() const { return deciding_; }
   // The key of the subject that a deciding charge is about, whatever window it counts in.
   BucketKey subject_of(std::size_t charge) const {
@@ -88,6 +89,11 @@ class Check {
   // Turns the charges that the store called a newcomer's into charges of their rules' shared buckets.
   // Precondition: may_have_newcomers(), and the rules of plan() are still alive.
   void share_buckets();
+  // Some deciding charge is also bound by its rule's counts in other windows.
+  bool has_bounds() const { return has_bounds_; }
+  // Makes what they said part of the deciding charges' outcomes. `wall` is the time of the run. Precondition: the store
+  // has answered.
+  void apply_bounds(TimePoint wall);
   // True: a deciding charge that share_buckets() has changed.
   bool is_shared(std::size_t charge) const { return (shared_ >> charge & 1U) != 0; }
   // Some charge is of kind quota: the store does not see it (stages/quota_gate.h).
@@ -121,7 +127,9 @@ class Check {
   void add_candidates();
   static BucketKey candidate_key(const BucketKey& subject);
   void show_to_operator(const OperatorView& view);
+  // In check_windows.cc.
   void record_in_other_windows();
+  std::size_t recordings_of(const rules::WindowLengths& windows) const;
   void count_longest_window(std::size_t deciding, std::size_t first_recording);
   void share_bucket(std::size_t deciding, std::size_t first_recording);
   BucketKey subject_in_any_window(std::size_t charge) const;
@@ -140,6 +148,8 @@ class Check {
   bool may_have_windows_ = false;  // some rule of the set counts in windows of several lengths
   bool denies_unmatched_ = false;
   bool has_quotas_ = false;
+  bool has_bounds_ = false;
+  TimePoint planned_at_{};  // by the wall clock; of rules that are more than a limit
   const Request* request_ = nullptr;
   const rules::RuleSet* rules_ = nullptr;  // null: an ad-hoc charge
   const KeptRequest* kept_ = nullptr;

@@ -162,15 +162,34 @@ void Engine::refuse_too_many(Run& run) {
 bool Engine::refuse_by_prefilter(Run& run) {
   if (run.action != Action::take || run.decisions.empty()) return false;
   if (run.combined == nullptr && !run.past_prefilter) {
-    if (const auto hit = prefilter_->find(run.charges, run.now, run.skew())) {
-      const std::size_t place = run.quotas == nullptr ? hit->charge : run.quotas->store->place_of(hit->charge);
-      refuse_exhausted(run.checks.front(), place, hit->outcome, run.decisions.front());
-      publish(run.checks.front(), run, run.decisions.front(), "prefilter", Action::take, run.reading().wall());
-      return true;
-    }
+    if (run.quotas == nullptr ? repeat_denial(run) : refuse_before_quotas(run)) return true;
   }
   run.asked = prefilter_->stamp(run.charges, run.now, run.skew());
   return false;
+}
+
+// The store's answer, all rules of it.
+[[gnu::noinline]] bool Engine::repeat_denial(Run& run) {
+  if (!prefilter_->repeat(run.charges, run.outcomes, run.now, run.skew())) return false;
+  Check& check = run.checks.front();
+  Decision& decision = run.decisions.front();
+  if (check.has_bounds()) check.apply_bounds(run.reading().wall());
+  describe_rules(check, decision);
+  make_verdict(check, {}, decision);
+  if (check.may_have_protection()) judge_candidates(check, true, run.reading().wall(), decision);
+  publish(check, run, decision, "prefilter", Action::take, run.reading().wall());
+  return true;
+}
+
+// A quota costs more to ask than a bucket that is known to be exhausted: the answer has only that rule.
+[[gnu::noinline]] bool Engine::refuse_before_quotas(Run& run) {
+  const std::optional<Prefilter::Hit> hit = prefilter_->find_one(run.charges, run.now, run.skew());
+  const Check& check = run.checks.front();
+  const std::size_t place = hit ? run.quotas->store->place_of(hit->charge) : 0;
+  if (!hit || place >= check.deciding()) return false;
+  refuse_exhausted(check, place, hit->outcome, run.decisions.front());
+  publish(check, run, run.decisions.front(), "prefilter", Action::take, run.reading().wall());
+  return true;
 }
 
 bool Engine::refuse_by_local_limits(Run& run) {
@@ -304,6 +323,8 @@ inline TimePoint Engine::decided_at(const Run& run) const { return immediate_ ? 
 [[gnu::always_inline]] inline void Engine::conclude_check(Check& check, const Run& run, Action action,
                                                           Decision& decision) {
   bool answered = run.status == Code::ok;
+  if (check.has_bounds() && answered) [[unlikely]]
+    check.apply_bounds(run.reading().wall());
   for (const ChargeOutcome& outcome : check.outcomes().first(check.deciding())) answered &= outcome.status == Code::ok;
   if (answered) [[likely]] {
     policies_.store_answered(check, run.now);

@@ -190,6 +190,8 @@ class Engine final : public Limiter,
   bool take_one_quota(Check& check, Action action, const Reading& at);
   bool decide_quotas_at_once(Check& check, Action action, std::span<Decision> decision, const Reading& at);
   bool refuse_by_prefilter(Run& run);
+  bool repeat_denial(Run& run);
+  bool refuse_before_quotas(Run& run);
   bool refuse_by_local_limits(Run& run);
   void conclude_each_alone(Run& run);
   void conclude_check(Check& check, const Run& run, Action action, Decision& decision);

@@ -119,6 +119,44 @@ TEST_F(RuntimeOverridesTest, AStarChangesEveryRuleThatItFitsAndNamesTheOthers) {
   EXPECT_THAT(book_->misfits(), ElementsAre(HasSubstr("override ovr_50: rule fixed: ")));
 }
 
+// What a rules file is refused for, an override must not bring either.
+TEST_F(RuntimeOverridesTest, OneThatTheFileCouldNotHaveDoesNotFit) {
+  Rule leased = rule_named("leased", Algorithm::fixed_window);
+  leased.consistency = Consistency::leased;
+  Rule synced = rule_named("synced", Algorithm::fixed_window);
+  synced.consistency = Consistency::synced;
+  Rule hot = rule_named("hot", Algorithm::fixed_window);
+  hot.hot_keys = HotKeys::lease;
+  Rule distinct = rule_named("distinct", Algorithm::fixed_window);
+  distinct.distinct = "account";
+  Rule shared = rule_named("shared", Algorithm::fixed_window);
+  shared.region = RegionSharing::slices;
+  Rule exact = rule_named("exact", Algorithm::fixed_window);
+  load({.rules = {leased, synced, hot, distinct, shared, exact}});
+  RuntimeOverride longer = set_limit(50, true, {"*"});
+  longer.change.change.window = 120s;
+  ASSERT_TRUE(book_->set_overrides({longer}).ok());
+  EXPECT_THAT(book_->misfits(),
+              ElementsAre(HasSubstr("rule leased: consistency: is leased, expected exact: a plan or override has"),
+                          HasSubstr("rule synced: consistency: is synced, expected exact: a plan or override has"),
+                          HasSubstr("rule hot: hot_keys: is lease, expected show: a plan or override has"),
+                          HasSubstr("rule distinct: distinct: needs one window"),
+                          HasSubstr("rule shared: region: is slices, expected none: a plan or override has")));
+  ASSERT_TRUE(book_->set_overrides({set_limit(5'000, true, {"leased", "distinct"})}).ok());
+  EXPECT_THAT(book_->misfits(),
+              ElementsAre("override ovr_5000: rule distinct: limit: is 5000, expected at most 1000 with distinct"));
+}
+
+TEST_F(RuntimeOverridesTest, ATokenBucketThatIsLeasedMayHaveAnotherWindow) {
+  Rule leased = rule_named("r");
+  leased.consistency = Consistency::leased;
+  load({.rules = {leased}});
+  RuntimeOverride longer = set_limit(50);
+  longer.change.change.window = 120s;
+  ASSERT_TRUE(book_->set_overrides({longer}).ok());
+  EXPECT_TRUE(book_->misfits().empty());
+}
+
 TEST_F(RuntimeOverridesTest, ARuleThatDoesNotExistIsNamedAndAppliesWhenItDoes) {
   load({.rules = {rule_named("r")}});
   ASSERT_TRUE(book_->set_overrides({set_limit(7, false, {"later"})}).ok());

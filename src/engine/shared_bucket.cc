@@ -1,5 +1,6 @@
 // Newcomers of a rule that has `max_subjects`: they are counted in a bucket that they share.
 #include <algorithm>
+#include <utility>
 
 #include "engine/engine.h"
 
@@ -46,11 +47,13 @@ bool has_newcomers(const Run& run) {
 
 bool Engine::refuse_shared(Run& run) {
   if (run.action != Action::take || run.decisions.empty()) return false;
-  if (run.combined == nullptr) {
-    if (run.past_prefilter || !prefilter_->find(run.charges, run.now, run.skew())) return false;
-    run.decisions.front().rules.clear();
-  }
-  return refuse_by_prefilter(run);
+  if (run.combined != nullptr) return refuse_by_prefilter(run);
+  if (run.past_prefilter) return false;
+  auto described = std::move(run.decisions.front().rules);
+  run.decisions.front().rules.clear();
+  if (refuse_by_prefilter(run)) return true;
+  run.decisions.front().rules = std::move(described);
+  return false;
 }
 
 // What was told afterwards, and is more than a rule lets be charged.

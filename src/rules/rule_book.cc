@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "rules/compile/moved_buckets.h"
 #include "rules/compile/rule_check.h"
 #include "rules/read/rules_text.h"
 
@@ -165,6 +166,9 @@ Status RuleBook::activate(std::shared_ptr<const RulesBase> base, std::shared_ptr
   if (!intake.ok()) return intake.failure();
   base_blocks_ = std::move(blocks);
   LoadedRules loaded{std::move(made.value().set), std::move(intake).value()};
+  for (std::string& warning : moved_bucket_warnings(*current(), *loaded.set)) {
+    read.warnings.push_back(std::move(warning));
+  }
   prepare_users(loaded);
   RulesVersion about{.number = version() + 1,
                      .content = content_hash(*base, *changes),

@@ -280,6 +280,28 @@ TEST(RuleHistory, DropsTheTextsOfOldVersionsBeyondItsBound) {
   EXPECT_TRUE(list[2].restorable);
 }
 
+TEST(RuleBook, WarnsOfRulesWhoseBucketsMoveInRedis) {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* more) {
+    folder.write("rules.yaml", std::string("version: 1\nrules: [{id: one, per: [tenant, user], limit: 1, window: 1s, "
+                                           "on_store_failure: deny") +
+                                   more + "}]\n");
+  };
+  write("");
+  RuleBook book;
+  ASSERT_TRUE(book.load(folder.path() / "rules.yaml").ok());
+  EXPECT_TRUE(book.warnings().empty());
+  write(", hash_tag: subject");
+  ASSERT_TRUE(book.reload().ok());
+  ASSERT_EQ(book.warnings().size(), 1u);
+  EXPECT_EQ(
+      book.warnings()[0],
+      "rule one: hash_tag: has changed; it is a part of the keys in Redis, so the rule's buckets start full there");
+  write(", hash_tag: subject, mode: shadow");
+  ASSERT_TRUE(book.reload().ok());
+  EXPECT_TRUE(book.warnings().empty());
+}
+
 TEST(RuleBook, KeepsTheWarningsOfTheActiveRules) {
   const TemporaryFolder folder;
   folder.write("rules.yaml",

@@ -11,7 +11,12 @@
 namespace weir::rules {
 namespace {
 
-std::string line_of_fault(const RuleFault& fault) {
+// Overrides at run time have no place in a list.
+std::string line_of_fault(RuleFault fault) {
+  constexpr std::size_t kPlaceSteps = 2;  // "overrides", and which one
+  if (fault.field.size() > kPlaceSteps && fault.field.front().name == "overrides") {
+    fault.field.erase(fault.field.begin(), fault.field.begin() + kPlaceSteps);
+  }
   const std::string field = to_string(fault.field);
   return field.empty() ? fault.what : field + ": " + fault.what;
 }
@@ -34,6 +39,7 @@ std::string misfit(const Rule& rule, const Override& override) {
   numbers.use.reset();
   RuleFaults faults;
   check_override(rule, {}, numbers, faults);
+  if (override.change.limit || override.change.window) check_added_override(rule, numbers, faults);
   std::vector<RuleFault> found = std::move(faults).take();
   if (!found.empty()) return line_of_fault(found.front());
   if (rule.on_bad_cost == BadCostPolicy::deny && !is_unlimited(rule, override.change)) {

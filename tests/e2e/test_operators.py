@@ -94,6 +94,28 @@ def test_an_override_applies_at_once_is_listed_and_ends_when_removed(server, ope
     assert [e["action"] for e in operators.audit(f"override/{made['id']}")] == ["override.remove", "override.create"]
 
 
+def test_an_override_must_fit_its_rules_as_one_in_the_file_must(start, tmp_path):
+    (tmp_path / "rules.yaml").write_text("""version: 1
+defaults: {on_store_failure: deny}
+rules:
+  - {id: leased, per: [tenant], algorithm: fixed-window, limit: 1000, window: 1h, consistency: leased}
+  - {id: values, per: [tenant], algorithm: fixed-window, limit: 5, window: 1h, distinct: account}
+  - {id: exact, per: [tenant], algorithm: fixed-window, limit: 1000, window: 1h}
+""")
+    operators = Operators(start("--rules", str(tmp_path / "rules.yaml"), "--data-dir", str(tmp_path / "state")))
+    body = {"when": {"tenant": "acme"}, "until": "2h", "reason": "launch", "emergency": True}
+    for rules, change, why in [
+        (["exact", "leased"], {"window": "2h"}, "rule leased: consistency: is leased, expected exact"),
+        (["values"], {"window": "2h"}, "rule values: distinct: needs one window"),
+        (["values"], {"limit": 5000}, "rule values: limit: is 5000, expected at most 1000 with distinct"),
+    ]:
+        status, answer = operators.call("POST", "/overrides", {**body, "rules": rules, **change})
+        assert status == 400 and why in json.dumps(answer), answer
+    made = operators.made("/overrides", {**body, "rules": ["*"], "window": "2h"})
+    assert [text.split(":")[0] for text in made["misfits"]] == ["rule leased", "rule values"]
+    assert "misfits" not in operators.made("/overrides", {**body, "rules": ["exact"], "window": "3h"})
+
+
 def test_an_override_is_replaced_only_by_those_who_have_seen_it(server, operators):
     body = {"rules": ["*"], "when": {"tenant": "acme"}, "unlimited": True, "emergency": True, "until": "1h", "reason": "incident"}
     made = operators.made("/overrides", body)

@@ -166,7 +166,9 @@ void FailurePolicies::charge_others(Check& check, const Failed& failed, Action a
   if (held.empty()) return;
   for (std::size_t i = failed.size(); i < check.charges().size(); ++i) {
     // These belong to a charge by its place, which is another one here.
-    if (check.charges()[i].kind != ChargeKind::penalty && !check.charges()[i].candidate) hold(i);
+    if (check.charges()[i].kind == ChargeKind::penalty || check.charges()[i].candidate) continue;
+    hold(i);
+    held[held.size() - 1].binding = false;  // what has no room elsewhere is only recorded
   }
   InlineVector<ChargeOutcome, 8> outcomes;
   outcomes.resize(held.size());

@@ -10,6 +10,9 @@
 //   a reservation ends there
 //   or lapses
 //
+// What one bucket answers is the answer only where no other decides. For requests that several buckets decide about,
+// the whole answer is remembered, and repeated when the same is asked (repeated_denials.h).
+//
 // Requests that bring their time along (Request::ingress) are compared by that, as the store compares them; how long an
 // entry is used depends on our own clock.
 //
@@ -24,6 +27,7 @@
 
 #include "engine/bucket_generations.h"
 #include "engine/check.h"
+#include "engine/stages/repeated_denials.h"
 #include "weir/store.h"
 
 namespace weir::engine {
@@ -36,13 +40,18 @@ class Prefilter {
   // `generations` is shared by the prefilters of all loops that use the same store.
   explicit Prefilter(std::shared_ptr<BucketGenerations> generations);
 
-  // The charge that is known to be denied at `now`, and its outcome; none: ask the store. `skew` is how far the time
-  // that the store would be told is from the node's own.
+  // True: the store would deny this at `now`, and `outcomes` are its answer. False: ask it. `skew` is how far the time
+  // that it would be told is from the node's own.
+  bool repeat(std::span<const Charge> charges, std::span<ChargeOutcome> outcomes, TimePoint now,
+              Duration skew = Duration{0});
+
+  // For requests that others than the store decide about as well (quotas): one charge that is known to be denied, and
+  // its outcome; none: ask the store.
   struct Hit {
     std::size_t charge = 0;
     ChargeOutcome outcome;
   };
-  std::optional<Hit> find(std::span<const Charge> charges, TimePoint now, Duration skew = Duration{0});
+  std::optional<Hit> find_one(std::span<const Charge> charges, TimePoint now, Duration skew = Duration{0});
 
   // What remember() wants to know of the moment before the store was asked.
   struct Stamp {
@@ -75,12 +84,14 @@ class Prefilter {
     Allowance allowance;
   };
   Entry& entry_of(const BucketKey& key) { return entries_[key.low & (kEntries - 1)]; }
+  std::optional<Hit> find(std::span<const Charge> charges, TimePoint now, Duration skew);
   bool is_believed(const Entry& entry, const Charge& charge, TimePoint now, Duration skew) const;
   void forget_here(const Charge& charge);
 
   const std::shared_ptr<BucketGenerations> generations_;
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;  // guarded by mutex_
+  RepeatedDenials repeated_;    // guarded by mutex_
   std::uint64_t hits_ = 0;      // guarded by mutex_
 };
 

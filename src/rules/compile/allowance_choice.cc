@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "rules/compile/rule_check.h"
 #include "rules/compile/selectivity.h"
@@ -65,10 +66,11 @@ void AllowanceChoice::add_overrides(const Rule& rule, NameTable& names) {
   exception_index_ = ValueIndex(std::move(filings));
 }
 
-WindowLengths AllowanceChoice::window_lengths() const {
-  WindowLengths lengths;
+WindowLengths AllowanceChoice::window_lengths(WindowLengths before) const {
+  WindowLengths lengths = std::move(before);
   for_each([&lengths](const Allowance& allowance) { lengths.add(allowance); });
-  return lengths;
+  lengths.settle([this](auto use) { for_each(use); });
+  return simple_ && !lengths.several() ? WindowLengths() : lengths;
 }
 
 bool AllowanceChoice::applies(const Exception& exception, const RequestView& view, TimePoint now) {

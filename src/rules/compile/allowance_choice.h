@@ -43,8 +43,8 @@ class AllowanceChoice {
 
   bool simple() const { return simple_; }
   const Allowance* own() const { return own_ ? &*own_ : nullptr; }
-  // Of all allowances of the rule, its own first.
-  WindowLengths window_lengths() const;
+  // Of all allowances of the rule, its own first. `before`: WindowLengths::as_former() of the version before it.
+  WindowLengths window_lengths(WindowLengths before) const;
   // Calls `use` with each of them.
   template <typename Use>
   void for_each(Use use) const {

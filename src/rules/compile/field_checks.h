@@ -32,6 +32,8 @@ void check_plans(const Rule& rule, RuleFaults& faults);
 void check_overrides(const Rule& rule, RuleFaults& faults);
 // One that the rule has, or could have.
 void check_override(const Rule& rule, const FieldPath& field, const Override& override, RuleFaults& faults);
+// One that is added to a rule without faults: distinct, consistency, hot_keys and region need numbers that fit them.
+void check_added_override(const Rule& rule, const Override& override, RuleFaults& faults);
 void check_message(const Rule& rule, RuleFaults& faults);
 void check_static_limit(const Rule& rule, RuleFaults& faults);
 void check_max_subjects(const Rule& rule, RuleFaults& faults);

@@ -23,23 +23,41 @@ bool is_off(Mode mode, const Rule& rule) {
                                            [](const Override& override) { return override.mode.has_value(); });
 }
 
-// Since when the rules have had their candidates: one that was loaded before stays as warm as it is.
-class CandidateTimes {
+// What rules keep from their version before.
+class RulesBefore {
  public:
-  explicit CandidateTimes(const RuleSetOrigin& origin) : origin_(origin) {}
+  explicit RulesBefore(const RuleSetOrigin& origin) : origin_(origin) {}
 
-  TimePoint since(const Rule& rule) {
+  // Since when the rule has had its candidate: one that was loaded before stays as warm as it is.
+  TimePoint candidate_since(const Rule& rule) {
+    const CompiledRule* const found = find(rule);
+    if (found == nullptr) return origin_.loaded;
+    const Rule& before = found->source;
+    const bool same = before.candidate == rule.candidate && before.allowance == rule.allowance;
+    return same ? found->candidate_since : origin_.loaded;
+  }
+
+  // The lengths that it counted in. Another algorithm has other buckets.
+  WindowLengths window_lengths(const Rule& rule) {
+    const CompiledRule* const found = counts_windows(rule.allowance.algorithm) ? find(rule) : nullptr;
+    if (found == nullptr || found->source.kind != rule.kind ||
+        found->source.allowance.algorithm != rule.allowance.algorithm)
+      return {};
+    if (!found->windows.recording().empty()) return found->windows.as_former(origin_.loaded);
+    WindowLengths only;
+    if (found->own != nullptr) only.add(*found->own);
+    return only.as_former(origin_.loaded);
+  }
+
+ private:
+  const CompiledRule* find(const Rule& rule) {
     if (before_.empty() && origin_.before != nullptr) {
       for (const CompiledRule& each : origin_.before->rules()) before_.emplace(each.source.id, &each);
     }
     const auto found = before_.find(rule.id);
-    if (found == before_.end()) return origin_.loaded;
-    const Rule& before = found->second->source;
-    const bool same = before.candidate == rule.candidate && before.allowance == rule.allowance;
-    return same ? found->second->candidate_since : origin_.loaded;
+    return found == before_.end() ? nullptr : found->second;
   }
 
- private:
   const RuleSetOrigin& origin_;
   std::unordered_map<std::string_view, const CompiledRule*> before_;
 };
@@ -73,7 +91,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
   set->origin_ = std::move(origin);
   set->denies_unmatched_ = rules.on_no_rule == NoRulePolicy::deny;
   set->rules_.reserve(rules.rules.size());
-  CandidateTimes candidate_times(set->origin_);
+  RulesBefore before(set->origin_);
   for (Rule& rule : rules.rules) {
     const Result<RuleName> name = names.intern(rule.id);
     if (!name.ok()) return name.failure();
@@ -97,7 +115,7 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
     set->has_quotas_ = set->has_quotas_ || (rule.kind == ChargeKind::quota && active);
     if (rule.candidate) {
       compiled.candidate = changed_allowance(rule, *rule.candidate).value();
-      compiled.candidate_since = candidate_times.since(rule);
+      compiled.candidate_since = before.candidate_since(rule);
     }
     if (rule.auto_limit) {
       compiled.adapted = adapted_allowances(rule);
@@ -109,16 +127,17 @@ Result<std::shared_ptr<const RuleSet>> RuleSet::compile(Rules rules, RuleNames& 
     set->has_protection_ = set->has_protection_ || set->has_penalties_ || set->has_candidates_ || set->has_distinct_ ||
                            (active && rule.on_exceed != OnExceed::deny);
     set->has_hidden_ = set->has_hidden_ || (rule.hidden != Hidden::no && active);
+    compiled.windows = before.window_lengths(rule);
     compiled.source = std::move(rule);
     set->rules_.push_back(std::move(compiled));
   }
   set->origin_.before = nullptr;
-  set->find_changes();
   auto matcher = std::make_unique<Matcher>(set->rules_, set->origin_.issues.get());
   if (rules.shedding) {
     set->shedding_ = std::make_unique<const SheddingClasses>(std::move(*rules.shedding), matcher->names());
   }
   set->matcher_ = std::move(matcher);
+  set->find_changes();
   for (CompiledRule& rule : set->rules_) {
     if (rule.slices) rule.slices->version = set->origin_.version;
     rule.region = region_terms(rule.source);
@@ -185,6 +204,7 @@ void RuleSet::find_changes() {
     for (const Override& override : rule.source.overrides) {
       if (override.until) changes_.push_back(*override.until);
     }
+    rule.windows.for_each_change([this](TimePoint change) { changes_.push_back(change); });
   }
   std::sort(changes_.begin(), changes_.end());
 }
@@ -277,7 +297,9 @@ RuleSet::Matcher::Parts RuleSet::Matcher::compile(CompiledRule& rule, const Cond
               .rollout = rule.source.rollout,
               .cost = CompiledCost(rule.source.cost, rule.source.on_bad_cost, names_),
               .choice = AllowanceChoice(rule.source, names_)};
-  if (!parts.choice.simple()) rule.windows = parts.choice.window_lengths();
+  // Most rules have one length, and have had no other.
+  const bool one_length = parts.choice.simple() && !rule.windows.several();
+  rule.windows = one_length ? WindowLengths() : parts.choice.window_lengths(std::move(rule.windows));
   rule.slices = slice_terms(rule.source, parts.choice, 0);
   const auto add = [&](const Condition& condition) {
     const NameId name = names_.add(condition.attribute);

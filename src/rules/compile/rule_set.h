@@ -59,7 +59,7 @@ struct CompiledRule {
   TimePoint candidate_since{};        // when rules with this candidate were first loaded, by the wall clock
   std::vector<Allowance> adapted;     // of a rule with an auto_limit: one for each limit from its min to its max
   std::optional<NameId> distinct;     // the attribute whose values are counted
-  WindowLengths windows;              // several() only if plans or overrides have other windows than the rule
+  WindowLengths windows;              // several() only if plans or overrides have or had other windows than the rule
   std::optional<SliceTerms> slices;   // none: every decision asks the store
   std::optional<RegionTerms> region;  // none: the limit is each region's own
 };
@@ -176,7 +176,7 @@ class RuleSet {
 
   RuleSetOrigin origin_;
   std::vector<CompiledRule> rules_;
-  std::vector<TimePoint> changes_;  // when overrides end, ascending
+  std::vector<TimePoint> changes_;  // when overrides end, and counts in new windows are complete, ascending
   bool is_plain_ = false;
   bool denies_unmatched_ = false;
   bool has_local_limits_ = false;

@@ -228,10 +228,12 @@ void LeasedStore::fail(const Ask& ask, std::vector<StoreCall*>& done) {
 }
 
 bool LeasedStore::pass_on(const Waiter& waiter) {
-  if (waiter.covered == 0) return inner_->begin(*waiter.call);
+  if (waiter.covered == 0 && waiter.call->action != Action::refund) return inner_->begin(*waiter.call);
   PartOfCall& part = parts_.take(*this);
   part.waiter = waiter;
   part.take_over(*waiter.call, waiter.covered);
+  part.once = waiter.covered == 0 ? waiter.call->once : Once{};  // only of a call in one step
+  part.replayed = false;
   return inner_->begin(part) && conclude_part(part);
 }
 
@@ -243,7 +245,11 @@ void LeasedStore::part_answered(PartOfCall& part) {
 
 bool LeasedStore::conclude_part(PartOfCall& part) {
   StoreCall& call = *part.waiter.call;
-  if (!part.hand_back(call) && call.action == Action::take) give_back_all(part.waiter);
+  const bool admitted = part.hand_back(call);
+  if (!admitted && call.action == Action::take) give_back_all(part.waiter);
+  call.replayed = part.replayed;
+  if (call.action == Action::refund && call.status == Code::ok && !call.replayed)
+    trim_slices(part.waiter, clock_->now());
   describe_spent(part.waiter, clock_->now());
   parts_.give_back(part);
   return true;

@@ -281,7 +281,7 @@ void LeasedStore::refill(SliceEntry& entry, const StoreCall& call, const Charge&
   if (may_draw(entry, charge)) ask_ahead(entry, call, charge, now);
 }
 
-// Into the slice that is being spent, as far as it has been spent; the rest to the store.
+// Into the slice that is being spent, if it has been spent from there; else to the store.
 bool LeasedStore::refund(StoreCall& call) {
   const TimePoint now = clock_->now();
   Waiter waiter;
@@ -299,6 +299,27 @@ bool LeasedStore::refund(StoreCall& call) {
   }
   const std::size_t uncovered = call.charges.size() - static_cast<std::size_t>(std::popcount(waiter.covered));
   return uncovered == 0 ? answer_from_slices(waiter, now) : pass_on(waiter);
+}
+
+// Units of a slice are owed by the bucket. After a refund of more than was used it owes less than that, and both
+// together would be better than full: the slices are cut to what it owes.
+void LeasedStore::trim_slices(const Waiter& waiter, TimePoint now) {
+  const StoreCall& call = *waiter.call;
+  for (std::size_t i = 0; i < call.charges.size(); ++i) {
+    const Charge& charge = call.charges[i];
+    if (waiter.covers(i) || !is_leased(charge) || call.outcomes[i].status != Code::ok) continue;
+    SliceEntry* const entry = table_.find(charge.key);
+    if (entry == nullptr) continue;
+    std::int64_t owed = std::max<std::int64_t>(0, charge.allowance->largest_cost() - call.outcomes[i].remaining);
+    for (Slice* const slice : {&entry->current, &entry->next}) {
+      if (!slice->live(now)) continue;
+      Slice cut = *slice;
+      cut.left = std::max<std::int64_t>(0, slice->left - owed);
+      slice->left -= cut.left;
+      owed -= slice->left;
+      lapse(*entry, cut);
+    }
+  }
 }
 
 std::size_t LeasedStore::leased_keys() {

@@ -107,6 +107,7 @@ class LeasedStore final : public Store {
   void note_heat(SliceEntry& entry, const SliceTerms& terms, TimePoint now);
   bool may_draw(const SliceEntry& entry, const Charge& charge) const;
   void drop_slices(SliceEntry& entry);
+  void trim_slices(const Waiter& waiter, TimePoint now);
   void drop_after_loss();
   void lapse(const SliceEntry& entry, const Slice& slice);
   bool answer_from_slices(const Waiter& waiter, TimePoint now);

@@ -198,6 +198,33 @@ TEST_F(LeasedStoreTest, ARefundOfMoreThanASliceHasSpentGoesToTheStore) {
   EXPECT_GT(store_left(), left);
 }
 
+// A bucket of 1,000, some of which lie in the slice of this node.
+TEST_F(LeasedStoreTest, ARefundOfMoreThanWasUsedMakesNothingBetterThanFull) {
+  heat();
+  ASSERT_GT(leased_.leased_keys(), 0U);
+  run(Action::refund, charge(1, 1'000'000));
+  EXPECT_EQ(store_left(), 1'000);
+  EXPECT_EQ(leased_.leased_keys(), 0U);
+  std::int64_t admitted = 0;
+  for (int i = 0; i < 2'000; ++i) admitted += take(charge()) ? 1 : 0;
+  EXPECT_LE(admitted, 1'000);
+}
+
+// 500 used and 100 repaid in the meantime: 300 are less than was used, and the units of the slice are still owed.
+TEST_F(LeasedStoreTest, ARefundOfWhatWasUsedKeepsTheSlice) {
+  for (int i = 0; i < 100; ++i) {
+    clock_->advance(milliseconds(1));
+    ASSERT_TRUE(take(charge(1, 5)));
+  }
+  ASSERT_GT(leased_.leased_keys(), 0U);
+  const std::uint64_t lapsed = leased_.stats().lapsed.load();
+  const std::int64_t left = store_left();
+  run(Action::refund, charge(1, 300));
+  EXPECT_EQ(store_left(), left + 300);
+  EXPECT_EQ(leased_.stats().lapsed.load(), lapsed);
+  EXPECT_GT(leased_.leased_keys(), 0U);
+}
+
 TEST_F(LeasedStoreTest, AResetDropsTheSlice) {
   heat();
   run(Action::reset, charge());
