@@ -160,6 +160,11 @@ bool Engine::Prepared::plan_again(const Reading& at, Cost cost, Decision& decisi
   cost_ = cost.units;
   if (!issues_.any() && !check_.may_have_auto_limits()) ready_for_ = cost_;
   run_.carry(check_, Action::take, at);
+  // Of the last store call: if nothing is charged now, the store is not asked, and would not say it again.
+  run_.status = Code::ok;
+  run_.atomic = true;
+  run_.answered = Consistency::exact;
+  run_.regional = false;
   return true;
 }
 

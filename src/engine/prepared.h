@@ -29,7 +29,7 @@ class Engine::Prepared final : public PreparedCheck {
 
   // Makes check_ the plan for this moment and cost. False: the request is out of bounds, and `decision` says so.
   bool make_ready(const Reading& at, Cost cost, Decision& decision) {
-    if (cost.units == ready_for_ && is_current(at)) [[likely]]
+    if (cost.units == ready_for_ && cost.units != kNone && is_current(at)) [[likely]]
       return true;
     return change_plan(at, cost, decision);
   }

@@ -17,7 +17,6 @@ namespace weir::sim {
 // What is broken on purpose in a run of regions.
 enum class RegionMutation : std::uint8_t {
   none,
-  arrives_full,         // what a share has grown by is there at once
   given_before_lapse,   // shares that others may still use are given away
   units_forgotten,      // what others were given of a window is not looked at
   heard_before_commit,  // a region takes for known to the others what was never written

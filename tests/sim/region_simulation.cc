@@ -34,7 +34,6 @@ class RegionRun {
     for (std::size_t i = 0; i < regions_; ++i) {
       names_.push_back("region" + std::to_string(i));
       servers_.push_back(std::make_unique<Server>(world_, near_));
-      servers_.back()->tamper = [this](StoreCall& call) { tamper(call); };
     }
     for (std::int64_t key = 0; key < kSharedKeys; ++key) oracles_.emplace_back(allowance_);
     for (std::size_t i = 0; i < regions_; ++i) {
@@ -96,7 +95,7 @@ class RegionRun {
       // A small burst shows rates that add up to too much, a large one levels that do.
       rule.allowance.burst = rule.allowance.limit * world_.pick({1, 2, 4, 12}) / 2;
       length_ = 5 * lease_;
-      turns_ = setting_.mutation == RegionMutation::arrives_full || world_.chance(200);
+      turns_ = world_.chance(200);
       if (turns_) {
         rule.allowance.window = 2 * lease_;
         rule.allowance.burst = 6 * rule.allowance.limit;
@@ -117,10 +116,6 @@ class RegionRun {
     gate.on_store_failure = FailurePolicy::deny;
     rules_.rules = {rule, gate};
     allowance_ = make_allowance(rule.allowance).value();
-  }
-
-  void tamper(StoreCall& call) const {
-    if (setting_.mutation == RegionMutation::arrives_full && call.draw != nullptr) call.draw->late = 0;
   }
 
   void start_node(std::size_t region) {

@@ -47,9 +47,7 @@ TEST(RegionSimulation, TheSameSeedIsTheSameRun) {
   EXPECT_EQ(first.story, second.story);
 }
 
-TEST(RegionSimulation, NoticesAShareThatArrivesFull) {
-  EXPECT_TRUE(is_noticed({.mutation = RegionMutation::arrives_full}));
-}
+// A share that arrives full is noticed by the simulation of shares alone (src/regions/shares_simulation_test.cc).
 TEST(RegionSimulation, NoticesAShareGivenBeforeTheOldOneLapsed) {
   EXPECT_TRUE(is_noticed({.mutation = RegionMutation::given_before_lapse}));
 }
