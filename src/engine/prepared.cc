@@ -145,6 +145,7 @@ bool Engine::Prepared::plan_again(const Reading& at, Cost cost, Decision& decisi
   request_ = completed(sent, *rules_, completed_);
   if (!Check::within_bounds(request_)) {
     renew_verdict(decision);
+    decision.source = {};
     refuse_out_of_bounds(request_, decision);
     decision.at = at.wall();
     return false;

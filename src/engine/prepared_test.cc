@@ -155,6 +155,7 @@ Rule random_rule(const std::string& id) {
       break;
     case 6:
       rule.hidden = *rc::gen::element(Hidden::answer, Hidden::rule);
+      rule.message = "wait {wait}";
       break;
     case 7:
       rule.mode = Mode::shadow;
@@ -217,7 +218,9 @@ TEST_P(Prepared, DecidesAsPlainChecksDoWhateverHappensInBetween) {
       const int what = *rc::gen::inRange(0, 20);
       if (what == 0 || step == 0) {
         const Rules rules = random_rules();
-        RC_ASSERT(plain.book->replace(rules).ok() && prepared.book->replace(rules).ok());
+        const Status loaded = plain.book->replace(rules);
+        if (!loaded.ok()) RC_FAIL(loaded.failure().message);
+        RC_ASSERT(prepared.book->replace(rules).ok());
       } else if (what == 1) {
         plain.store->away = prepared.store->away = *rc::gen::arbitrary<bool>();
       } else if (what == 2) {
