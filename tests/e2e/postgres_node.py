@@ -38,7 +38,7 @@ class Postgres:
         )
         if island:
             with open(self.folder / "data" / "pg_hba.conf", "a") as access:
-                access.write("host all all 198.19.0.0/16 trust\n")
+                access.write("host all all 198.18.0.0/15 trust\n")
         for left in reversed(range(5)):
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))

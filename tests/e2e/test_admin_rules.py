@@ -64,7 +64,7 @@ def test_rules_that_this_server_cannot_keep_are_no_version(start, tmp_path):  # 
     path.write_text(rules_text(2))
     server = start("--rules", str(path), "--data-dir", str(tmp_path / "state"))
     admin = Admin(server.admin)
-    (tmp_path / "new").write_text(rules_text(3).rstrip().removesuffix("}") + ", consistency: synced}\n")
+    (tmp_path / "new").write_text(rules_text(3).rstrip().removesuffix("}") + ", region: slices}\n")
     os.replace(tmp_path / "new", path)
     eventually(lambda: admin.get("/rules")["error"])
     # Making an override compiles the rules again.

@@ -1383,7 +1383,7 @@ export interface components {
             delay_ms: number;
             /** @description Decided without the store, by a failure policy. */
             degraded: boolean;
-            /** @description Which store decided. */
+            /** @description Which store decided; empty if the caller is blocked. */
             source: string;
             /**
              * @description Present only when the charge took several steps.
@@ -1446,7 +1446,7 @@ export interface components {
             delay_ms: number;
             /** @description Decided without the store, by a failure policy. */
             degraded: boolean;
-            /** @description Which store decided. */
+            /** @description Which store decided; empty if the caller is blocked. */
             source: string;
             /**
              * @description Present only when the charge took several steps.
@@ -2100,7 +2100,7 @@ export interface components {
         HeldReservation: {
             rule: string;
             id: string;
-            /** @description For DELETE. Null for readers, and where more than 16 rules apply. */
+            /** @description For DELETE. Null for readers, for reservations of other subjects that are listed because all share a bucket, and where more than 16 rules apply. */
             handle: string | null;
             /** Format: int64 */
             units: number;
@@ -2274,6 +2274,8 @@ export interface components {
             id: string;
             /** @description Ids, or `*` alone for every rule. */
             rules: string[];
+            /** @description In answers to a change of every rule (`*`): the rules that it does not fit and leaves as they are, and why; at most 20. */
+            misfits?: string[];
             /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
             when: {
                 [key: string]: string | string[];
@@ -4559,6 +4561,8 @@ export interface operations {
             query?: {
                 /** @description How far back. */
                 range?: "5m" | "1h" | "24h";
+                /** @description How many rules `top_rules` has at most. */
+                rules?: number;
             };
             header?: never;
             path?: never;
