@@ -44,7 +44,7 @@ class Postgres:
                 probe.bind(("127.0.0.1", 0))
                 self.port = probe.getsockname()[1]
             try:
-                return self.start()
+                return self.start(again=False)
             except AssertionError:  # someone else has the port by now
                 if left == 0:
                     raise
@@ -57,7 +57,21 @@ class Postgres:
     def url_of(host, port):
         return f"postgres://weir@{host}:{port}/postgres"
 
-    def start(self):
+    def start(self, again=True):
+        """After kill(), processes of the killed server may still be ending, and a new one gives up as long as they do."""
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            self.launch()
+            while time.monotonic() < deadline and self.process.poll() is None:
+                ready = subprocess.run([PROGRAMS / "pg_isready", "-h", self.host, "-p", str(self.port)], capture_output=True)
+                if ready.returncode == 0:
+                    return
+                time.sleep(0.05)
+            assert time.monotonic() < deadline, "postgres did not start"
+            assert again, "postgres ended"
+            time.sleep(0.1)
+
+    def launch(self):
         inside = [*self.island.inside, "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"] if self.island else []
         self.process = subprocess.Popen(
             [*inside, PROGRAMS / "postgres", "-D", self.folder / "data", "-k", self.folder, "-p", str(self.port), "-c", f"listen_addresses={self.host}",
@@ -65,14 +79,6 @@ class Postgres:
             cwd=self.folder, preexec_fn=None if self.island else _demote, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        deadline = time.monotonic() + DEADLINE_S
-        while time.monotonic() < deadline:
-            ready = subprocess.run([PROGRAMS / "pg_isready", "-h", self.host, "-p", str(self.port)], capture_output=True)
-            if ready.returncode == 0:
-                return
-            assert self.process.poll() is None, "postgres ended"
-            time.sleep(0.05)
-        raise AssertionError("postgres did not start")
 
     def kill(self):
         """kill -9 of the whole server."""
