@@ -173,7 +173,7 @@ void DatabaseModule::add_facts(observe::Facts& facts) const {
       health.connected && is_ready() ? 1 : 0);
   add("weir_database_queued_transactions", "Transactions that wait for a database thread.", Kind::gauge,
       static_cast<double>(health.queued));
-  add("weir_database_lag_seconds", "For how long the oldest transaction that is not done has waited.", Kind::gauge,
+  add("weir_database_lag_seconds", "How long the oldest unfinished transaction has waited.", Kind::gauge,
       static_cast<double>(health.lag.count()) / 1e6);
   constexpr std::string_view kTransactions = "weir_database_transactions_total";
   constexpr std::string_view kHelp =
@@ -184,8 +184,8 @@ void DatabaseModule::add_facts(observe::Facts& facts) const {
     facts.more.push_back({kTransactions, kHelp, Kind::counter, static_cast<double>(count), {{"result", result}}});
   }
   add("weir_database_repeated_transactions_total",
-      "Attempts beyond the first, because another transaction was in the way or the connection was lost.",
-      Kind::counter, static_cast<double>(health.repeated));
+      "Attempts beyond the first, because of a conflict with another transaction or a lost connection.", Kind::counter,
+      static_cast<double>(health.repeated));
 }
 
 void DatabaseModule::add_health(HealthDetails& details) const {

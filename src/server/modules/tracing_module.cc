@@ -107,8 +107,8 @@ void TracingModule::add_facts(observe::Facts& facts) const {
   const auto add = [&](const char* result, std::uint64_t count) {
     facts.more.push_back(
         {"weir_trace_spans_total",
-         "Spans of traces: sent to the collector, dropped because the queue was full, lost because the "
-         "collector did not take them.",
+         "Spans of traces: sent to the collector, dropped because the queue was full, lost because the collector did "
+         "not accept them.",
          observe::FactMetric::Kind::counter,
          static_cast<double>(count),
          {{"result", result}}});
