@@ -145,12 +145,12 @@ std::optional<std::string> TokenAccess::site_fault(const http::HttpRequest& requ
   const std::string_view host = field_text(request, "host");
   const std::string_view origin = field_text(request, "origin");
   if (is_open() && !is_private_name(host)) {
-    return "this listener is open to this machine only: address it by 127.0.0.1 or localhost, or make a token";
+    return "without a token this listener is for this machine only: call it as 127.0.0.1 or localhost, or make a token";
   }
   if (only_reads(request)) return std::nullopt;
   if (!origin.empty() && !is_own_origin(origin, host)) return "the request comes from another site";
   if (!cookie_of(request).empty() && field_text(request, kConsoleField) != "1") {
-    return "what changes something needs the header X-Weir-Console: 1 with a session";
+    return "with a session, a change needs the header X-Weir-Console: 1";
   }
   return std::nullopt;
 }

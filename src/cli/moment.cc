@@ -43,7 +43,7 @@ Result<std::int64_t> parse_moment(std::string_view text, std::int64_t now) {
     return now - ago.value().count() / 1'000'000;
   }
   return Failure{Code::invalid_argument, "'" + shown(text) +
-                                             "' is no time, expected 14:03, 14:03:20, 10m (ago) or "
+                                             "' is not a time, expected 14:03, 14:03:20, 10m (ago) or "
                                              "2026-11-18T14:03:20Z"};
 }
 

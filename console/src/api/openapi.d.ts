@@ -199,7 +199,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Settle what the work has cost
+         * Settle a reservation with what the work has cost
          * @description Less than was granted returns the rest; more is charged as debt, up to the rule's `overdraft`. Committing again replays the first answer.
          */
         post: operations["commitReservation"];
@@ -219,7 +219,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give everything back
+         * Release a reservation: give everything back
          * @description Releasing again replays the first answer.
          */
         post: operations["releaseReservation"];
@@ -239,7 +239,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Hold more, or for longer
+         * Extend a reservation: hold more, or for longer
          * @description `ttl_ms` counts from now. If `add` does not fit, nothing changes.
          */
         post: operations["extendReservation"];
@@ -606,7 +606,7 @@ export interface paths {
         /** Overrides, those of the rules file last */
         get: operations["listOverrides"];
         put?: never;
-        /** Other numbers for some requests, until a time */
+        /** Other limits for some requests, until a given time */
         post: operations["createOverride"];
         delete?: never;
         options?: never;
@@ -1624,7 +1624,7 @@ export interface components {
              */
             partial: boolean;
             /**
-             * @description Only say what would be granted.
+             * @description Only show what would be granted.
              * @default false
              */
             dry_run: boolean;
@@ -1650,7 +1650,7 @@ export interface components {
             ttl_ms?: number;
             /**
              * Format: int64
-             * @description Units to hold beyond those that it has.
+             * @description Units to hold in addition.
              */
             add?: number;
             /**
@@ -5728,7 +5728,7 @@ export interface operations {
                 limit?: components["parameters"]["AdminLimit"];
                 /** @description `next` of the page before. */
                 cursor?: components["parameters"]["AdminCursor"];
-                /** @description Only those of this tenant. */
+                /** @description Only keys of this tenant. */
                 tenant?: string;
             };
             header?: never;
@@ -6282,9 +6282,9 @@ export interface operations {
                 action?: string;
                 /** @description Only this object, or all below it. */
                 object?: string;
-                /** @description Only from this time on. */
+                /** @description Only changes from this time on. */
                 from?: string;
-                /** @description Only up to this time. */
+                /** @description Only changes up to this time. */
                 to?: string;
                 /** @description json, or ndjson for exports. */
                 format?: "json" | "ndjson";
@@ -6884,13 +6884,13 @@ export interface operations {
     listAccounts: {
         parameters: {
             query?: {
-                /** @description Only of this tenant. */
+                /** @description Only this tenant. */
                 tenant?: string;
-                /** @description Only of this rule. */
+                /** @description Only this rule. */
                 rule?: string;
-                /** @description Only of this subject, such as `tenant=acme`. */
+                /** @description Only this subject, such as `tenant=acme`. */
                 subject?: string;
-                /** @description Only of this period, such as `2026-11`. */
+                /** @description Only this period, such as `2026-11`. */
                 period?: string;
                 /** @description How many. */
                 limit?: components["parameters"]["AdminLimit"];

@@ -223,10 +223,10 @@ std::string denial_sentence(const Decision& decision) {
   std::string text;
   switch (decision.reason) {
     case Reason::store_unavailable:
-      text = "The limits cannot be looked up at the moment";
+      text = "The limits cannot be checked at the moment";
       break;
     case Reason::shed:
-      text = "The service sheds load at the moment";
+      text = "The service is overloaded and sheds load";
       break;
     case Reason::blocked:
       text = "The caller is blocked, or its credentials were not accepted";

@@ -37,7 +37,7 @@ Status DatabaseModule::open() {
   if (location.value().kind != Location::Kind::postgres || !is_database_away(failure)) {
     return Failure{failure.code, "database: " + location.value().shown + ": " + failure.message};
   }
-  context_.log.warn("database_away", "the database does not answer; the server starts with what it has kept locally",
+  context_.log.warn("database_away", "the database does not answer; the server starts with its local copy",
                     {{"database", location.value().shown}, {"error", failure.message}});
   return success();
 }
@@ -47,7 +47,7 @@ Status DatabaseModule::open_folder() {
   const Config& config = context_.config;
   const bool explicitly = !place_of(config, "data_dir").empty() || !place_of(config, "database").empty();
   Failure failure{Code::invalid_argument,
-                  "data_dir: is not set, and none of STATE_DIRECTORY, XDG_STATE_HOME and HOME says where it could be"};
+                  "data_dir: is not set, and neither is STATE_DIRECTORY, XDG_STATE_HOME or HOME"};
   if (!config.data_dir.empty()) {
     Result<DataFolder> folder = DataFolder::open(config.data_dir);
     if (folder.ok()) {
