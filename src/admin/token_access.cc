@@ -47,7 +47,7 @@ bool is_own_origin(std::string_view origin, std::string_view host) {
   return slashes != std::string_view::npos && base::same_ignoring_case(origin.substr(slashes + 3), host);
 }
 
-// An address, "localhost", or a name without a dot: none of these can be given to this machine by a stranger's DNS.
+// An address, "localhost", or a name without a dot: none of these can be given to this machine by an attacker's DNS.
 bool is_private_name(std::string_view host) {
   if (host.starts_with('[')) return true;
   host = host.substr(0, host.find(':'));

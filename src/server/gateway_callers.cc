@@ -90,7 +90,7 @@ bool GatewayCallers::is_time(const identity::HeaderField& field) const {
   return times_ != nullptr && base::same_ignoring_case(field.name, times_->field_name());
 }
 
-// HAProxy's own argument: like all that it says itself, believed.
+// HAProxy's own argument: like all that it says itself, trusted.
 TimePoint GatewayCallers::ingress_said() {
   if (times_ == nullptr) return {};
   std::size_t count = 0;

@@ -37,7 +37,7 @@ class QuotaRetention {
   const Duration keep_;
   const std::string node_;
 
-  std::int64_t after_ = 0;  // the last account that this pass has looked at
+  std::int64_t after_ = 0;  // the last account that this pass has checked
   std::int64_t unexported_ = 0;
   TimePoint next_pass_{};
   std::atomic<std::int64_t> removed_entries_{0};

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kHandle = "handle";
 
-// A denial that the caller can do nothing about but wait: what its Decision says. Others are 400 and above.
+// A denial after which the caller can only wait: the status of its Decision. Others are 400 and above.
 bool is_denied(const LeaseAnswer& answer, LeaseQuestion::Verb verb) {
   return verb == LeaseQuestion::Verb::acquire && !answer.decision.allowed;
 }

@@ -265,7 +265,7 @@ bool RequestParser::note_field(std::string_view name, std::string_view value) {
 
 bool RequestParser::note_content_length(std::string_view value) {
   constexpr std::size_t kMaxDigits = 18;
-  // A second one is refused even if it is equal: someone on the way did not look.
+  // A second one is refused even if it is equal: another parser may have used the other one.
   bool good = !has_length_ && !value.empty() && value.size() <= kMaxDigits;
   std::uint64_t length = 0;
   for (const char c : value) {

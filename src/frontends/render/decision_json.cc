@@ -217,7 +217,7 @@ void append_duration(std::string& out, Duration duration) {
   out += whole_seconds ? " s" : " ms";
 }
 
-// A sentence for people. It names the rule and its numbers, never who asked.
+// A sentence for people. It names the rule and its numbers, never the caller.
 std::string denial_sentence(const Decision& decision) {
   const RuleOutcome* rule = decision.decisive();
   std::string text;

@@ -130,7 +130,7 @@ void RespProtocol::perform(Words words) {
                   [&](ReplyWriter& reply) { session_.answer(command->id, words, reply); });
 }
 
-// True: the login is not to be looked at now, or not at all.
+// True: the login is not to be checked now, or not at all.
 bool RespProtocol::hold_login() {
   const RespOptions& options = session_.options();
   if (options.logins == nullptr || std::exchange(login_due_, false)) return false;
