@@ -3,7 +3,7 @@
 // what was removed.
 //
 // A pass over all accounts begins at the start and an hour after the last one ended; it goes on a little at each call,
-// so that the caller's thread is never away for long. On one thread; counts may be read from any.
+// so that it never blocks the caller's thread for long. On one thread; counts may be read from any.
 #pragma once
 
 #include <atomic>
