@@ -32,9 +32,7 @@ std::string DecisionBound::text() const {
   std::string out = exact ? "exact" : "approximate: a rule that applies may admit more than its limit in some window";
   out += "; charged in one atomic step, all rules or none";
   if (!cluster_notes.empty())
-    out +=
-        ", except in a Redis Cluster: there in several steps, which are undone if one "
-        "denies";
+    out += ", except in a Redis Cluster: there in several steps, which are undone if one denies";
   return out;
 }
 

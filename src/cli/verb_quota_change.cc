@@ -210,8 +210,7 @@ void add_change_options(Command& verb, ChangeOptions& options) {
       .value("TEXT")
       .required();
   verb.text("--actor", options.change.actor,
-            "Your name, if the database is changed directly; default: $USER. A server "
-            "takes it from the token")
+            "Your name, if the database is changed directly; default: $USER. A server takes it from the token")
       .value("NAME");
   verb.text("--id", options.id, "Makes the change idempotent: an id changes the account once").value("ID");
   options.where.add_to(verb);
@@ -226,8 +225,7 @@ void add_quota_grant(CLI::App& parent, Session& session) {
   verb.integer("--amount", options->change.amount, 1, kMaxUnits, "Units").value("N").required();
   verb.text("--expires", options->expires, "When the grant expires, a duration or a time; default: 365d").value("WHEN");
   verb.integer("--priority", options->change.priority, -1'000'000, 1'000'000,
-               "Grants with a lower number are used "
-               "first; default: 0")
+               "Grants with a lower number are used first; default: 0")
       .value("N");
   add_change_options(verb, *options);
   verb.footer(std::string(kChangeFooter) +

@@ -111,8 +111,7 @@ int reconcile_ledger(const UpkeepOptions& options, const Terminal& terminal) {
 void add_quota_reconcile(CLI::App& parent, Session& session) {
   const auto options = std::make_shared<UpkeepOptions>();
   Command verb(parent, "reconcile",
-               "Compare what a node holds with the ledger, or list what nodes hold according to "
-               "the ledger");
+               "Compare what a node holds with the ledger, or list what nodes hold according to the ledger");
   options->where.add_to(verb);
   add_admin_options(verb, options->admin);
   verb.footer(

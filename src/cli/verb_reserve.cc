@@ -222,8 +222,7 @@ void add_reserve_take(CLI::App& parent, Session& session) {
   const auto options = common_options(verb);
   verb.words("attributes", options->words, "The request's attributes, name=value each").required();
   verb.integer("--amount", options->amount, 0, kMaxUnits,
-               "Units to reserve; default: the estimate that the rules have "
-               "learned")
+               "Units to reserve; default: the estimate that the rules have learned")
       .value("N");
   verb.number("--ttl", options->ttl_s, 0.01, 86'400.0, "Seconds until it expires; default 60").value("SECONDS");
   verb.text("--id", options->id, "An id that you choose: the same id again gives the same reservation").value("ID");

@@ -76,8 +76,7 @@ void add_end(CLI::App& parent, Session& session, const std::string& name, const 
 
 void add_rules_candidate(CLI::App& parent, Session& session) {
   Command candidate(parent, "candidate",
-                    "Show what a rule's candidate numbers would change, and promote or discard "
-                    "them");
+                    "Show what a rule's candidate numbers would change, and promote or discard them");
   candidate.requires_verb();
   Command verb(candidate.app(), "show", "Show what the candidate of a rule, or a rule in shadow mode, would change");
   const auto options = std::make_shared<CandidateOptions>();

@@ -245,9 +245,7 @@ Status JwtKeys::add_jwks(std::string_view json, const std::string& name) {
     if (Status added = add(std::move(*key.value()), name); !added.ok()) return added;
   }
   if (keys_.size() == before)
-    return Failure{Code::invalid_argument, name +
-                                               ": contains no key for HS256, RS256 or "
-                                               "ES256"};
+    return Failure{Code::invalid_argument, name + ": contains no key for HS256, RS256 or ES256"};
   return success();
 }
 

@@ -18,10 +18,9 @@ namespace {
 double unix_seconds(TimePoint time) { return static_cast<double>(micros(time)) / 1e6; }
 
 void collect_rules(const Facts& facts, FactWriter& write) {
-  write.counter(
-      "weir_rules_reloads_total",
-      "Attempts to load the rules, by result; unchanged: the files contain the rules that are already loaded.",
-      facts.reloads_succeeded, {{"result", "success"}});
+  write.counter("weir_rules_reloads_total",
+                "Attempts to load the rules, by result; unchanged: the files equal the loaded rules.",
+                facts.reloads_succeeded, {{"result", "success"}});
   write.also(facts.reloads_failed, {{"result", "failure"}});
   write.also(facts.reloads_unchanged, {{"result", "unchanged"}});
   write.gauge("weir_rules_last_success_timestamp_seconds", "When the current rules were loaded.",
@@ -47,11 +46,10 @@ void collect_estimates(const Facts& facts, std::vector<MetricFamily>& out) {
   if (facts.estimates.empty()) return;
   MetricFamily settled = family(MetricType::Counter, "weir_estimate_settled_total",
                                 "Committed reservations whose amount the rule had estimated.");
-  MetricFamily over = family(MetricType::Counter, "weir_estimate_over_units_total",
-                             "Units by which estimates were higher than the actual cost.");
-  MetricFamily under = family(MetricType::Counter, "weir_estimate_under_units_total",
-                              "Units by which estimates were lower than the "
-                              "actual cost.");
+  MetricFamily over =
+      family(MetricType::Counter, "weir_estimate_over_units_total", "Units by which estimates were too high.");
+  MetricFamily under =
+      family(MetricType::Counter, "weir_estimate_under_units_total", "Units by which estimates were too low.");
   for (const EstimateErrors& each : facts.estimates) {
     const auto counted = [&](std::uint64_t count) {
       return sample(MetricType::Counter, static_cast<double>(count), {{"rule", each.rule}});
@@ -71,8 +69,8 @@ void collect_store(const Facts& facts, FactWriter& write) {
               static_cast<double>(facts.store_max_bytes), {store});
   write.counter("weir_store_expired_total", "Buckets removed because they were full again.", facts.store_expired,
                 {store});
-  write.counter("weir_store_evictions_total", "Buckets that were full again, removed to make room for new subjects.",
-                facts.store_evictions, {store});
+  write.counter("weir_store_evictions_total", "Refilled buckets evicted for new subjects.", facts.store_evictions,
+                {store});
   write.counter("weir_store_refused_newcomers_total", "Charges that found no room for a new bucket.",
                 facts.store_refused_newcomers, {store});
   write.counter("weir_store_coarse_charges_total",
@@ -82,10 +80,9 @@ void collect_store(const Facts& facts, FactWriter& write) {
                 facts.local_denials);
   write.counter("weir_forged_handles_total", "Invalid handles of leases and reservations: not sealed by this service.",
                 facts.forged_handles);
-  write.counter(
-      "weir_uncharged_units_total",
-      "Units of commits, reports of usage and late charges beyond a rule's overdraft, which were not charged.",
-      facts.uncharged_units);
+  write.counter("weir_uncharged_units_total",
+                "Units of commits, reports of usage and late charges beyond a rule's overdraft.",
+                facts.uncharged_units);
   write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
                 {{"result", "success"}});
   write.also(facts.snapshots_failed, {{"result", "failure"}});

@@ -96,14 +96,11 @@ void collect_servers(const std::vector<RemoteStoreFacts::Server>& servers, std::
 void collect_remote_store(const RemoteStoreFacts& facts, std::vector<MetricFamily>& out) {
   FactWriter write(out);
   write.gauge("weir_store_breaker_state",
-              "State of the circuit breaker: 0 closed; 1 open for some server, which is not asked because it failed; 2 "
-              "half-open: a probe is in flight.",
+              "Circuit breaker: 0 closed; 1 open for some server; 2 half-open: a probe is in flight.",
               static_cast<double>(facts.breaker));
-  write.counter("weir_store_breaker_opened_total", "Times that an event loop's circuit breaker for a server opened.",
+  write.counter("weir_store_breaker_opened_total", "Times that a server's circuit breaker opened.",
                 facts.breaker_opened);
-  write.fractional_counter("weir_store_fallback_seconds_total",
-                           "Time during which the circuit breaker of some server "
-                           "was not closed.",
+  write.fractional_counter("weir_store_fallback_seconds_total", "How long some circuit breaker was not closed.",
                            facts.fallback_seconds);
   write.counter("weir_store_calls_total", "Decisions that needed the store.", facts.calls);
   write.counter("weir_store_script_calls_total", "Scripts run in the store, including retries and refunds.",

@@ -39,10 +39,9 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest&
   if (const http::HttpField* host = request.find("host")) inbound.host = host->value;
   if (!identity_->trusts(inbound.peer)) {
     // Without the address: it may be a client's.
-    log_.warn(
-        "forward_auth_untrusted",
-        "a request to /v1/forward-auth came from outside identity.trusted_proxies: its headers about the client are "
-        "ignored");
+    log_.warn("forward_auth_untrusted",
+              "a request to /v1/forward-auth came from outside identity.trusted_proxies: its headers about the client "
+              "are ignored");
   }
   caller.ingress = http::ingress_of(request, peer, times_.get());
   return outcome(identity_->identify_forwarded(inbound, clock_.wall(), attributes_), caller);
@@ -81,8 +80,7 @@ void GatewayCallers::note(const MessageFault& fault) {
     return log_.debug("caller_refused", "refused before any rule was evaluated", {{"cause", fault.text}});
   }
   log_.error("spop_message_unusable",
-             "HAProxy's message is not as docs/haproxy.md describes it: its requests are "
-             "refused",
+             "HAProxy's message is not as docs/haproxy.md describes it: its requests are refused",
              {{"cause", fault.text}});
 }
 

@@ -132,8 +132,7 @@ void SyncedNodes::add_facts(observe::Facts& facts) const {
     facts.more.push_back({name, help, Kind::counter, static_cast<double>(sum), std::move(labels)});
   };
   add("weir_synced_answers_total",
-      "Store calls answered from the state that this node knew, and reported to Redis "
-      "afterwards.",
+      "Store calls answered from the state that this node knew, and reported to Redis afterwards.",
       &synced::Stats::answered);
   add("weir_synced_reports_total", "Reports of admitted units to Redis; `lost`: of these, the ones without an answer.",
       &synced::Stats::reports, {{"result", "sent"}});

@@ -258,8 +258,7 @@ Response HoldHandler::render(const ReservationAnswer& answer, ReservationQuestio
 
 void HoldHandler::refuse_reservation(const HttpRequest&, ResponseWriter& writer) {
   writer.send_problem(501,
-                      "reservations: the store of this server does not support them; start it with a store that "
-                      "does");
+                      "reservations: the store of this server does not support them; start it with a store that does");
 }
 
 void add_hold_routes(Router& router, Limiter& limiter, HoldOptions options) {

@@ -192,9 +192,8 @@ void Session::client(Words words, ReplyWriter& reply) {
   const bool harmless = is_word(sub, "no-evict") || is_word(sub, "no-touch") || is_word(sub, "maint_notifications");
   if (harmless && words.size() >= 3) return reply.simple("OK");
   reply.error(
-      "ERR unknown subcommand or wrong number of arguments; CLIENT supports ID, "
-      "INFO, GETNAME, SETNAME, SETINFO, REPLY ON, NO-EVICT, NO-TOUCH and "
-      "MAINT_NOTIFICATIONS");
+      "ERR unknown subcommand or wrong number of arguments; CLIENT supports ID, INFO, GETNAME, SETNAME, SETINFO, REPLY "
+      "ON, NO-EVICT, NO-TOUCH and MAINT_NOTIFICATIONS");
 }
 
 void Session::describe_client(ReplyWriter& reply) const {

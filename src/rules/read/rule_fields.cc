@@ -112,9 +112,8 @@ constexpr Field<Rules> kTopFields[] = {
      },
      [](const Rules& rules) { return write_choice_unless(kGlobalModes, rules.global_shadow, false); }},
     {"on_no_rule",
-     "the decision for a request that no rule counts: `allow`, or `deny` "
-     "with reason `no_rule`; `deny` in one file of a folder applies to "
-     "all",
+     "the decision for a request that no rule counts: `allow`, or `deny` with reason `no_rule`; `deny` in one file of "
+     "a folder applies to all",
      "`allow`",
      [](const FieldAt& at, Rules& rules) {
        NoRulePolicy policy = NoRulePolicy::allow;
@@ -192,9 +191,8 @@ constexpr Field<Rule> kRuleFields[] = {
      },
      check_timezone},
     {"anchor_day",
-     "quota: the day on which periods begin: with `month`, 1–31 "
-     "(the last day of shorter months); with `week`, `mon` to "
-     "`sun`",
+     "quota: the day on which periods begin: with `month`, 1–31 (the last day of shorter months); with `week`, `mon` "
+     "to `sun`",
      "the 1st; Monday", of_its_kind<read_anchor_day>, write_anchor_day, check_anchor_day},
     {"grace", "quota: units admitted beyond the limit, or percent of it", "0",
      [](const FieldAt& at, Rule& rule) {
@@ -205,16 +203,15 @@ constexpr Field<Rule> kRuleFields[] = {
      },
      check_grace},
     {"overage",
-     "quota: what happens beyond limit and grace: `refuse`; or `record`, which admits without bound and "
-     "records overage",
+     "quota: what happens beyond limit and grace: `refuse`; or `record`, which admits without bound and records "
+     "overage",
      "`refuse`", of_its_kind<read_overage>, write_overage, check_overage},
     {"enforcement",
      "quota: `leased`, each node spends slices in memory; `strict`, the ledger commits before the answer; see [the "
      "guarantees](quotas.md#leased-and-strict)",
      "`leased`", of_its_kind<read_enforcement>, write_enforcement, check_enforcement},
     {"notify",
-     "quota: thresholds in units or percent of the limit; when one is reached, a notice is sent, once per "
-     "period",
+     "quota: thresholds in units or percent of the limit; when one is reached, a notice is sent, once per period",
      "none", of_its_kind<read_notify>, write_notify, check_notify},
     {"plan_change",
      "quota: how a new plan in the tenant's record affects the open period: `immediate`, `next_period`, or `prorated`; "
@@ -360,8 +357,7 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return rule.distinct.empty() ? Written() : YamlText::text(rule.distinct); },
      check_distinct},
     {"candidate",
-     "other numbers to try on the same traffic without affecting any answer; see [rolling "
-     "out](rollout.md#2-candidate)",
+     "other numbers to try on the same traffic without affecting any answer; see [rolling out](rollout.md#2-candidate)",
      "none",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) read_candidate(at, rule.candidate);
@@ -381,9 +377,8 @@ constexpr Field<Rule> kRuleFields[] = {
      "neither counted nor listed as hot; see [hot keys](consistency.md#hot-keys)",
      "`show`", read_hot_keys, write_hot_keys, check_hot_keys},
     {"region",
-     "`none`: each region has the whole limit; `slices`: each has a share that follows demand; "
-     "`reconcile`: each counts and reports to the others; `central`: one region counts for all; see "
-     "[regions](regions.md)",
+     "`none`: each region has the whole limit; `slices`: each has a share that follows demand; `reconcile`: each "
+     "counts and reports to the others; `central`: one region counts for all; see [regions](regions.md)",
      "`none`", read_region, write_region, check_region},
     {"on_partition",
      "with `region: reconcile`, while other regions cannot be reached: `hold` admits at most the tolerance, `continue` "
