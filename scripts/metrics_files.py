@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).parents[1]
 TITLES = {"overview": "Weir: overview", "rules": "Weir: rules", "stores": "Weir: stores", "quotas": "Weir: quotas"}
 PAGE = """# Metrics
 
-`/metrics` on the admin listener is for Prometheus. This page, the dashboards in `deploy/grafana` and the alerts in `deploy/prometheus` are generated from one table in the program (`src/observe/metric_table.cc`; `weir metrics` prints it), and a test compares a real scrape with it. What operators should watch, and logs: [operating.md](operating.md#metrics-and-logs).
+`/metrics` on the admin listener is for Prometheus. This page, the dashboards in `deploy/grafana` and the alerts in `deploy/prometheus` are generated from one table in the program (`src/observe/metric_table.cc`; `weir metrics` prints it), and a test compares a real scrape with it. Which metrics to watch, and logs: [operating.md](operating.md#metrics-and-logs).
 
 Labels are bounded: `rule` has one value for each of the first 1,000 rules and `other` for the rest, and no label has a subject, an address or another value that callers choose. Series without a condition exist from the start, with 0.
 
@@ -34,10 +34,10 @@ def metrics_page(tables):
     for row in tables["metrics"]:
         if row["group"] != group:
             group = row["group"]
-            out.append(f"\n## {group}\n| metric | type | what it tells | series | when |\n|---|---|---|---|---|")
+            out.append(f"\n## {group}\n| metric | type | meaning | series | when |\n|---|---|---|---|---|")
         labels = f"{{{row['labels'].replace(' ', '')}}}" if row["labels"] else ""
         out.append(f"| `{row['name']}{labels}` | {row['type']} | {cell(row['help'])} | {cell(row['bound']) or '1'} | {cell(row['when']) or 'always'} |")
-    out.append("\n## Alerts\n| alert | for | severity | what it says | what to do |\n|---|---|---|---|---|")
+    out.append("\n## Alerts\n| alert | for | severity | summary | action |\n|---|---|---|---|---|")
     for row in tables["alerts"]:
         out.append(f"| `{row['name']}` | {row['for']} | {row['severity']} | {cell(row['summary'])} | {cell(row['do'])} |")
     out.append("\n`page` needs someone now; `ticket` can wait until morning. The cases that `promtool test rules` runs are in `deploy/prometheus/alerts_test.yaml`.")

@@ -1,4 +1,4 @@
-// Allowance: how much one bucket may pass, checked and ready to compute with.
+// Allowance: how much one bucket may admit, checked and ready to compute with.
 //
 // Rules make allowances (one for the rule itself, one for each plan and override); algorithms only read them. An
 // Allowance that exists is sound: every product that an algorithm forms from it and from a bounded cost fits in 64

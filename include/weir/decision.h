@@ -35,7 +35,7 @@ std::string_view reason_name(Reason reason);
 enum class Mode : std::uint8_t { enforce, shadow, off };
 std::string_view mode_name(Mode mode);
 
-// What a rule's candidate numbers say of a request.
+// What a rule's candidate numbers would decide about a request.
 enum class CandidateVerdict : std::uint8_t {
   none,     // the rule has no candidate, or its numbers were not asked
   warming,  // its bucket has not seen a whole window yet
@@ -46,7 +46,7 @@ enum class CandidateVerdict : std::uint8_t {
 // One rule's view of one request.
 struct RuleOutcome {
   std::string_view rule;
-  BucketKey subject;                   // who was counted, as a hash; see subject_text()
+  BucketKey subject;                   // the subject that was counted, as a hash; see subject_text()
   std::uint32_t ordinal = 0;           // dense and stable for the life of the limiter: an index for counters
   std::optional<Algorithm> algorithm;  // of a bucket; none: the outcome is not an algorithm's
   ChargeKind kind = ChargeKind::bucket;
@@ -55,7 +55,7 @@ struct RuleOutcome {
   bool unlimited = false;     // nothing was counted; limit and remaining mean nothing
   bool too_large = false;     // the cost can never fit
   bool bad_cost = false;      // denied because the cost is not a number (Rule::on_bad_cost); too_large is true as well
-  bool store_failed = false;  // the store could not tell; the rule's failure policy answered
+  bool store_failed = false;  // the store did not answer; the rule's failure policy decided
   bool shared = false;        // counted in the bucket of all newcomers beyond Rule::max_subjects
   bool crowded = false;       // it has as many open reservations as it may
   bool penalized = false;     // denied because of earlier denials or reported failures (Rule::penalty)
@@ -70,7 +70,7 @@ struct RuleOutcome {
   std::int64_t tolerance = 0;  // units beyond the capacity that may be admitted; leased rules: 0
   Duration window{0};
   Duration retry_after{0};  // 0 when allowed and when no wait can help
-  Duration reset_after{0};  // until the bucket is as good as new; concurrency: until the last lease would lapse
+  Duration reset_after{0};  // until the bucket is full again; concurrency: until the last lease would lapse
   Duration delay{0};        // leaky-bucket: how long the admitted request should wait
 };
 
@@ -93,7 +93,7 @@ struct Decision {
   std::int32_t deciding = -1;  // index in `rules` of the most restrictive enforced rule, -1: none
   std::int64_t cost = 0;
   std::int64_t uncharged =
-      0;  // of work that was told afterwards: units beyond the overdraft, which no rule was charged
+      0;  // of usage that was reported afterwards: units beyond the overdraft, which no rule was charged
   Duration retry_after{0};
   Duration delay{0};
   TimePoint at{};                      // when it was made, on the wall clock: `at` plus a duration is when that ends

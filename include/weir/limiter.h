@@ -7,7 +7,7 @@
 //   if (!decision.allowed) return too_many_requests(decision.retry_after);
 //
 // Also: options.h (store, clock, observers), rule.h (rules made in code), retry.h (how callers should wait), ad_hoc.h
-// (buckets that no rule describes), leases.h (at most so many at a time), reservations.h (cost that is known only
+// (buckets that no rule describes), leases.h (concurrency limits), reservations.h (cost that is known only
 // afterwards), prepared_check.h (the same attributes again and again), ask.h (for event loops).
 //
 // Thread-safe: any method from any thread. No global state: two limiters in one program are independent.
@@ -53,10 +53,10 @@ class Limiter {
   // Many independent requests; cheaper than one by one. decisions.size() must equal requests.size().
   void check_batch(std::span<const Request> requests, std::span<Decision> decisions);
 
-  // Gives the cost back to every rule that the request matches, never above full; the outcomes tell what is left.
+  // Gives the cost back to every rule that the request matches, never above full; the outcomes show what is left.
   Decision refund(const Request& request);
   void refund(const Request& request, Completion done);
-  // Tells how the work of a request ended, for the penalties and challenges of the rules that it matches.
+  // Reports how the work of a request ended, for the penalties and challenges of the rules that it matches.
   Decision report(const Request& request, bool success);
   // Forgets the buckets of every rule that the request matches.
   Decision reset(const Request& request);
@@ -80,11 +80,11 @@ class Limiter {
   // False: the calling thread is the one that completes the store's calls, and would wait for itself.
   virtual bool may_wait() const { return true; }
 
-  // For charges that no rule describes (ad_hoc.h). Null: this limiter takes none.
+  // For charges that no rule describes (ad_hoc.h). Null: not supported.
   virtual AdHocLimiter* ad_hoc() { return nullptr; }
-  // For slots of concurrency rules (leases.h). Null: this limiter gives none.
+  // For slots of concurrency rules (leases.h). Null: not supported.
   virtual LeaseLimiter* leases() { return nullptr; }
-  // For cost that is known only after the work (reservations.h). Null: this limiter takes none.
+  // For cost that is known only after the work (reservations.h). Null: not supported.
   virtual ReservationLimiter* reservations() { return nullptr; }
 };
 

@@ -5,7 +5,7 @@
 // to `max`. Every `decay` that passes without a strike and without a penalty takes back one step. Refusals by a penalty
 // are no strikes, and do not make it longer. All times are whole seconds, and `decay` is at least `within`.
 //
-// The first `challenges` steps ask for a challenge in the place of a refusal (ChargeOutcome::challenge). A reported
+// The first `challenges` steps ask for a challenge instead of a refusal (ChargeOutcome::challenge). A reported
 // success ends such a step, and forgets the strikes since the last one; it does not end a refusal, nor takes steps
 // back.
 #pragma once

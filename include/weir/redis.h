@@ -13,7 +13,7 @@
 // Rules with `consistency: leased` and hot keys are leased as in the server, for the whole store; `synced` ones are
 // exact, because a program is not among the nodes that share a tolerance (docs/consistency.md).
 //
-// The store has a thread of its own, which speaks to Redis, or uses an io_context of the application's. A limiter on it
+// The store has a thread of its own, which talks to Redis, or uses an io_context of the application's. A limiter on it
 // is thread-safe: check() with a completion never blocks, and the completion runs on the store's thread, or before
 // check() returns if the answer is there by then; check() without one waits. On the store's thread itself, such as in a
 // completion, waiting would never end: an assertion ends the program there.
@@ -36,7 +36,7 @@ class io_context;
 
 namespace weir {
 
-// Something that a program may want to log. Each outage and each recovery is told once per server.
+// Something that a program may want to log. Each outage and each recovery is reported once per server.
 struct RedisEvent {
   enum class Kind : std::uint8_t {
     connected,       // a connection was made

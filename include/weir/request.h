@@ -52,7 +52,7 @@ struct Once {
 struct Request {
   std::span<const Attribute> attributes;
   Cost cost;
-  bool peek = false;  // look, charge nothing
+  bool peek = false;  // report the state, charge nothing
   // When a gateway that the caller trusts received this, for a store that is configured to use it (docs/time.md).
   // The epoch: not known, and the clock says when.
   TimePoint ingress{};

@@ -1,4 +1,4 @@
-// ReservationLimiter: cost that is taken before the work, and settled after it with what it really was.
+// ReservationLimiter: cost that is taken before the work, and settled afterwards with the actual cost.
 //
 //   weir::ReservationLimiter& budget = *limiter->reservations();
 //   auto reserved = budget.reserve({.request = weir::Request(attributes), .amount = 2'000});
@@ -48,7 +48,7 @@ struct ReservationQuestion {
   std::optional<std::int64_t> amount = {};
   Duration ttl{0};               // reserve, 0: kDefaultReservationTtl. extend: from now; 0: its expiry stays
   bool partial = false;          // reserve, extend: take what fits, at least 1
-  bool dry_run = false;          // reserve: only say what would be granted
+  bool dry_run = false;          // reserve: only report what would be granted
   std::int64_t actual = 0;       // commit: 0 to kMaxUnits
   std::string_view id = {};      // reserve: as in LeaseQuestion
   std::string_view caller = {};  // likewise
@@ -109,7 +109,7 @@ class ReservationId {
 struct ReservationAnswer {
   HoldFault fault = HoldFault::none;
   std::string message;    // what is wrong and what to do; empty without a fault
-  Decision decision;      // reserve, extend: may it. commit, release: what the rules have left
+  Decision decision;      // reserve, extend: whether it is allowed. commit, release: what the rules have left
   bool created = false;   // reserve: false if `id` had this reservation already
   bool replayed = false;  // commit, release: it was closed like this before; or by its Idempotency-Key
   std::string handle;     // reserve
@@ -117,7 +117,7 @@ struct ReservationAnswer {
   ReservationState state = ReservationState::open;
   std::int64_t granted = 0;    // units that it holds, or held when it was closed
   std::int64_t estimated = 0;  // reserve without an amount: what was learned, before `partial`
-  std::int64_t actual = 0;     // committed: as told
+  std::int64_t actual = 0;     // committed: the actual cost
   std::int64_t returned = 0;   // closed: units that went back to the bucket that got most of them back
   std::int64_t debt = 0;       // committed: units charged beyond what was held, in the bucket that took most
   std::int64_t uncharged = 0;  // committed: units beyond the overdraft, in the bucket that took least

@@ -1,4 +1,4 @@
-// Retry: how a client comes back after "not now", without making matters worse. Std only; no need to link anything.
+// Retry: how a client retries after "not now", without adding to an overload. Std only; no need to link anything.
 //
 //   weir::RetryBudget budget;          // one per service that is called, shared by all threads
 //

@@ -76,17 +76,17 @@ struct Override {
   std::optional<TimePoint> until;
   std::string reason;
   std::optional<Mode> mode = {};           // for these requests in place of the rule's
-  std::shared_ptr<UseMark> use = nullptr;  // told when it applies; null: no one wants to know
+  std::shared_ptr<UseMark> use = nullptr;  // notified when it applies; null: not needed
 
   bool operator==(const Override&) const = default;
 };
 
-// Refuses requests before any rule is looked at, and charges them nothing.
+// Refuses requests before any rule is evaluated, and charges them nothing.
 struct Block {
   std::vector<Condition> when;  // all must be true; empty: every request
   std::optional<TimePoint> until = {};
   std::string reason = {};
-  std::shared_ptr<UseMark> use = nullptr;  // told when it refuses; null: no one wants to know
+  std::shared_ptr<UseMark> use = nullptr;  // notified when it refuses; null: not needed
 
   bool operator==(const Block&) const = default;
 };
@@ -149,7 +149,7 @@ struct LocalLimit {
   bool operator==(const LocalLimit&) const = default;
 };
 
-// How much a reservation without an amount takes: what past ones have really cost (reservations.h).
+// How much a reservation without an amount takes: the actual cost of past ones (reservations.h).
 struct Estimate {
   std::string by;                // learned for each value of this attribute; empty: for all requests together
   int quantile = 95;             // percent: so many of the past ones cost no more
@@ -236,14 +236,14 @@ enum class HotKeys : std::uint8_t {
 enum class RegionSharing : std::uint8_t {
   none,       // each has the whole limit
   slices,     // each has a share of it, which follows demand
-  reconcile,  // each counts for itself and tells the others
+  reconcile,  // each counts for itself and reports to the others
   central,    // one region, its home, counts for all
 };
 
 // What a rule that the regions reconcile does with units that the others may have used without being heard.
 enum class OnPartition : std::uint8_t {
   hold,         // it admits no more than its part of the tolerance, then denies
-  continue_on,  // it goes on with what it knows (`continue` in a rules file)
+  continue_on,  // it continues with what it knows (`continue` in a rules file)
 };
 
 inline constexpr std::int64_t kMaxSubjects = 1'000'000'000;
@@ -300,7 +300,7 @@ struct Rule {
   bool count_denied = false;
   bool audit_denials = false;  // every denial by this rule is stored in the database, where there is one
   Hidden hidden = Hidden::no;
-  // What a client whose request it denies is told; {limit}, {window} and {wait} are filled in. Empty: a sentence that
+  // The text for a client whose request it denies; {limit}, {window} and {wait} are filled in. Empty: a sentence that
   // names the rule. Not shown with Hidden::answer.
   std::string message;
   std::optional<LocalLimit> local_limit;
@@ -339,14 +339,14 @@ struct SheddingClass {
 };
 inline constexpr std::size_t kMaxSheddingClasses = 16;
 
-// When this node refuses requests because it has too much to do (docs/shedding.md).
+// When this node refuses requests because it is overloaded (docs/shedding.md).
 struct Shedding {
   std::int64_t rate = 0;  // requests per `rate_window` that it can do; 0: not bounded
   Duration rate_window = std::chrono::seconds(1);
   std::int64_t in_flight = 0;          // requests that it can have open at a time; 0: not bounded
   std::vector<SheddingClass> classes;  // requests of none are never refused
   std::string fair_by = "tenant";      // the attribute whose values are to get equal shares of a class
-  // Requests that may name their class in the attribute `priority`. None: it is not looked at.
+  // Requests that may name their class in the attribute `priority`. None: it is not checked.
   std::optional<std::vector<Condition>> trust_priority = {};
 
   bool operator==(const Shedding&) const = default;

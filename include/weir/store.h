@@ -98,7 +98,7 @@ class StoreCall {
   TimePoint ingress{};                        // as in Request
   std::span<const Charge> charges;            // at most kMaxCharges, no key twice unless with another value
   std::span<ChargeOutcome> outcomes;          // same length; written by the store
-  HoldStep* hold = nullptr;                   // null: charges of leases are looked at, and nothing is held
+  HoldStep* hold = nullptr;                   // null: charges of leases are checked, and nothing is held
   DrawStep* draw = nullptr;                   // of Action::draw
   Code status = Code::ok;                     // anything else: the store did not answer, outcomes mean nothing
   bool atomic = true;                         // false: charged in several steps
@@ -129,7 +129,7 @@ class Store {
   // True: answered before returning, complete() was not and will not be called.
   [[nodiscard]] virtual bool begin(StoreCall& call) = 0;
 
-  // A hint that these are about to be charged. Only their keys are looked at.
+  // A hint that these are about to be charged. Only their keys are checked.
   virtual void prefetch(std::span<const Charge>) {}
 
   // True for a store that spreads buckets over slots and so reads Charge::tag.

@@ -56,7 +56,7 @@ Status check_block_body(const BlockRecord& record, bool all, const OperatorState
   if (unfiled >= rules::kMaxUnfiledBlocks) {
     return Failure{Code::invalid_argument,
                    "when: there are " + std::to_string(unfiled) +
-                       " blocks without an exact value or an address already, which is the most; add such a condition"};
+                       " blocks without an exact value or an address already, the maximum; add such a condition"};
   }
   return success();
 }

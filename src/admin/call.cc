@@ -28,7 +28,7 @@ void log_entry(observe::Log& log, const AuditEntry& entry) {
 Answer answer_to(const Outcome& outcome) {
   if (!outcome.unknown) return problem_of(outcome.status.failure());
   return problem(503, "outcome_unknown",
-                 "the connection to the database was lost while the change was committed: look whether it was made");
+                 "the connection to the database was lost while the change was committed: check whether it was made");
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ class LaterAnswer {
  public:
   explicit LaterAnswer(http::LaterResponse response);
 
-  // From any thread. Does nothing if the client has left.
+  // From any thread. Does nothing if the client has disconnected.
   void send(Answer answer) const;
 
  private:

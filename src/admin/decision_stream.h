@@ -4,8 +4,8 @@
 //   event: dropped       data: {"n":12}: so many were left out, because the reader or this node could not keep up
 //   : alive              at least every 15 s
 //
-// The journal is looked at four times a second, so a decision is shown at most that much later, and an entry's `count`
-// is what it was then. Bounded: at most kMaxEntries are looked at each time, and nothing is written to a reader that
+// The journal is checked four times a second, so a decision is shown at most that much later, and an entry's `count`
+// is what it was then. Bounded: at most kMaxEntries are checked each time, and nothing is written to a reader that
 // has not taken what it was sent. Lives on its connection's loop.
 #pragma once
 

@@ -6,8 +6,8 @@
 namespace weir::admin {
 namespace {
 
-constexpr std::string_view kNoLeases = "this server gives no leases";
-constexpr std::string_view kNoReservations = "this server takes no reservations";
+constexpr std::string_view kNoLeases = "this server does not support leases";
+constexpr std::string_view kNoReservations = "this server does not support reservations";
 
 Answer list_answer(const LeaseAnswer& answer, Handles handles) {
   if (answer.fault != HoldFault::none) return hold_problem(answer.fault, answer.message);

@@ -85,7 +85,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
 
   void search() {
     if (traffic_.side.post([self = shared_from_this()] { self->later_.send(json_answer(self->json())); })) return;
-    later_.send(problem(503, "busy", "too many questions to the admin API are waiting; try again later"));
+    later_.send(problem(503, "busy", "too many requests to the admin API are waiting; try again later"));
   }
 
   std::string json() {

@@ -36,14 +36,14 @@ std::optional<Answer> Preconditions::refuse(const std::optional<std::string>& cu
     return problem(412, "exists_already", "it exists already; read it, and send its etag as If-Match to change it");
   }
   if (!if_match_ || (current && lists(*if_match_, *current))) return std::nullopt;
-  if (!current) return problem(412, "stale", "it does not exist; send If-None-Match: * to make it");
+  if (!current) return problem(412, "stale", "it does not exist; send If-None-Match: * to create it");
   return problem(412, "stale", "it has changed since it was read; read it again, and send its etag as If-Match",
                  ",\"etag\":\"" + *current + "\"");
 }
 
 Answer precondition_required() {
   return problem(428, "if_match_required",
-                 "send If-Match with the etag of what is changed, so that no change of someone else is lost");
+                 "send If-Match with the etag of what you change, so that no other change is overwritten");
 }
 
 }  // namespace weir::admin

@@ -106,7 +106,7 @@ Page Query::page(std::string_view list) {
   const std::optional<std::string> decoded = base::decode_base64url(*cursor);
   const std::string prefix = std::string(list) + ":";
   if (!decoded || !decoded->starts_with(prefix)) {
-    fail("cursor", "is not one of this list; leave it out to start from the beginning");
+    fail("cursor", "is not a cursor of this list; omit it to start from the beginning");
     return page;
   }
   page.after = decoded->substr(prefix.size());

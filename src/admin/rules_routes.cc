@@ -312,7 +312,7 @@ class RulesRoutes {
     const Result<std::string> text = rules::end_candidate(active.text, id, end);
     if (!text.ok() && text.failure().code != Code::invalid_argument) return no_candidate(text.failure(), id);
     const bool promoted = end == rules::CandidateEnd::promoted;
-    const std::string what = promoted ? "write its numbers in the place of the rule's own, and remove `candidate`"
+    const std::string what = promoted ? "replace the rule's numbers by those of `candidate`, and remove `candidate`"
                                       : "remove `candidate` from the rule";
     const std::string where = active.path.empty() ? "the built-in rules" : active.path;
     JsonWriter more;

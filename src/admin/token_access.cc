@@ -47,7 +47,7 @@ bool is_own_origin(std::string_view origin, std::string_view host) {
   return slashes != std::string_view::npos && base::same_ignoring_case(origin.substr(slashes + 3), host);
 }
 
-// An address, "localhost", or a name without a dot: none of these can be given to this machine by a stranger's DNS.
+// An address, "localhost", or a name without a dot: none of these can be given to this machine by an attacker's DNS.
 bool is_private_name(std::string_view host) {
   if (host.starts_with('[')) return true;
   host = host.substr(0, host.find(':'));
@@ -145,12 +145,12 @@ std::optional<std::string> TokenAccess::site_fault(const http::HttpRequest& requ
   const std::string_view host = field_text(request, "host");
   const std::string_view origin = field_text(request, "origin");
   if (is_open() && !is_private_name(host)) {
-    return "this listener is open to this machine only: address it by 127.0.0.1 or localhost, or make a token";
+    return "without a token this listener is for this machine only: call it as 127.0.0.1 or localhost, or make a token";
   }
   if (only_reads(request)) return std::nullopt;
   if (!origin.empty() && !is_own_origin(origin, host)) return "the request comes from another site";
   if (!cookie_of(request).empty() && field_text(request, kConsoleField) != "1") {
-    return "what changes something needs the header X-Weir-Console: 1 with a session";
+    return "with a session, a change needs the header X-Weir-Console: 1";
   }
   return std::nullopt;
 }

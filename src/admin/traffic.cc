@@ -38,7 +38,7 @@ std::string text_of_subject(const observe::JournalEntry& entry, const Rule& rule
 void run_aside(Call& call, const Traffic& traffic, std::function<Answer()> make) {
   const LaterAnswer later = call.defer();
   if (!traffic.side.post([later, make = std::move(make)] { later.send(make()); })) {
-    later.send(problem(503, "busy", "too many questions to the admin API are waiting; try again later"));
+    later.send(problem(503, "busy", "too many requests to the admin API are waiting; try again later"));
   }
 }
 

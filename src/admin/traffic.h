@@ -26,13 +26,13 @@ struct DatabaseState {
   std::string_view kind = "off";
   bool ok = true;
   std::string detail;
-  Duration lag{0};  // of the oldest transaction that is not done
+  Duration lag{0};  // of the oldest unfinished transaction
 };
 
 // The nodes that share the database.
 struct NodesState {
   std::int64_t live = 1;
-  std::int64_t expected = 1;  // with those that have not stopped in order
+  std::int64_t expected = 1;  // with those that have not shut down cleanly
 };
 
 // An override or a block that ends within a day.

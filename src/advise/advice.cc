@@ -71,7 +71,7 @@ class Adviser {
   void use_for_burst() {
     if (is("burst", "queue")) {
       use(Algorithm::leaky_bucket,
-          "requests that come too fast wait their turn (delay_ms) in place of being denied, and what is behind sees an "
+          "requests that come too fast wait their turn (delay_ms) instead of being denied, and the backend sees an "
           "even rate");
       rule_.allowance.queue = std::max<std::int64_t>(1, answers_.limit / 4);
     } else if (is("burst", "none")) {
@@ -84,7 +84,7 @@ class Adviser {
   }
 
   void choose_for_infrastructure() {
-    reason("the purpose is to protect what is behind: the rate matters, not who used how much in which window");
+    reason("the purpose is to protect a backend: the rate matters, not who used how much in which window");
     use_for_burst();
   }
 
@@ -122,7 +122,7 @@ class Adviser {
     if (is("cost", "varies")) {
       rule_.cost = {.kind = CostModel::Kind::attribute, .units = 1, .attribute = "cost", .table = {}};
       rule_.on_bad_cost = BadCostPolicy::deny;
-      reason("the cost is in the attribute `cost`; a value that is no number is denied, not guessed");
+      reason("the cost is in the attribute `cost`; a value that is not a number is denied, not guessed");
     } else if (is("cost", "after")) {
       note(
           "the cost is known only after the work: reserve an estimate before it and commit the actual "
@@ -133,10 +133,10 @@ class Adviser {
   void add_subjects() {
     if (is("subjects", "unbounded") && !quota_) {
       rule_.max_subjects = kManySubjects;
-      reason("max_subjects: beyond a million subjects, newcomers share one bucket, so inventing names gains nothing");
+      reason("max_subjects: beyond a million subjects, new ones share one bucket, so inventing names gains nothing");
       note("add a rule that counts by ip as well: names can be invented, addresses less easily");
     } else if (is("subjects", "many")) {
-      note("`weir rules estimate` tells how much memory so many subjects take");
+      note("`weir rules estimate` says how much memory so many subjects take");
     }
   }
 
@@ -146,7 +146,7 @@ class Adviser {
                            : is("outage", "static") ? FailurePolicy::static_limit
                                                     : FailurePolicy::allow;
     if (quota_ && policy != FailurePolicy::deny) {
-      note("what is paid for is not given away while the database is away: on_store_failure is deny");
+      note("a paid quota is not given away while the database is unavailable: on_store_failure is deny");
       policy = FailurePolicy::deny;
     }
     rule_.on_store_failure = policy;
@@ -161,8 +161,8 @@ class Adviser {
       note("store: redis://… All nodes share the buckets, exactly");
     } else {
       note(
-          "one Redis for each region, and the limit divided between the regions: one Redis for all would put an ocean "
-          "into every decision");
+          "one Redis for each region, and the limit divided between the regions: with one Redis for all, every "
+          "decision would wait for a distant region");
     }
     if (!is("atomic", "yes")) return;
     if (!is("consistency", "node") && std::find(rule_.per.begin(), rule_.per.end(), "tenant") != rule_.per.end() &&
@@ -223,7 +223,7 @@ const std::vector<Question>& questions() {
   static const std::vector<Question> kQuestions = {
       {"purpose",
        "What is the limit for?",
-       {{"infrastructure", "protect what is behind from overload"},
+       {{"infrastructure", "protect a backend from overload"},
         {"abuse", "stop guessing, scraping and other abuse"},
         {"quota", "enforce what a customer has paid for"}}},
       {"exactness",

@@ -128,13 +128,13 @@ class Review {
     const Algorithm algorithm = rule.allowance.algorithm;
     if (algorithm == Algorithm::fixed_window || algorithm == Algorithm::sliding_counter) {
       add(&rule, "fixed-window-on-log-in",
-          "guesses a password with " + std::string(algorithm_name(algorithm)) +
+          "counts log-ins with " + std::string(algorithm_name(algorithm)) +
               ", which lets up to twice the limit pass around the boundary of "
               "two windows; use sliding-log, which is exact");
     }
     if (rule.on_store_failure && rule.on_store_failure->policy == FailurePolicy::allow) {
       add(&rule, "open-log-in",
-          "allows every attempt while the store is away, which is when an attacker would try; use on_store_failure: "
+          "allows every attempt while the store is unavailable, which an attacker may exploit; use on_store_failure: "
           "deny or local");
     }
   }
@@ -143,7 +143,7 @@ class Review {
     if (const std::optional<std::string> raw = counted_by_one_of(rule, kRawIdentities)) {
       add(&rule, "raw-identity",
           "counts by " + *raw +
-              ", which is a secret or names a person; list it in identity.hashed, or count by api_key, which is always "
+              ", which is a secret or personal data; list it in identity.hashed, or count by api_key, which is always "
               "hashed");
     }
     const std::optional<std::string> invented = counted_by_one_of(rule, kInvented);
@@ -172,13 +172,13 @@ class Review {
     if (rule.cost.kind == CostModel::Kind::attribute && rule.on_bad_cost == BadCostPolicy::use_default) {
       add(&rule, "caller-names-cost",
           "takes the cost from " + rule.cost.attribute +
-              ", and a value that is no number costs what the request says; write on_bad_cost: deny, and take "
-              "the attribute from a source that callers cannot forge");
+              ", and a value that is not a number costs what the request says; write on_bad_cost: deny, and take the "
+              "attribute from a source that callers cannot forge");
     }
     for (const Override& override : rule.overrides) {
       if (!override.until) {
         add(&rule, "endless-override",
-            "has an override without until, which is forgotten and stays; give it an end, or make it a plan");
+            "has an override without until, which is easily forgotten; give it an end, or make it a plan");
         break;
       }
     }

@@ -38,7 +38,7 @@ std::size_t distinct_words_needed(ConstBucketWords bucket, std::int64_t now_us, 
 // Counts the value, or renews its time. Precondition: it was admitted, and the tail has the words.
 void charge_distinct(const Allowance& allowance, BucketWords bucket, std::int64_t now_us, std::uint64_t value);
 
-// From this moment on it is as good as new.
+// From this moment on it is full again.
 std::int64_t distinct_idle_from(ConstHead head);
 
 void move_distinct_back(BucketWords bucket, std::int64_t by_us);

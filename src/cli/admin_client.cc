@@ -18,7 +18,7 @@ using simdjson::dom::element;
 constexpr const char* kDefaultAdmin = "http://127.0.0.1:8082";
 constexpr std::string_view kAdminBase = "/admin/v1";
 
-Failure unreadable_answer() { return {Code::internal, "the answer is not that of a Weir server's admin listener"}; }
+Failure unreadable_answer() { return {Code::internal, "the answer is not from the admin listener of a Weir server"}; }
 
 // What a refusal means. The server's own sentence is the best there is.
 Failure admin_refusal(const HttpAnswer& answer, const std::string& call) {

@@ -86,7 +86,7 @@ void report_load(const LoadPlan& plan, const LoadResult& result, bool json, cons
       << " failed\n";
   if (result.unsent > 0) {
     out << label("unsent") << grouped(result.unsent)
-        << " requests were due and no connection was free: the server, or too few --connections, did not keep up\n";
+        << " requests were due while no connection was free: the server is too slow, or --connections is too small\n";
   }
 }
 

@@ -31,7 +31,8 @@ DecisionBound decision_bound(const rules::Explanation& explanation, const Rules&
 std::string DecisionBound::text() const {
   std::string out = exact ? "exact" : "approximate: a rule that applies may admit more than its limit in some window";
   out += "; charged in one atomic step, all rules or none";
-  if (!cluster_notes.empty()) out += ", except in a Redis Cluster: there in several steps, undone where one denies";
+  if (!cluster_notes.empty())
+    out += ", except in a Redis Cluster: there in several steps, which are undone if one denies";
   return out;
 }
 

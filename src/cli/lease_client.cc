@@ -21,7 +21,7 @@ Failure refused(const HttpAnswer& answer, std::string_view call) {
   return failure;
 }
 
-Failure unreadable() { return {Code::internal, "the answer of the server is not that of a Weir server"}; }
+Failure unreadable() { return {Code::internal, "the answer is not from a Weir server"}; }
 
 std::string ttl_body(std::int64_t ttl_ms) { return ttl_ms == 0 ? "{}" : "{\"ttl_ms\":" + std::to_string(ttl_ms) + "}"; }
 

@@ -42,9 +42,8 @@ Result<std::int64_t> parse_moment(std::string_view text, std::int64_t now) {
   if (const Result<Duration> ago = server::parse_duration(given, Duration(0), std::chrono::hours(24 * 366)); ago.ok()) {
     return now - ago.value().count() / 1'000'000;
   }
-  return Failure{Code::invalid_argument, "'" + shown(text) +
-                                             "' is no time, expected 14:03, 14:03:20, 10m (ago) or "
-                                             "2026-11-18T14:03:20Z"};
+  return Failure{Code::invalid_argument,
+                 "'" + shown(text) + "' is not a time, expected 14:03, 14:03:20, 10m (ago) or 2026-11-18T14:03:20Z"};
 }
 
 std::string rfc3339_seconds(std::int64_t seconds) {

@@ -14,24 +14,24 @@ namespace weir::cli {
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 allowed or done, 1 denied, 2 wrong usage or an invalid file,\n"
-    "3 the server cannot be reached or the operation failed.\n"
-    "\n"
-    "Examples:\n"
-    "  weir serve                                   quickstart: memory store, built-in rules\n"
-    "  weir check tenant=acme api_key=k1            ask the server on 127.0.0.1:8080\n"
-    "  weir rules validate rules.yaml               check a rules file\n"
-    "  weir rules explain rules.yaml tenant=acme    which rules apply, and why not the others\n"
-    "\n"
-    "`weir VERB --help` describes each verb.";
+    "Exit codes: 0 allowed or done, 1 denied, 2 wrong usage or an "
+    "invalid file,\n3 the server cannot be reached or the "
+    "operation failed.\n\nExamples:\n  weir "
+    "serve                                   quickstart: memory "
+    "store, built-in rules\n  weir check tenant=acme "
+    "api_key=k1            ask the server on 127.0.0.1:8080\n  "
+    "weir rules validate rules.yaml               check a rules "
+    "file\n  weir rules explain rules.yaml tenant=acme    which "
+    "rules apply, and why others do not\n\n`weir VERB --help` "
+    "describes each verb.";
 
 void add_operator_verbs(CLI::App& program, Session& session) {
-  Command override(program, "override", "Other numbers for some requests, until a time");
+  Command override(program, "override", "Other limits for some requests, until a given time");
   override.requires_verb();
   add_override_set(override.app(), session);
   add_override_list(override.app(), session);
   add_override_remove(override.app(), session);
-  Command block(program, "block", "Refuse some requests, until a time");
+  Command block(program, "block", "Refuse some requests, until a given time");
   block.requires_verb();
   add_block_add(block.app(), session);
   add_block_list(block.app(), session);
@@ -54,7 +54,7 @@ void assemble(CLI::App& program, Session& session) {
   add_check(program, session);
   add_refund(program, session);
   add_reset(program, session);
-  Command lease(program, "lease", "Hold a slot of a concurrency rule, and see who does");
+  Command lease(program, "lease", "Hold a slot of a concurrency rule, and list who holds one");
   lease.requires_verb();
   add_lease_run(lease.app(), session);
   add_lease_list(lease.app(), session);
@@ -85,7 +85,7 @@ void assemble(CLI::App& program, Session& session) {
   add_token_hash(token.app(), session);
   add_operator_verbs(program, session);
   add_audit(program, session);
-  Command quota(program, "quota", "See and correct accounts of quotas, and export them for billing");
+  Command quota(program, "quota", "Show and correct quota accounts, and export them for billing");
   quota.requires_verb();
   add_quota_show(quota.app(), session);
   add_quota_grant(quota.app(), session);
@@ -96,12 +96,12 @@ void assemble(CLI::App& program, Session& session) {
   add_quota_export(quota.app(), session);
   add_quota_exported(quota.app(), session);
   add_quota_prune(quota.app(), session);
-  Command database(program, "database", "Look after the server's database");
+  Command database(program, "database", "Maintain the server's database");
   database.requires_verb();
   add_database_status(database.app(), session);
   add_database_migrate(database.app(), session);
   add_database_backup(database.app(), session);
-  Command redis(program, "redis", "Look into a Redis that Weir uses");
+  Command redis(program, "redis", "Inspect the Redis that Weir uses");
   redis.requires_verb();
   add_redis_inspect(redis.app(), session);
   add_why(program, session);

@@ -59,7 +59,7 @@ void show_plan(const scale::Plan& plan, const Terminal& terminal) {
   out << "for " << rounded_number(d.regions) << (d.regions == 1 ? " region" : " regions") << " with "
       << rounded_number(d.rate) << " decisions a second and " << rounded_number(d.subjects)
       << " subjects each, the k-th busiest 1/k^" << three_digits(d.skew)
-      << " as busy as the first; every rule is taken to apply to every request\n";
+      << " as busy as the first; every rule is assumed to apply to every request\n";
 }
 
 void show_plan_json(const scale::Plan& plan, std::ostream& out) {

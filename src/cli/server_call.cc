@@ -80,7 +80,7 @@ Option add_server_options(Command& verb, ServerOptions& options) {
 }
 
 void add_connection_options(Command& verb, ServerOptions& options) {
-  verb.text("--ca", options.ca, "PEM file of the authorities to trust, in the place of the system's (WEIR_CA)")
+  verb.text("--ca", options.ca, "PEM file of the authorities to trust, instead of the system's (WEIR_CA)")
       .value("PATH")
       .group("Server");
   verb.text("--cert", options.cert, "PEM file with a client certificate (WEIR_CERT)").value("PATH").group("Server");

@@ -217,9 +217,8 @@ void show_report(const simulate::Report& report, const Terminal& terminal) {
     terminal.out << terminal.paint(Colour::yellow, "note") << "  " << shown(note) << '\n';
   }
   if (!report.exact_subjects) {
-    terminal.out
-        << terminal.paint(Colour::yellow, "note")
-        << "  the log has more subjects than are told apart; those that asked least are left out of the lists\n";
+    terminal.out << terminal.paint(Colour::yellow, "note")
+                 << "  the log has too many subjects to track; those with the fewest requests are not in the lists\n";
   }
 }
 

@@ -169,7 +169,7 @@ Status TlsStream::handshake(const std::string& host) {
   const bool set =
       is_address ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session_), host.c_str()) == 1
                  : SSL_set1_host(session_, host.c_str()) == 1 && SSL_set_tlsext_host_name(session_, host.c_str()) == 1;
-  if (!set) return Failure{Code::invalid_argument, "'" + host + "' is not a host that a certificate can be for"};
+  if (!set) return Failure{Code::invalid_argument, "'" + host + "' is not a valid host for a certificate"};
   const int done = SSL_connect(session_);
   if (done == 1) return success();
   if (const long error = SSL_get_verify_result(session_); error != X509_V_OK) return bad_certificate(error);

@@ -20,7 +20,7 @@ namespace weir::cli {
 
 // PEM files; an empty path: none.
 struct TlsFiles {
-  std::string ca;    // authorities to trust in the place of the system's
+  std::string ca;    // authorities to trust instead of the system's
   std::string cert;  // our certificate, with its chain
   std::string key;   // its private key; empty: it is in `cert`
 };

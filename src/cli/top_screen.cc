@@ -133,8 +133,8 @@ class TopScreen {
     }
     if (shown > 1) return;
     const bool hidden = !now_.rules.empty();
-    const std::string none = hidden ? "no rule that has counted anything lately contains \"" + state_.filter + "\""
-                                    : "no rule has counted anything lately";
+    const std::string none = hidden ? "no rule with recent requests contains \"" + state_.filter + "\""
+                                    : "no rule has counted a request recently";
     lines_.push_back(terminal_.paint(Colour::faint, cut_to(none, columns_)));
   }
 
@@ -172,8 +172,8 @@ class TopScreen {
 
   void add_help() {
     for (const char* line :
-         {"", "q  quit", "p  pause, and go on", "s  sort rules by denied, passed or name",
-          "/  show only rules and subjects that contain a text; Enter ends it, Esc clears it", "h  this help", ""}) {
+         {"", "q  quit", "p  pause or continue", "s  sort rules by denied, passed or name",
+          "/  show only rules and subjects that contain a text; Enter finishes, Esc clears", "h  this help", ""}) {
       lines_.push_back(cut_to(line, columns_));
     }
   }

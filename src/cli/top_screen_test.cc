@@ -67,9 +67,9 @@ TEST_F(TopScreenTest, ShowsRatesStateRulesAndSubjects) {
 
 TEST_F(TopScreenTest, SaysThatTheFilterHidesAllRules) {
   state_.filter = "zzz";
-  EXPECT_THAT(text(80, 24), HasSubstr("no rule that has counted anything lately contains \"zzz\""));
+  EXPECT_THAT(text(80, 24), HasSubstr("no rule with recent requests contains \"zzz\""));
   now_.rules.clear();
-  EXPECT_THAT(text(80, 24), HasSubstr("no rule has counted anything lately\n"));
+  EXPECT_THAT(text(80, 24), HasSubstr("no rule has counted a request recently\n"));
 }
 
 TEST_F(TopScreenTest, ShowsWhatIsShedAndDecidedWithoutTheStoreIn80Columns) {

@@ -62,13 +62,13 @@ int show_audit(const AuditOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_audit(CLI::App& parent, Session& session) {
-  Command verb(parent, "audit", "Show who changed what on a server, the newest first");
+  Command verb(parent, "audit", "Show who changed what on a server, newest first");
   const auto options = std::make_shared<AuditOptions>();
   verb.text("--actor", options->actor, "Only changes by this name").value("NAME");
   verb.text("--action", options->action, "Only this action, or all of a kind: token, token.create").value("NAME");
   verb.text("--object", options->object, "Only this object, or all of a kind: token/tok_…, token").value("NAME");
-  verb.text("--from", options->from, "Only from this time on").value("TIME");
-  verb.text("--to", options->to, "Only up to this time").value("TIME");
+  verb.text("--from", options->from, "Only changes from this time on").value("TIME");
+  verb.text("--to", options->to, "Only changes up to this time").value("TIME");
   verb.flag("--ndjson", options->lines, "One JSON object on each line, for exports");
   add_admin_options(verb, options->admin);
   verb.footer(std::string(kServerExitCodes) +

@@ -136,11 +136,11 @@ int bench(const BenchOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_bench(CLI::App& parent, Session& session) {
-  Command verb(parent, "bench", "Measure a server, or decisions in this process");
+  Command verb(parent, "bench", "Load test of a server, or of decisions in this process");
   const auto options = std::make_shared<BenchOptions>();
   verb.words("attributes", options->words, "The requests' attributes, name=value each");
   verb.integer("--connections", options->connections, 1, kMaxConnections,
-               "Connections, each with one request under way");
+               "Connections, each with one request in flight");
   verb.text("--duration", options->duration, "How long to run: 500ms, 10s, 2m; a bare number is in seconds")
       .value("TIME");
   const Option rate = verb.number("--rate", options->rate, 0, kMaxRate,
@@ -151,7 +151,7 @@ void add_bench(CLI::App& parent, Session& session) {
               "Order of the subjects: even (one after the other), random, or hot (a few busy ones, Zipf)");
   verb.flag("--json", options->json, "Print one object, and errors as {\"error\":{…}}");
   const Option server = add_server_options(verb, options->server);
-  verb.text("--local", options->local, "Decide in this process by this rules file or folder, without a server")
+  verb.text("--local", options->local, "Decide in this process with this rules file or folder, without a server")
       .value("PATH")
       .excludes(server)
       .excludes(rate);

@@ -61,9 +61,9 @@ int list_blocks(const AdminOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_block_add(CLI::App& parent, Session& session) {
-  Command verb(parent, "add", "Refuse requests before any rule is looked at");
+  Command verb(parent, "add", "Refuse requests before any rule is evaluated");
   const auto options = std::make_shared<BlockOptions>();
-  verb.words("when", options->when, "Which requests: attribute=value each, all must fit; addresses may be prefixes");
+  verb.words("when", options->when, "Which requests: attribute=value each, all must match; addresses may be prefixes");
   verb.text("--until", options->until, "How long: a duration such as 2h, or a time; without it, until it is removed")
       .value("TIME");
   verb.text("--reason", options->reason, "Why, for the audit trail; callers never see it").value("TEXT").required();
@@ -78,7 +78,7 @@ void add_block_add(CLI::App& parent, Session& session) {
 }
 
 void add_block_list(CLI::App& parent, Session& session) {
-  Command verb(parent, "list", "Show the blocks, of the rules file too");
+  Command verb(parent, "list", "List the blocks, including those of the rules file");
   const auto options = std::make_shared<AdminOptions>();
   add_admin_options(verb, *options);
   verb.footer(std::string(kServerExitCodes) + "Examples:\n  weir block list");

@@ -74,7 +74,7 @@ void add_check(CLI::App& parent, Session& session) {
   verb.flag("--peek", options->peek, "Show the decision without charging anything");
   verb.flag("--json", options->json, "Print the server's JSON answer, and errors as {\"error\":{…}}");
   const Option server = add_server_options(verb, options->server);
-  verb.text("--local", options->local, "Decide in this process by this rules file or folder, without a server")
+  verb.text("--local", options->local, "Decide in this process with this rules file or folder, without a server")
       .value("PATH")
       .excludes(server);
   verb.footer(

@@ -124,7 +124,7 @@ void add_database_migrate(CLI::App& parent, Session& session) {
   auto options = std::make_shared<DatabaseOptions>();
   Command verb(parent, "migrate", "Bring the tables up to date, as the server does when it starts");
   options->where.add_to(verb);
-  verb.flag("--print", options->print, "Print the SQL of what is pending, and change nothing");
+  verb.flag("--print", options->print, "Print the SQL of pending migrations, and change nothing");
   verb.flag("--json", options->json, "Answer as JSON");
   verb.footer(std::string(kExitCodes) +
               "Examples:\n  weir database migrate --database postgres://weir@db/weir\n  weir database migrate --print");
@@ -134,7 +134,7 @@ void add_database_migrate(CLI::App& parent, Session& session) {
 void add_database_backup(CLI::App& parent, Session& session) {
   auto options = std::make_shared<DatabaseOptions>();
   Command verb(parent, "backup", "Copy an SQLite database, also while a server uses it");
-  verb.word("FILE", options->to, "Where to; must not exist").required();
+  verb.word("FILE", options->to, "Target file; must not exist").required();
   options->where.add_to(verb);
   verb.flag("--json", options->json, "Answer as JSON");
   verb.footer(std::string(kExitCodes) +

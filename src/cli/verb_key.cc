@@ -68,8 +68,8 @@ void add_key_create(CLI::App& parent, Session& session) {
   const auto options = std::make_shared<KeyOptions>();
   verb.word("name", options->name, "What it is for").required();
   verb.words("attributes", options->attributes, "Attributes that requests with the key have, name=value each");
-  verb.text("--tenant", options->tenant, "Whose key it is").value("TENANT").required();
-  verb.text("--plan", options->plan, "The plan, in place of the tenant's").value("PLAN");
+  verb.text("--tenant", options->tenant, "Tenant that the key belongs to").value("TENANT").required();
+  verb.text("--plan", options->plan, "Plan of requests with the key, instead of the tenant's").value("PLAN");
   verb.text("--expires", options->expires, "How long it is valid: a duration such as 90d, or a time").value("TIME");
   add_admin_options(verb, options->admin);
   verb.footer("Only a hash of the key is stored.\n" + std::string(kServerExitCodes) +
@@ -82,7 +82,7 @@ void add_key_create(CLI::App& parent, Session& session) {
 void add_key_list(CLI::App& parent, Session& session) {
   Command verb(parent, "list", "Show the API keys, never the keys themselves");
   const auto options = std::make_shared<KeyOptions>();
-  verb.text("--tenant", options->tenant, "Only those of this tenant").value("TENANT");
+  verb.text("--tenant", options->tenant, "Only keys of this tenant").value("TENANT");
   add_admin_options(verb, options->admin);
   verb.footer(std::string(kServerExitCodes) + "Examples:\n  weir key list --tenant acme");
   verb.action(session, [&session, options] { return list_keys(*options, session.terminal); });

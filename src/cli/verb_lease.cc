@@ -98,7 +98,7 @@ void add_lease_release(CLI::App& parent, Session& session) {
   verb.word("handle", options->handle, "The handle of the lease, as `weir lease list` shows it").required();
   verb.flag("--json", options->json, "Print JSON, and errors as {\"error\":{…}}");
   add_server_options(verb, options->server);
-  verb.footer("The holder is not told: its next renewal says that the lease is gone.\n" +
+  verb.footer("The holder is not notified: its next renewal answers that the lease is gone.\n" +
               std::string(kServerExitCodes) +
               "Examples:\n"
               "  weir lease release \"$handle\"");

@@ -150,7 +150,7 @@ class LeaseRun {
 
   void lose(const Failure& why) {
     terminal_.err << kName << ": the lease is lost: " << shown(why.message)
-                  << (options_.keep_running ? "; the command goes on without it\n" : "; stopping the command\n");
+                  << (options_.keep_running ? "; the command continues without it\n" : "; stopping the command\n");
     if (!options_.keep_running) held_.send(SIGTERM);
   }
 
@@ -197,17 +197,17 @@ void add_lease_run(CLI::App& parent, Session& session) {
   verb.number("--grace", options->grace_s, 0.0, 86'400.0,
               "Seconds between SIGTERM and SIGKILL for the command if the lease is lost")
       .value("SECONDS");
-  verb.flag("--keep-running", options->keep_running, "Let the command go on if the lease is lost");
+  verb.flag("--keep-running", options->keep_running, "Let the command continue if the lease is lost");
   add_server_options(verb, options->server);
   verb.footer(
-      "The lease is renewed while the command runs and released when it ends. The command finds\n"
-      "WEIR_LEASE and WEIR_FENCING_TOKEN in its environment. Signals are passed on to it. If the lease is\n"
-      "lost (the server forgot it, or could not be reached for its TTL), the command is stopped.\n\n"
-      "Exit codes: that of the command; 128 and the signal that ended it; 2 bad input, 69 the server cannot be\n"
-      "reached or refused, 75 no slot is free, 76 the lease was lost, 126 and 127 the command cannot run.\n\n"
-      "Examples:\n"
-      "  weir lease run tenant=acme action=export -- ./export.sh\n"
-      "  weir lease run action=reindex --ttl 30 --wait 600 -- make reindex");
+      "The lease is renewed while the command runs and released when it ends. The command "
+      "finds\nWEIR_LEASE and WEIR_FENCING_TOKEN in its environment. Signals are passed on to it. "
+      "If the lease is\nlost (the server lost it, or could not be reached for its TTL), the "
+      "command is stopped.\n\nExit codes: that of the command; 128 plus the signal that ended it; "
+      "2 bad input, 69 the server cannot be\nreached or refused, 75 no slot is free, 76 the lease "
+      "was lost, 126 and 127 the command cannot run.\n\nExamples:\n  weir lease run tenant=acme "
+      "action=export -- ./export.sh\n  weir lease run action=reindex --ttl 30 --wait 600 -- make "
+      "reindex");
   verb.action(session, [&session, options] { return run(*options, session.command, session.terminal); });
 }
 

@@ -110,9 +110,9 @@ int list_overrides(const AdminOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_override_set(CLI::App& parent, Session& session) {
-  Command verb(parent, "set", "Set other numbers for some requests");
+  Command verb(parent, "set", "Set other limits for some requests");
   const auto options = std::make_shared<OverrideOptions>();
-  verb.words("when", options->when, "Which requests: attribute=value each, all must fit; none: every request");
+  verb.words("when", options->when, "Which requests: attribute=value each, all must match; none: every request");
   verb.text("--rules", options->rules, "Ids of rules, separated by commas, or * for every rule")
       .value("IDS")
       .required();
@@ -120,8 +120,8 @@ void add_override_set(CLI::App& parent, Session& session) {
   verb.text("--window", options->window, "A duration such as 60s").value("DURATION");
   verb.integer("--burst", options->burst, 1, kMaxUnits, "Capacity of a token bucket");
   verb.flag("--unlimited", options->unlimited, "Nothing is counted");
-  verb.choice("--mode", options->mode, {"enforce", "shadow", "off"}, "In place of the rule's mode");
-  verb.flag("--emergency", options->emergency, "Comes before all other overrides");
+  verb.choice("--mode", options->mode, {"enforce", "shadow", "off"}, "Mode instead of the rule's");
+  verb.flag("--emergency", options->emergency, "Takes precedence over all other overrides");
   verb.text("--until", options->until, "How long: a duration such as 2h, or a time").value("TIME").required();
   verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT").required();
   add_admin_options(verb, options->admin);
@@ -135,7 +135,7 @@ void add_override_set(CLI::App& parent, Session& session) {
 }
 
 void add_override_list(CLI::App& parent, Session& session) {
-  Command verb(parent, "list", "Show the overrides, of the rules file too");
+  Command verb(parent, "list", "List the overrides, including those of the rules file");
   const auto options = std::make_shared<AdminOptions>();
   add_admin_options(verb, *options);
   verb.footer(std::string(kServerExitCodes) + "Examples:\n  weir override list");

@@ -23,7 +23,9 @@ struct QuotaOptions {
   bool json = false;
 };
 
-constexpr const char* kQuotaExitCodes = "Exit codes: 0 done, 1 not done or not right, 2 bad input, 3 failed.\n\n";
+constexpr const char* kQuotaExitCodes =
+    "Exit codes: 0 done, 1 not done, or the ledger is wrong, 2 bad input, 3 "
+    "failed.\n\n";
 
 Result<std::vector<Account>> list(Database& database, const ledger::AccountFilter& filter) {
   std::vector<Account> accounts;
@@ -77,10 +79,10 @@ int verify_ledger(const QuotaOptions& options, const Terminal& terminal) {
 void add_quota_show(CLI::App& parent, Session& session) {
   auto options = std::make_shared<QuotaOptions>();
   Command verb(parent, "show", "List accounts: limit, used, held, available");
-  verb.text("--tenant", options->filter.tenant, "Only of this tenant").value("NAME");
-  verb.text("--rule", options->filter.rule, "Only of this rule").value("ID");
-  verb.text("--subject", options->filter.subject, "Only of this subject").value("TEXT");
-  verb.text("--period", options->filter.period, "Only of this period, such as 2026-03").value("PERIOD");
+  verb.text("--tenant", options->filter.tenant, "Only this tenant").value("NAME");
+  verb.text("--rule", options->filter.rule, "Only this rule").value("ID");
+  verb.text("--subject", options->filter.subject, "Only this subject").value("TEXT");
+  verb.text("--period", options->filter.period, "Only this period, such as 2026-03").value("PERIOD");
   options->where.add_to(verb);
   verb.flag("--json", options->json, "Answer as JSON");
   verb.footer(std::string(kQuotaExitCodes) + "Examples:\n  weir quota show --tenant acme --data-dir /var/lib/weir");
@@ -89,7 +91,7 @@ void add_quota_show(CLI::App& parent, Session& session) {
 
 void add_quota_verify(CLI::App& parent, Session& session) {
   auto options = std::make_shared<QuotaOptions>();
-  Command verb(parent, "verify", "Prove from its entries that the ledger is right");
+  Command verb(parent, "verify", "Check every balance of the ledger against its entries");
   options->where.add_to(verb);
   verb.flag("--json", options->json, "Answer as JSON");
   verb.footer(std::string(kQuotaExitCodes) + "Examples:\n  weir quota verify --database postgres://weir@db/weir");

@@ -42,8 +42,8 @@ struct ChangeOptions {
 
 constexpr const char* kChangeFooter =
     "With --admin, or WEIR_ADMIN and neither --database nor --data-dir, the server changes the account; otherwise this "
-    "program does it in the database, beside servers that run.\n"
-    "Exit codes: 0 done, 1 not done, 2 bad input, 3 failed.\n\n";
+    "program changes it in the database, also while servers run.\nExit codes: 0 done, 1 not done, 2 bad input, 3 "
+    "failed.\n\n";
 
 bool asks_server(const ChangeOptions& options) {
   if (!options.admin.server.server.empty()) return true;
@@ -209,7 +209,8 @@ void add_change_options(Command& verb, ChangeOptions& options) {
   verb.text("--reason", options.change.reason, "Why; kept with the entry and in the audit trail")
       .value("TEXT")
       .required();
-  verb.text("--actor", options.change.actor, "Who, in the database; default: $USER. A server knows it by the token")
+  verb.text("--actor", options.change.actor,
+            "Your name, if the database is changed directly; default: $USER. A server takes it from the token")
       .value("NAME");
   verb.text("--id", options.id, "Makes the change idempotent: an id changes the account once").value("ID");
   options.where.add_to(verb);
@@ -222,8 +223,9 @@ void add_quota_grant(CLI::App& parent, Session& session) {
   const auto options = options_of(ChangeKind::grant);
   Command verb(parent, "grant", "Add units to an account: a top-up, used after the plan's allowance");
   verb.integer("--amount", options->change.amount, 1, kMaxUnits, "Units").value("N").required();
-  verb.text("--expires", options->expires, "A duration or a time; default: 365d").value("WHEN");
-  verb.integer("--priority", options->change.priority, -1'000'000, 1'000'000, "Lower ones are used first; default: 0")
+  verb.text("--expires", options->expires, "When the grant expires, a duration or a time; default: 365d").value("WHEN");
+  verb.integer("--priority", options->change.priority, -1'000'000, 1'000'000,
+               "Grants with a lower number are used first; default: 0")
       .value("N");
   add_change_options(verb, *options);
   verb.footer(std::string(kChangeFooter) +
@@ -244,7 +246,7 @@ void add_quota_adjust(CLI::App& parent, Session& session) {
 void add_quota_reverse(CLI::App& parent, Session& session) {
   const auto options = options_of(ChangeKind::reverse);
   Command verb(parent, "reverse", "Give back what one operation used, in all its accounts, once");
-  verb.text("--operation", options->change.operation, "Its id, as `weir quota export` prints it")
+  verb.text("--operation", options->change.operation, "The operation's id, as `weir quota export` prints it")
       .value("ID")
       .required();
   add_change_options(verb, *options);

@@ -50,16 +50,16 @@ void add_quota_export(CLI::App& parent, Session& session) {
   verb.choice("--format", options->format, {"ndjson", "csv"}, "ndjson (default) or csv");
   verb.integer("--after", options->filter.after, 0, std::int64_t{1} << 62, "The cursor that the last export printed")
       .value("CURSOR");
-  verb.text("--tenant", options->filter.tenant, "Only of this tenant").value("NAME");
-  verb.text("--rule", options->filter.rule, "Only of this rule").value("ID");
-  verb.text("--period", options->filter.period, "Only of this period, such as 2026-03").value("PERIOD");
+  verb.text("--tenant", options->filter.tenant, "Only this tenant").value("NAME");
+  verb.text("--rule", options->filter.rule, "Only this rule").value("ID");
+  verb.text("--period", options->filter.period, "Only this period, such as 2026-03").value("PERIOD");
   options->where.add_to(verb);
   verb.footer(
-      "Entries come in a fixed order, none is left out and none comes twice, also while new ones arrive. The line\n"
-      "`cursor N` on standard error says where the next export begins.\n\n"
-      "Exit codes: 0 done, 2 bad input, 3 failed.\n\n"
-      "Examples:\n  weir quota export --period 2026-03 --format csv > march.csv\n"
-      "  weir quota export --after 4711 >> ledger.ndjson");
+      "Entries are printed in a fixed order, each exactly once, even while new ones "
+      "arrive. The line\n`cursor N` on standard error says where the next export "
+      "begins.\n\nExit codes: 0 done, 2 bad input, 3 failed.\n\nExamples:\n  weir quota "
+      "export --period 2026-03 --format csv > march.csv\n  weir quota export --after 4711 "
+      ">> ledger.ndjson");
   verb.action(session, [options, &session] { return export_ledger(*options, session.terminal); });
 }
 

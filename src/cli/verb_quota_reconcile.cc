@@ -78,7 +78,7 @@ int reconcile_node(const UpkeepOptions& options, const Terminal& terminal) {
   terminal.out << member_text(answer, "node") << ", epoch " << member_text(answer, "epoch") << ": "
                << (agrees  ? terminal.paint(Colour::green, "agrees with the ledger")
                    : still ? terminal.paint(Colour::red, "differs from the ledger")
-                           : terminal.paint(Colour::red, "differs from the ledger, and units were moving all the time"))
+                           : terminal.paint(Colour::red, "differs from the ledger, and units kept moving"))
                << '\n';
   return agrees ? kExitAllowed : kExitDenied;
 }
@@ -110,15 +110,16 @@ int reconcile_ledger(const UpkeepOptions& options, const Terminal& terminal) {
 
 void add_quota_reconcile(CLI::App& parent, Session& session) {
   const auto options = std::make_shared<UpkeepOptions>();
-  Command verb(parent, "reconcile", "Compare what a node holds with the ledger, or show what the ledger says of nodes");
+  Command verb(parent, "reconcile",
+               "Compare what a node holds with the ledger, or list what nodes hold according to the ledger");
   options->where.add_to(verb);
   add_admin_options(verb, options->admin);
   verb.footer(
-      "With --admin, or WEIR_ADMIN and neither --database nor --data-dir: asks that node. Otherwise: what the ledger "
-      "says that nodes hold, and what they have not reported in time.\n"
-      "Exit codes: 0 agrees, 1 differs or overdue, 2 bad input, 3 failed.\n\n"
-      "Examples:\n  weir quota reconcile --admin http://127.0.0.1:8082\n  weir quota reconcile --data-dir "
-      "/var/lib/weir");
+      "With --admin, or WEIR_ADMIN and neither --database nor --data-dir: asks that node. "
+      "Otherwise: lists what nodes hold according to the ledger, and what they have not reported "
+      "in time.\nExit codes: 0 agrees, 1 differs or overdue, 2 bad input, 3 "
+      "failed.\n\nExamples:\n  weir quota reconcile --admin http://127.0.0.1:8082\n  weir quota "
+      "reconcile --data-dir /var/lib/weir");
   verb.action(session, [options, &session] {
     return names_server(*options) ? reconcile_node(*options, session.terminal)
                                   : reconcile_ledger(*options, session.terminal);

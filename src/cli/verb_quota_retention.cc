@@ -62,7 +62,7 @@ int note_exported(const RetentionOptions& options, const Terminal& terminal) {
   if (options.json) {
     terminal.out << "{\"cursor\":" << noted << "}\n";
   } else {
-    terminal.out << "entries up to " << noted << " are kept elsewhere\n";
+    terminal.out << "entries up to " << noted << " are archived\n";
   }
   return kExitAllowed;
 }
@@ -119,9 +119,9 @@ int prune_ledger(const RetentionOptions& options, const Terminal& terminal) {
 
 void add_quota_exported(CLI::App& parent, Session& session) {
   const auto options = std::make_shared<RetentionOptions>();
-  Command verb(parent, "exported", "Note that entries are kept elsewhere, so that old ones may be removed");
+  Command verb(parent, "exported", "Record that entries are archived elsewhere, so that old ones may be removed");
   verb.integer("cursor", options->exported, 0, std::int64_t{1} << 62,
-               "The cursor that `weir quota export`, of everything, has printed")
+               "The cursor that a `weir quota export` without filters has printed")
       .value("CURSOR")
       .required();
   verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT");
@@ -143,19 +143,19 @@ void add_quota_prune(CLI::App& parent, Session& session) {
       .value("DURATION")
       .required();
   verb.integer("--exported", options->exported, 0, std::int64_t{1} << 62,
-               "The cursor that the last `weir quota export` printed: only entries up to it are removed. Default: what "
-               "`weir quota exported` has noted")
+               "The cursor that the last `weir quota export` printed: only entries up to it are removed. Default: the "
+               "cursor that `weir quota exported` has recorded")
       .value("CURSOR");
   verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT").required();
-  verb.flag("--dry-run", options->dry_run, "Only say what would be removed");
+  verb.flag("--dry-run", options->dry_run, "Only show what would be removed");
   options->where.add_to(verb);
   verb.flag("--json", options->json, "Answer as JSON");
   verb.footer(
-      "What each account came to stays in the archive of the database. Open periods, what is held and grants that are "
-      "left are never touched. A server with quota.keep does the same by itself.\n"
-      "Exit codes: 0 done, 1 some accounts were not exported yet, 2 bad input, 3 failed.\n\n"
-      "Examples:\n  weir quota export > entries.ndjson 2> cursor\n"
-      "  weir quota prune --keep 400d --exported 81234 --reason \"retention\"");
+      "The totals of each account stay in the archive table. Open periods, held units and unused "
+      "grants are never removed. A server with quota.keep does the same by itself.\nExit codes: 0 "
+      "done, 1 some accounts were not exported yet, 2 bad input, 3 failed.\n\nExamples:\n  weir quota "
+      "export > entries.ndjson 2> cursor\n  weir quota prune --keep 400d --exported 81234 --reason "
+      "\"retention\"");
   verb.action(session, [options, &session] { return prune_ledger(*options, session.terminal); });
 }
 

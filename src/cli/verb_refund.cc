@@ -32,7 +32,8 @@ Result<Answer> call(Kind kind, const RefundOptions& options, const Terminal& ter
   const std::string body = refunds ? args.value().check_body(options.cost, false) : args.value().reset_body();
   Result<Answer> answer = ask(target.value(), refunds ? "/v1/refund" : "/v1/reset", body);
   if (answer.ok() && answer.value().decision.degraded) {
-    return Failure{Code::unavailable, "the store of the server did not answer: nothing is certain to have changed"};
+    return Failure{Code::unavailable,
+                   "the store of the server did not answer: it is not known whether anything changed"};
   }
   return answer;
 }

@@ -189,7 +189,7 @@ int list_reservations(const ReserveOptions& options, const Terminal& terminal) {
   element root;
   simdjson::dom::array list;
   if (parser.parse(*answer).get(root) || root["reservations"].get_array().get(list)) {
-    return call.fail({Code::internal, "the answer of the server is not that of a Weir server"});
+    return call.fail({Code::internal, "the answer is not from a Weir server"});
   }
   const auto now =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -221,12 +221,13 @@ void add_reserve_take(CLI::App& parent, Session& session) {
   Command verb(parent, "take", "Take cost before the work");
   const auto options = common_options(verb);
   verb.words("attributes", options->words, "The request's attributes, name=value each").required();
-  verb.integer("--amount", options->amount, 0, kMaxUnits, "Units to reserve; without it, what the rules have learned")
+  verb.integer("--amount", options->amount, 0, kMaxUnits,
+               "Units to reserve; default: the estimate that the rules have learned")
       .value("N");
-  verb.number("--ttl", options->ttl_s, 0.01, 86'400.0, "Seconds until it lapses; default 60").value("SECONDS");
-  verb.text("--id", options->id, "Made by you: the same id again gives the same reservation").value("ID");
+  verb.number("--ttl", options->ttl_s, 0.01, 86'400.0, "Seconds until it expires; default 60").value("SECONDS");
+  verb.text("--id", options->id, "An id that you choose: the same id again gives the same reservation").value("ID");
   verb.flag("--partial", options->partial, "Take what fits, at least 1");
-  verb.flag("--dry-run", options->dry_run, "Only say what would be granted");
+  verb.flag("--dry-run", options->dry_run, "Only show what would be granted");
   verb.footer(std::string("Prints the reservation, and its handle on the second line.\n") + kReserveExitCodes +
               "Examples:\n"
               "  weir reserve take user=u1 action=completion --amount 2000\n"
@@ -235,10 +236,10 @@ void add_reserve_take(CLI::App& parent, Session& session) {
 }
 
 void add_reserve_commit(CLI::App& parent, Session& session) {
-  Command verb(parent, "commit", "Settle what the work has cost");
+  Command verb(parent, "commit", "Settle a reservation with what the work has cost");
   const auto options = common_options(verb);
   verb.word("handle", options->handle, "The handle, as `weir reserve take` prints it").required();
-  verb.integer("--actual", options->actual, 0, kMaxUnits, "Units that it has cost").value("N").required();
+  verb.integer("--actual", options->actual, 0, kMaxUnits, "Units that the work has cost").value("N").required();
   verb.footer(std::string("Committing again shows the first answer.\n") + kReserveExitCodes +
               "Examples:\n"
               "  weir reserve commit \"$handle\" --actual 1234");
@@ -249,7 +250,7 @@ void add_reserve_commit(CLI::App& parent, Session& session) {
 }
 
 void add_reserve_release(CLI::App& parent, Session& session) {
-  Command verb(parent, "release", "Give everything back");
+  Command verb(parent, "release", "Release a reservation: give everything back");
   const auto options = common_options(verb);
   verb.word("handle", options->handle, "The handle, as `weir reserve take` prints it").required();
   verb.footer(std::string(kReserveExitCodes) +
@@ -261,11 +262,11 @@ void add_reserve_release(CLI::App& parent, Session& session) {
 }
 
 void add_reserve_extend(CLI::App& parent, Session& session) {
-  Command verb(parent, "extend", "Hold more, or for longer");
+  Command verb(parent, "extend", "Extend a reservation: hold more, or for longer");
   const auto options = common_options(verb);
   verb.word("handle", options->handle, "The handle, as `weir reserve take` prints it").required();
-  verb.integer("--add", options->add, 0, kMaxUnits, "Units to hold beyond those that it has").value("N");
-  verb.number("--ttl", options->ttl_s, 0.01, 86'400.0, "Seconds from now until it lapses").value("SECONDS");
+  verb.integer("--add", options->add, 0, kMaxUnits, "Units to hold in addition").value("N");
+  verb.number("--ttl", options->ttl_s, 0.01, 86'400.0, "Seconds from now until it expires").value("SECONDS");
   verb.flag("--partial", options->partial, "Add what fits, at least 1");
   verb.footer(std::string("If the units do not fit, nothing changes.\n") + kReserveExitCodes +
               "Examples:\n"

@@ -121,7 +121,7 @@ int advise_rule(const AdviseOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_rules_advise(CLI::App& parent, Session& session) {
-  Command verb(parent, "advise", "Choose an algorithm by a few questions, and write the rule");
+  Command verb(parent, "advise", "Choose an algorithm by answering a few questions, and write the rule");
   const auto options = std::make_shared<AdviseOptions>();
   for (std::size_t i = 0; i < advise::questions().size(); ++i) {
     const advise::Question& question = advise::questions()[i];
@@ -131,20 +131,20 @@ void add_rules_advise(CLI::App& parent, Session& session) {
     verb.text("--" + std::string(question.name), options->choices[i], help).value("ANSWER");
   }
   verb.text("--id", options->id, "The rule's id").value("ID");
-  verb.text("--action", options->action, "The action that it is about; without it, every request").value("ACTION");
-  verb.text("--per", options->per, "The attributes that it counts by, between commas").value("NAMES");
-  verb.integer("--limit", options->limit, 1, kMaxUnits, "Units in a window, or in a month for a quota");
+  verb.text("--action", options->action, "The action that the rule limits; default: every request").value("ACTION");
+  verb.text("--per", options->per, "The attributes that the rule counts by, separated by commas").value("NAMES");
+  verb.integer("--limit", options->limit, 1, kMaxUnits, "Units per window, or per month for a quota");
   verb.text("--window", options->window, "The window").value("TIME");
-  verb.flag("--ask", options->ask, "Ask what is not given, even if standard input is no terminal");
+  verb.flag("--ask", options->ask, "Ask what is not given, even if standard input is not a terminal");
   verb.flag("--json", options->json, "For machines: {\"algorithm\":…,\"reasons\":[…],\"yaml\":…}; asks nothing");
   verb.footer(
-      "On a terminal, what is not given is asked. The rule goes to standard output, the reasons to standard error.\n"
-      "Exit codes: 0 advised, 2 bad input.\n\n"
-      "Examples:\n"
-      "  weir rules advise\n"
-      "  weir rules advise --purpose abuse --exactness exact --action login --per account --limit 5 --window 15m > "
-      "rules.yaml\n"
-      "  weir rules advise --purpose quota --limit 100000 --json");
+      "On a terminal, it asks for answers that are not given. The rule "
+      "goes to standard output, the reasons to standard error.\nExit "
+      "codes: 0 advised, 2 bad input.\n\nExamples:\n  weir rules "
+      "advise\n  weir rules advise --purpose abuse --exactness exact "
+      "--action login --per account --limit 5 --window 15m > "
+      "rules.yaml\n  weir rules advise --purpose quota --limit 100000 "
+      "--json");
   verb.action(session, [&session, options] { return advise_rule(*options, session.terminal); });
 }
 

@@ -54,7 +54,7 @@ void add_end(CLI::App& parent, Session& session, const std::string& name, const 
   verb.word("rule", options->rule, "The id of the rule").required();
   verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT").required();
   add_admin_options(verb, options->admin);
-  verb.footer("Needs rules in the database (`rules: database`). With rules in a file it tells what to change there.\n" +
+  verb.footer("Needs rules in the database (`rules: database`). With rules in a file it says what to change there.\n" +
               std::string(kServerExitCodes) + "Examples:\n  weir rules candidate " + name +
               " search-per-key --reason 'a week without complaints'");
   verb.action(session, [&session, options, name, done] {
@@ -75,13 +75,14 @@ void add_end(CLI::App& parent, Session& session, const std::string& name, const 
 }  // namespace
 
 void add_rules_candidate(CLI::App& parent, Session& session) {
-  Command candidate(parent, "candidate", "See what other numbers of a rule would change, and promote or discard them");
+  Command candidate(parent, "candidate",
+                    "Show what a rule's candidate numbers would change, and promote or discard them");
   candidate.requires_verb();
   Command verb(candidate.app(), "show", "Show what the candidate of a rule, or a rule in shadow mode, would change");
   const auto options = std::make_shared<CandidateOptions>();
   verb.word("rule", options->rule, "The id of the rule").required();
   add_admin_options(verb, options->admin);
-  verb.footer("What one node has seen.\n" + std::string(kServerExitCodes) +
+  verb.footer("The figures are those of one node.\n" + std::string(kServerExitCodes) +
               "Examples:\n  weir rules candidate show search-per-key");
   verb.action(session, [&session, options] {
     return run_admin(

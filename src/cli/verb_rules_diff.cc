@@ -59,7 +59,7 @@ void add_rules_diff(CLI::App& parent, Session& session) {
   Command verb(parent, "diff", "Show what changes between two rule sets, for whom, and which buckets start full");
   const auto options = std::make_shared<DiffOptions>();
   verb.word("before", options->before, "The rules file, or a folder of them").required();
-  verb.word("after", options->after, "The one that would replace it").required();
+  verb.word("after", options->after, "The rules that would replace it").required();
   verb.flag("--json", options->json, "For machines: {\"changes\":[…]}");
   verb.footer(
       "Exit codes: 0 nothing changes, 1 something changes, 2 bad input or invalid rules.\n\n"

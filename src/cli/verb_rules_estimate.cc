@@ -57,7 +57,7 @@ Result<std::vector<advise::CostShare>> parse_costs(std::string_view text) {
         colon == std::string_view::npos ? std::nullopt : share_in(part.substr(colon + 1));
     if (error != std::errc{} || end != number.data() + number.size() || cost < 0 || !share) {
       return wrong_estimate("--costs: is '" + shown(whole) +
-                            "', expected cost:share between commas, such as 1:90%,10:10%");
+                            "', expected cost:share pairs separated by commas, such as 1:90%,10:10%");
     }
     costs.push_back({cost, *share});
   }
@@ -87,10 +87,10 @@ void show_estimate(const advise::Estimate& estimate, const Terminal& terminal) {
       << "for " << rounded_number(estimate.load.requests_per_day) << " requests a day, "
       << rounded_number(estimate.load.peak_per_second) << " a second at peak, the hottest subject with "
       << std::setprecision(1) << 100 * estimate.load.hottest_share << " % of them, " << std::setprecision(2)
-      << estimate.average_cost << " units each; every rule is taken to apply to every request\n";
+      << estimate.average_cost << " units each; every rule is assumed to apply to every request\n";
   if (estimate.redis_cores > 0.5) {
     out << terminal.paint(Colour::yellow, "warning")
-        << "  plan half of a Redis core at most; divide the load over a Cluster\n";
+        << "  plan at most half of a Redis core; spread the load over a Cluster\n";
   }
 }
 
@@ -169,13 +169,13 @@ void add_rules_estimate(CLI::App& parent, Session& session) {
   verb.number("--requests-per-day", options->requests_per_day, 1, 1e15, "Requests a day");
   verb.number("--peak", options->peak, 0, 1e10, "Requests a second at peak; 0: three times the average");
   verb.number("--subjects", options->subjects, 1, 1e12, "Active subjects of each rule");
-  verb.text("--costs", options->costs, "What requests cost: cost:share between commas").value("MIX");
+  verb.text("--costs", options->costs, "What requests cost: cost:share pairs, separated by commas").value("MIX");
   verb.text("--hottest", options->hottest, "The busiest subject's share of the requests; by Zipf's law unless given")
       .value("SHARE");
   verb.flag("--scale", options->scale, "Plan for many nodes and regions: simulates the busiest keys on all of them");
   verb.number("--regions", options->deployment.regions, 1, 1'000, "With --scale: regions, each with this load");
   verb.number("--nodes", options->deployment.nodes, 0, 100'000,
-              "With --scale: nodes of a region; 0: as the load needs");
+              "With --scale: nodes of a region; 0: as many as the load needs");
   verb.number("--loops", options->deployment.loops, 1, 256, "With --scale: event loops of a node, one for each core");
   verb.number("--skew", options->deployment.skew, 0, 3, "With --scale: Zipf's exponent, how uneven subjects are");
   verb.number("--node-micros", options->deployment.node_micros, 0.1, 10'000,

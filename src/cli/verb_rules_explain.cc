@@ -237,18 +237,18 @@ void add_rules_explain(CLI::App& parent, Session& session) {
   verb.words("attributes", options->words, "The request's attributes, name=value each; names may repeat");
   verb.integer("--cost", options->cost, 0, kMaxUnits, "The request's own cost");
   verb.choice("--format", options->format, {"weir", "envoy", "limitador"}, "The format of the rules");
-  verb.flag("--server", options->server, "Explain by the rules and the state of a running server (--admin)");
+  verb.flag("--server", options->server, "Explain with the rules and the state of a running server (--admin)");
   verb.flag("--json", options->json, "For machines: {\"rules\":[…]}; with --server what the server answers");
   add_admin_options(verb, options->connection);
   verb.footer(
-      "With --server nothing is charged. What is shown is what a check would find now: what is used and left of every\n"
-      "rule, overrides and blocks that operators have set, and the plan of the tenant's record.\n"
-      "Exit codes: 0 explained, 2 bad input or invalid rules, 3 the server cannot be reached or refused.\n\n"
-      "Examples:\n"
-      "  weir rules explain rules.yaml tenant=acme api_key=k1 action=search\n"
-      "  weir rules explain rules.d/ tenant=acme plan=free method=POST --cost 3 --json\n"
-      "  weir rules explain --server tenant=acme action=search\n"
-      "  weir rules explain --format envoy config/ domain=edge remote_address=192.0.2.7");
+      "With --server nothing is charged. It shows what a check would find now: what is used "
+      "and left of every\nrule, overrides and blocks that operators have set, and the plan of "
+      "the tenant's record.\nExit codes: 0 explained, 2 bad input or invalid rules, 3 the "
+      "server cannot be reached or refused.\n\nExamples:\n  weir rules explain rules.yaml "
+      "tenant=acme api_key=k1 action=search\n  weir rules explain rules.d/ tenant=acme "
+      "plan=free method=POST --cost 3 --json\n  weir rules explain --server tenant=acme "
+      "action=search\n  weir rules explain --format envoy config/ domain=edge "
+      "remote_address=192.0.2.7");
   verb.action(session, [&session, options] { return explain(*options, session.terminal); });
 }
 

@@ -66,7 +66,7 @@ int review(const ReviewOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_rules_review(CLI::App& parent, Session& session) {
-  Command verb(parent, "review", "Warn of rules that are valid and cause trouble later");
+  Command verb(parent, "review", "Warn about rules that are valid but will cause trouble later");
   const auto options = std::make_shared<ReviewOptions>();
   verb.word("path", options->path, "The rules file, or a folder of them").required();
   verb.flag("--json", options->json, "For machines: {\"findings\":[{\"rule\",\"pattern\",\"text\"}],\"warnings\":[…]}");

@@ -165,7 +165,7 @@ void add_rules_simulate(CLI::App& parent, Session& session) {
   Command verb(parent, "simulate", "Replay access logs against one or two rule sets");
   const auto options = std::make_shared<SimulateOptions>();
   verb.word("rules", options->rules, "The rules file, or a folder of them").required();
-  verb.words("logs", options->logs, "Access logs, also packed with gzip or zstd; - for standard input").required();
+  verb.words("logs", options->logs, "Access logs, also compressed with gzip or zstd; - for standard input").required();
   verb.text("--against", options->against, "A second rule set, to see what would change").value("PATH");
   std::vector<std::string> formats = simulate::log_format_names();
   formats.insert(formats.begin(), "auto");
@@ -175,7 +175,7 @@ void add_rules_simulate(CLI::App& parent, Session& session) {
   verb.texts("--map", options->maps,
              "A field of the log becomes an attribute, or time, ip, method, path, host, cost; may be repeated")
       .value("FIELD=ATTRIBUTE");
-  verb.text("--timezone", options->timezone, "The zone of times that are logged without one").value("ZONE");
+  verb.text("--timezone", options->timezone, "The time zone of times that are logged without one").value("ZONE");
   verb.text("--target", options->target, "Suggest limits that deny at most this share of a rule's requests, such as 1%")
       .value("SHARE");
   verb.text("--memory", options->memory, "The most memory that the buckets of a rule set may take").value("SIZE");
@@ -183,13 +183,13 @@ void add_rules_simulate(CLI::App& parent, Session& session) {
   verb.text("--html", options->html, "Also write a report with charts to this file").value("FILE");
   verb.flag("--json", options->json, "For machines: one object");
   verb.footer(
-      "Decisions are made by the same code as in the server, at the times that the log says.\n"
-      "Exit codes: 0 simulated, 2 bad input, 3 a log cannot be read.\n\n"
-      "Examples:\n"
-      "  weir rules simulate rules.yaml access.log\n"
-      "  weir rules simulate rules.yaml access.log access.log.*.gz --config weir.yaml --target 1%\n"
-      "  weir rules simulate rules.yaml access.log --against new.yaml --html report.html\n"
-      "  zcat logs/*.gz | weir rules simulate rules.yaml - --map user=tenant --json");
+      "Decisions are made by the same code as in the server, at the times in the "
+      "log.\nExit codes: 0 simulated, 2 bad input, 3 a log cannot be "
+      "read.\n\nExamples:\n  weir rules simulate rules.yaml access.log\n  weir rules "
+      "simulate rules.yaml access.log access.log.*.gz --config weir.yaml --target 1%\n  "
+      "weir rules simulate rules.yaml access.log --against new.yaml --html "
+      "report.html\n  zcat logs/*.gz | weir rules simulate rules.yaml - --map "
+      "user=tenant --json");
   verb.action(session, [&session, options] { return simulate_rules(*options, session.terminal); });
 }
 

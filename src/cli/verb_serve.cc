@@ -134,16 +134,16 @@ void add_serve(CLI::App& parent, Session& session) {
   verb.brief_help({"--config", "--rules", "--store", "--listen-http", "--listen-grpc", "--listen-admin", "--tls-cert",
                    "--tls-key", "--log-level", "--log-format", "--print-config", "--help-all"});
   verb.footer(
-      "Every setting is also a variable (WEIR_LISTEN_HTTP) and a field of the file (listen: {http: …}). A flag wins\n"
-      "over a variable, a variable over the file. SIGHUP reads the rules again, SIGTERM and SIGINT drain; a second\n"
-      "one ends at once.\n"
-      "\n"
-      "Exit codes: 0 drained, 2 invalid settings or rules, 3 the server cannot start.\n\n"
-      "Examples:\n"
-      "  weir serve\n"
-      "  weir serve --rules rules.yaml --listen-http 0.0.0.0:8080\n"
-      "  weir serve --config /etc/weir/weir.yaml --log-format json\n"
-      "  weir serve --rules rules.d --memory-snapshot /var/lib/weir/buckets --listen-http unix:/run/weir/http.sock");
+      "Every setting is also a variable (WEIR_LISTEN_HTTP) and a field of "
+      "the file (listen: {http: …}). A flag overrides\na variable, and a "
+      "variable overrides the file. SIGHUP reads the rules again, SIGTERM "
+      "and SIGINT drain; a second\none stops at once.\n\nExit codes: 0 "
+      "drained, 2 invalid settings or rules, 3 the server cannot "
+      "start.\n\nExamples:\n  weir serve\n  weir serve --rules rules.yaml "
+      "--listen-http 0.0.0.0:8080\n  weir serve --config "
+      "/etc/weir/weir.yaml --log-format json\n  weir serve --rules rules.d "
+      "--memory-snapshot /var/lib/weir/buckets --listen-http "
+      "unix:/run/weir/http.sock");
   verb.action(session, [&session, options] { return serve(*options, session.terminal); });
 }
 

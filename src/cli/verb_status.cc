@@ -58,16 +58,16 @@ int status(const StatusOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_status(CLI::App& parent, Session& session) {
-  Command verb(parent, "status", "Show how a server is doing");
+  Command verb(parent, "status", "Show the health and the rates of a server");
   const auto options = std::make_shared<StatusOptions>();
   verb.flag("--json", options->json, "Print the server's JSON answer, and errors as {\"error\":{…}}");
   add_admin_options(verb, options->server);
   verb.footer(
-      "Exit codes: 0 all is well, 1 the store, the database or the rules file are in trouble, 2 bad input,\n"
-      "3 the server cannot be reached or refused.\n\n"
-      "Examples:\n"
-      "  weir status\n"
-      "  weir status --admin http://10.0.0.7:8082 --json");
+      "Exit codes: 0 all is well, 1 the store or the database "
+      "does not answer or the rules are invalid, 2 bad input,\n3 "
+      "the server cannot be reached or refused.\n\nExamples:\n  "
+      "weir status\n  weir status --admin http://10.0.0.7:8082 "
+      "--json");
   verb.action(session, [&session, options] { return status(*options, session.terminal); });
 }
 

@@ -62,7 +62,7 @@ int tail(const TailOptions& options, const Terminal& terminal) {
                              if (!json.ok()) return true;
                              const JsonView view(&json.value());
                              if (event == "dropped") {
-                               terminal.err << "weir tail: " << view["n"].text() << " decisions were left out\n";
+                               terminal.err << "weir tail: " << view["n"].text() << " decisions were skipped\n";
                                return true;
                              }
                              if (options.json) {
@@ -84,10 +84,10 @@ void add_tail(CLI::App& parent, Session& session) {
   verb.text("--rule", options->rule, "Only those that this rule counts").value("ID");
   verb.text("--reason", options->reason, "Only those with this reason, such as limit_exceeded").value("REASON");
   verb.choice("--outcome", options->outcome, {"allowed", "denied", "shadow"}, "Only those with this outcome");
-  verb.integer("--count", options->count, 0, 1'000'000'000, "End after so many; 0: go on").value("COUNT");
-  verb.flag("--json", options->json, "Print one JSON object in a line each");
+  verb.integer("--count", options->count, 0, 1'000'000'000, "Stop after this many; 0: never").value("COUNT");
+  verb.flag("--json", options->json, "Print one JSON object per line");
   add_admin_options(verb, options->server);
-  verb.footer("Shows every denial, and of what is allowed the sample that the journal keeps (journal.sample).\n" +
+  verb.footer("Shows every denial, and the sample of allowed decisions that the journal keeps (journal.sample).\n" +
               std::string(kServerExitCodes) +
               "Examples:\n"
               "  weir tail\n"

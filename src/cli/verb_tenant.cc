@@ -75,15 +75,15 @@ void add_tenant_set(CLI::App& parent, Session& session) {
   Command verb(parent, "set", "Make or change the record of a tenant");
   const auto options = std::make_shared<TenantOptions>();
   verb.word("tenant", options->tenant, "The tenant, as in the attribute `tenant`").required();
-  verb.words("settings", options->settings, "Settings, name=value each; they replace all that there were");
-  verb.text("--plan", options->plan, "The plan of requests that name none").value("PLAN");
+  verb.words("settings", options->settings, "Settings, name=value each; they replace all earlier settings");
+  verb.text("--plan", options->plan, "The plan of requests that name no plan").value("PLAN");
   verb.text("--from", options->from, "When the plan begins: a time, or a duration from now; default: now")
       .value("WHEN");
   verb.text("--zone", options->zone, "The time zone, such as Europe/Berlin").value("ZONE");
   verb.text("--note", options->note, "A note for operators").value("TEXT");
   verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT");
   add_admin_options(verb, options->admin);
-  verb.footer("What is not given stays as it is.\n" + std::string(kServerExitCodes) +
+  verb.footer("Fields that are not given stay unchanged.\n" + std::string(kServerExitCodes) +
               "Examples:\n"
               "  weir tenant set acme --plan pro --zone Europe/Berlin\n"
               "  weir tenant set acme support=gold");

@@ -192,17 +192,17 @@ int revoke_token_verb(const TokenOptions& options, const Terminal& terminal) {
 }
 
 constexpr const char* kWhere =
-    "With --admin or WEIR_ADMIN the server is asked; without, its database is used, also while it runs: a running\n"
-    "server notices within a second.\n";
+    "With --admin or WEIR_ADMIN this calls the server; without, it uses the database, also while the server runs:\na "
+    "running server notices within a second.\n";
 
 }  // namespace
 
 void add_token_create(CLI::App& parent, Session& session) {
   Command verb(parent, "create", "Make a token for the admin API, and print it once");
   const auto options = std::make_shared<TokenOptions>();
-  verb.text("--name", options->name, "Whose it is; this name is in the audit trail").value("NAME").required();
+  verb.text("--name", options->name, "Name of its owner, for the audit trail").value("NAME").required();
   verb.choice("--role", options->role, {"reader", "operator", "admin"}, "What it may do");
-  verb.text("--expires", options->expires, "When it ends: a time, or a duration such as 90d").value("TIME");
+  verb.text("--expires", options->expires, "When it expires: a time, or a duration such as 90d").value("TIME");
   add_admin_options(verb, options->admin);
   add_local_database_options(verb, options->local);
   verb.footer(std::string(kWhere) + kServerExitCodes +
@@ -222,7 +222,7 @@ void add_token_list(CLI::App& parent, Session& session) {
 }
 
 void add_token_revoke(CLI::App& parent, Session& session) {
-  Command verb(parent, "revoke", "End a token of the admin API");
+  Command verb(parent, "revoke", "Revoke a token of the admin API");
   const auto options = std::make_shared<TokenOptions>();
   verb.word("id", options->id, "Its id, as weir token list shows it").required();
   verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT").required();

@@ -158,7 +158,7 @@ int top(const TopOptions& options, const Terminal& terminal) {
     return report_failure(terminal, "weir top", false, failure, admin_hint_for(failure));
   };
   if (::isatty(STDOUT_FILENO) == 0) {
-    return fail({Code::invalid_argument, "standard output is no terminal; `weir status` is for scripts"});
+    return fail({Code::invalid_argument, "standard output is not a terminal; use `weir status` in scripts"});
   }
   Result<ServerTarget> target = admin_target(options.server, terminal);
   if (!target.ok()) return fail(target.failure());
@@ -173,16 +173,16 @@ int top(const TopOptions& options, const Terminal& terminal) {
 void add_top(CLI::App& parent, Session& session) {
   Command verb(parent, "top", "Watch a server in the terminal: rates, denials, subjects");
   const auto options = std::make_shared<TopOptions>();
-  verb.number("--every", options->every, 0.2, 3600.0, "Seconds between looks").value("SECONDS");
-  verb.integer("--frames", options->frames, 0, 1'000'000'000, "End after so many looks; 0: go on").value("COUNT");
+  verb.number("--every", options->every, 0.2, 3600.0, "Seconds between updates").value("SECONDS");
+  verb.integer("--frames", options->frames, 0, 1'000'000'000, "Stop after this many updates; 0: never").value("COUNT");
   add_admin_options(verb, options->server);
   verb.footer(
-      "Keys: q quits, p pauses, s sorts rules by denied, passed or name, / shows only what contains a text, h helps.\n"
-      "Needs no more than 80 columns and 24 rows.\n"
-      "Exit codes: 0 done, 2 bad input, 3 the server cannot be reached or refused.\n\n"
-      "Examples:\n"
-      "  weir top\n"
-      "  weir top --admin https://weir.example:8082 --every 5");
+      "Keys: q quits, p pauses, s sorts rules by denied, passed or "
+      "name, / filters by a text, h shows help.\nNeeds no more "
+      "than 80 columns and 24 rows.\nExit codes: 0 done, 2 bad "
+      "input, 3 the server cannot be reached or "
+      "refused.\n\nExamples:\n  weir top\n  weir top --admin "
+      "https://weir.example:8082 --every 5");
   verb.action(session, [&session, options] { return top(*options, session.terminal); });
 }
 

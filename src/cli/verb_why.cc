@@ -114,23 +114,23 @@ int why(const WhyOptions& options, const Terminal& terminal) {
 }  // namespace
 
 void add_why(CLI::App& parent, Session& session) {
-  Command verb(parent, "why", "Show why requests were denied, and what every rule says now");
+  Command verb(parent, "why", "Show why requests were denied, and what every rule would decide now");
   const auto options = std::make_shared<WhyOptions>();
   verb.words("attributes", options->words, "Attributes of the requests, name=value each").required();
   verb.text("--at", options->at, "Only around this time: 14:03, 14:03:20, 10m (ago) or 2026-11-18T14:03:20Z")
       .value("TIME");
   verb.integer("--within", options->within, 1, 86'400, "Seconds before and after --at").value("SECONDS");
   verb.text("--rule", options->rule, "Only denials by this rule").value("ID");
-  verb.integer("--limit", options->limit, 1, 1000, "Most denials to show").value("COUNT");
+  verb.integer("--limit", options->limit, 1, 1000, "Maximum number of denials to show").value("COUNT");
   verb.flag("--json", options->json, "Print the server's JSON answers, and errors as {\"error\":{…}}");
   add_admin_options(verb, options->server);
   verb.footer(
-      "Times are shown in the local time zone. The journal has what fits into journal.memory.\n"
-      "Exit codes: 0 found, 1 no such denial, 2 bad input, 3 the server cannot be reached or refused.\n\n"
-      "Examples:\n"
-      "  weir why tenant=acme\n"
-      "  weir why tenant=acme action=export --at 14:03\n"
-      "  weir why api_key=k1 --at 10m --within 300 --json");
+      "Times are shown in the local time zone. The journal keeps what "
+      "fits into journal.memory.\nExit codes: 0 found, 1 no such denial, "
+      "2 bad input, 3 the server cannot be reached or "
+      "refused.\n\nExamples:\n  weir why tenant=acme\n  weir why "
+      "tenant=acme action=export --at 14:03\n  weir why api_key=k1 --at "
+      "10m --within 300 --json");
   verb.action(session, [&session, options] { return why(*options, session.terminal); });
 }
 

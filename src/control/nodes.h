@@ -1,4 +1,4 @@
-// The nodes that share a database: each says now and then that it is there. Times are the database's, so that clocks of
+// The nodes that share a database: each writes a heartbeat. Times are the database's, so that clocks of
 // nodes need not agree.
 //
 // Functions on a session, which belongs to its thread.
@@ -15,11 +15,11 @@ namespace weir::control {
 
 inline constexpr Duration kBeatPeriod = std::chrono::seconds(2);
 inline constexpr Duration kNodeLives = std::chrono::seconds(7);    // after it was seen
-inline constexpr Duration kNodeForgotten = std::chrono::hours(1);  // one that did not stop in order
+inline constexpr Duration kNodeForgotten = std::chrono::hours(1);  // one that did not shut down cleanly
 
 struct NodeCounts {
   std::int64_t live = 1;
-  std::int64_t expected = 1;  // with those that have not stopped in order
+  std::int64_t expected = 1;  // with those that have not shut down cleanly
 
   bool operator==(const NodeCounts&) const = default;
 };

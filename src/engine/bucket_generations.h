@@ -2,8 +2,8 @@
 // by all of them.
 //
 // A number for each stripe of buckets grows whenever a bucket of the stripe may admit earlier than a denial has said.
-// A denial is believed only while the number is what it was before the store was asked; so a denial that was on its
-// way while another loop refunded is not believed either. Two buckets that share a stripe cost each other one call to
+// A denial is trusted only while the number is what it was before the store was asked; so a denial that was on its
+// way while another loop refunded is not trusted either. Two buckets that share a stripe cost each other one call to
 // the store, nothing else.
 //
 // Where an answer is kept in which a bucket admitted, it is watched: a charge that leaves less than was asked for then
@@ -25,7 +25,7 @@ class BucketGenerations {
  public:
   static constexpr std::size_t kStripes = 16'384;  // a power of two
 
-  // 32 bits: nothing is believed for long enough that they could come round.
+  // 32 bits: nothing is trusted for long enough that they could come round.
   std::uint32_t of(const BucketKey& key) const { return stripe(key).load(std::memory_order_acquire); }
 
   // To be called before the change is answered.
@@ -36,7 +36,7 @@ class BucketGenerations {
     std::atomic<std::int64_t>& watched = watched_[key.low & (kStripes - 1)];
     if (watched.load(std::memory_order_acquire) < units) watched.store(units, std::memory_order_release);
   }
-  // To be told of every charge that the store has made.
+  // To be called for every charge that the store has made.
   void note_left(const BucketKey& key, std::int64_t units) {
     std::atomic<std::int64_t>& watched = watched_[key.low & (kStripes - 1)];
     if (units >= watched.load(std::memory_order_acquire)) return;

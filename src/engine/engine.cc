@@ -169,7 +169,7 @@ template <Engine::Shape kShape>
   return run.charges.empty() || store_->begin(run);
 }
 
-// What follows the store's answer. In a group a denial holds the others back: they are answered as if only looked at.
+// What follows the store's answer. In a group a denial holds the others back: they are answered as if only checked.
 template <Engine::Shape kShape>
 [[gnu::always_inline]] inline bool Engine::conclude_as(Run& run) {
   if ((kShape == Shape::any && run.combined != nullptr) || run.checks.front().may_have_newcomers()) [[unlikely]] {

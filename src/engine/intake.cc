@@ -1,4 +1,4 @@
-// What happens to requests before rules are looked at: blocks refuse them, the records of tenants give them a plan.
+// What happens to requests before rules are evaluated: blocks refuse them, the records of tenants give them a plan.
 #include <deque>
 #include <utility>
 #include <vector>

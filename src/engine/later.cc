@@ -115,7 +115,7 @@ void Engine::GroupRun::plan(const GroupCall& call, std::span<const bool> replace
   }
   for (const Check& check : own_checks_) {
     own_charges_.add(check);
-    // One is denied whatever the buckets say: the others are only looked at.
+    // One is denied whatever the buckets say: the others are only checked.
     if (!check.planned()) action = Action::peek;
   }
   checks = own_checks_;

@@ -63,7 +63,7 @@ Duration Engine::LeaseRun::shortest_lease() const {
   check_.drop_candidates();
   if (std::count_if(check_.charges().begin(), check_.charges().end(), is_lease) > std::ptrdiff_t{kMaxHeldCharges}) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
-                                          " concurrency rules apply; one lease can have a part in no more");
+                                          " concurrency rules apply, the maximum for one lease");
   }
   carry(check_, Action::take, reading());
   adopt_quotas();
@@ -123,12 +123,11 @@ void Engine::LeaseRun::finish() {
 [[gnu::hot]] void Engine::LeaseRun::finish_acquire() {
   LeaseAnswer& answer = call_->answer;
   if (step_.state == HoldState::gone) {
-    refuse(HoldFault::gone, "id: its lease was released or has lapsed; use another id");
+    refuse(HoldFault::gone, "id: its lease was released or has expired; use another id");
     return;
   }
   if (step_.state == HoldState::other) {
-    refuse(HoldFault::other_body,
-           "id: it has a lease of another cost; ask for the same cost, or use another id for another lease");
+    refuse(HoldFault::other_body, "id: its lease has another cost; use the same cost, or another id");
     return;
   }
   if (!answer.decision.allowed) return;
@@ -161,7 +160,7 @@ void Engine::LeaseRun::tell_expiry() {
 
 void Engine::LeaseRun::finish_renew() {
   if (step_.state == HoldState::gone) {
-    refuse(HoldFault::gone, "the lease was released or has lapsed; acquire another one");
+    refuse(HoldFault::gone, "the lease was released or has expired; acquire another one");
     return;
   }
   LeaseAnswer& answer = call_->answer;

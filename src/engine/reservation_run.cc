@@ -8,8 +8,8 @@ namespace weir::engine {
 namespace {
 
 constexpr std::string_view kReportInstead =
-    "the reservation has expired or is not known any more; it has cost nothing, or what it held under rules with "
-    "on_expiry: commit; report what the work has cost beyond that as usage (POST /v1/usage)";
+    "the reservation has expired or is no longer known; it has cost nothing, or under rules with on_expiry: commit "
+    "what it held; report any further cost as usage (POST /v1/usage)";
 
 bool is_unit_count(std::int64_t units) { return units >= 0 && units <= kMaxUnits; }
 
@@ -87,7 +87,7 @@ bool Engine::ReservationRun::check_question() {
   check_.drop_candidates();
   if (check_.charges().size() > kMaxHeldCharges) {
     return refuse(HoldFault::invalid, "attributes: more than " + std::to_string(kMaxHeldCharges) +
-                                          " rules apply; one reservation can have a part in no more");
+                                          " rules apply, the maximum for one reservation");
   }
   step_.ttl = question.ttl == Duration::zero() ? kDefaultReservationTtl : question.ttl;
   note_learning();
@@ -152,7 +152,7 @@ void Engine::ReservationRun::learn() {
   const ReservationQuestion& question = call_->question;
   if (!open_handle(HoldHandle::Use::reservation)) {
     return refuse(HoldFault::forged,
-                  "reservation: not a handle of this service; use the one that reserving has returned");
+                  "reservation: not a handle of this service; use the one that the reserve call returned");
   }
   step_.id = handle_.id;
   step_.token = handle_.token;
@@ -240,8 +240,7 @@ void Engine::ReservationRun::finish_reserve() {
     return;
   }
   if (step_.state == HoldState::other || (quotas != nullptr && quotas->status == Code::already_exists)) {
-    refuse(HoldFault::other_body,
-           "id: it has a reservation of another amount; ask for the same amount, or use another id for another one");
+    refuse(HoldFault::other_body, "id: its reservation has another amount; use the same amount, or another id");
     return;
   }
   if (!answer.decision.allowed) return;
@@ -309,7 +308,7 @@ void Engine::ReservationRun::finish_settle() {
 void Engine::ReservationRun::finish_extend() {
   if (step_.state != HoldState::gone) return;
   if (step_.reserved == ReservationState::expired) {
-    refuse(HoldFault::gone, "the reservation has expired or is not known any more; make another one");
+    refuse(HoldFault::gone, "the reservation has expired or is no longer known; make another one");
     return;
   }
   refuse(HoldFault::closed, "the reservation was " + std::string(reservation_state_name(step_.reserved)) +
@@ -318,7 +317,7 @@ void Engine::ReservationRun::finish_extend() {
 
 void Engine::ReservationRun::finish_get() {
   if (step_.state == HoldState::none) {
-    refuse(HoldFault::gone, "the reservation ended so long ago that nothing is known of it any more");
+    refuse(HoldFault::gone, "the reservation ended too long ago: its result is no longer known");
   }
   if (step_.reserved != ReservationState::expired) return;
   // Its buckets give back what it held when they are next read.

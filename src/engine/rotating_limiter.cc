@@ -141,7 +141,7 @@ bool Rotation::is_taken_back() const {
   return false;
 }
 
-// Charges under the current key what the previous one admitted; the rest is only looked at, so that requests that are
+// Charges under the current key what the previous one admitted; the rest is only checked, so that requests that are
 // replaced stay so.
 void Rotation::decided() {
   const bool taken_back = is_taken_back();

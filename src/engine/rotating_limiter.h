@@ -7,7 +7,7 @@
 // which is why those decide. Both must admit: what only the previous key admits is given back there.
 //
 // An attribute "name@previous" (rotated_request.h) is what "name" was under the previous key, for values that are
-// hashed before a limiter sees them: the previous limiter gets it in the place of "name", the current one does not see
+// hashed before a limiter sees them: the previous limiter gets it instead of "name", the current one does not see
 // it.
 //
 // A lease or a reservation is taken under both keys, and its handle is made of both handles: a node that has one of the

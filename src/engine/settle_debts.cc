@@ -23,7 +23,7 @@ class Engine::DebtRun final : public StoreCall {
     const std::unique_ptr<DebtRun> self(this);
     static_cast<void>(finish());
   }
-  // False: the store is away again.
+  // False: the store is unavailable again.
   bool finish() {
     debts_->end_run();
     if (status == Code::ok && outcome_.status == Code::ok) {

@@ -56,7 +56,7 @@ bool Engine::refuse_shared(Run& run) {
   return false;
 }
 
-// What was told afterwards, and is more than a rule lets be charged.
+// What was reported afterwards, and is more than a rule lets be charged.
 void Engine::note_uncharged(const Check& check, Decision& decision) {
   for (std::size_t i = 0; i < check.deciding(); ++i) {
     if (check.charges()[i].binding) decision.uncharged = std::max(decision.uncharged, check.outcomes()[i].uncharged);

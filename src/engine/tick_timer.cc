@@ -126,7 +126,7 @@ void TickTimer::measure_rate(const Look& seen) {
   if (!measurable) return;
   const std::uint64_t rate = static_cast<std::uint64_t>((static_cast<WideTicks>(passed) << kRateBits) / ticks);
   if (rate == 0) return;
-  // A machine that slept in between has passed time without ticks: only two measurements that agree are believed.
+  // A machine that slept in between has passed time without ticks: only two measurements that agree are trusted.
   if (agree(rate, measured_rate_) || agree(rate, last_rate_)) measured_rate_ = rate;
   last_rate_ = rate;
 }

@@ -111,8 +111,7 @@ void Engine::UsageRun::start(const UsageReport& report) {
   add_charges(report, request);
   check_.outlive_request(nullptr);
   if (!groups_.empty() && !engine_.store_->holds_reservations()) {
-    return fail(Code::failed_precondition,
-                "this store cannot be charged afterwards; use a check, or quotas only, for what has happened");
+    return fail(Code::failed_precondition, "this store cannot be charged for past usage; use a check, or quotas only");
   }
   charge_next_group();
 }

@@ -123,7 +123,7 @@ Status Identity::prepare_sources() {
     if (name.empty() || name.size() + kPreviousSuffix.size() > kMaxAttributeName) {
       return invalid("attributes: a name is empty or too long");
     }
-    if (name.ends_with(kPreviousSuffix)) return invalid("attributes." + name + ": is a name that Weir keeps to itself");
+    if (name.ends_with(kPreviousSuffix)) return invalid("attributes." + name + ": is a reserved name");
     if (contains(kBuiltIn, name) || std::any_of(options_.tiers.begin(), options_.tiers.end(), is_tier)) {
       return invalid("attributes." + name + ": is made by Weir itself and has no source");
     }
@@ -133,7 +133,7 @@ Status Identity::prepare_sources() {
     Source source{name, name + std::string(kPreviousSuffix), std::move(field).value(), 0, is_hashed};
     if (contains(kNeedVerified, name) && !source.field.is_verified() && !contains(options_.accept_unverified, name)) {
       return invalid("attributes." + name + ": " + from.source +
-                     " is whatever the caller says; use jwt: or gateway:, or list it in accept_unverified");
+                     " is not verified; use jwt: or gateway:, or list it in accept_unverified");
     }
     if (source.field.kind == Kind::jwt) {
       if (!jwt_) return invalid("attributes." + name + ": comes from a token, but there is no key to verify it");

@@ -1,4 +1,4 @@
-// Identity: who is asking. Turns a request as it came in into the attributes that rules count by, or refuses it.
+// Identity: identifies callers. Turns a request as it came in into the attributes that rules count by, or refuses it.
 //
 // Attributes made: `ip` (the client's network address: IPv4 /32 and IPv6 /64 unless set otherwise), one per address
 // tier (such as `ip_subnet`), `method`, `path`, `host`, `scheme` if it is known, `action` of the matched route,
@@ -7,7 +7,7 @@
 // refused. While the hash key is being rotated, an attribute whose value is hashed is followed by "name@previous": its
 // value under the previous key.
 //
-// Verified, and so fit to be believed: `ip` and tiers (as far as the trusted proxies are), `jwt:` (a signature),
+// Verified, and so trusted: `ip` and tiers (as far as the trusted proxies are), `jwt:` (a signature),
 // `gateway:` (set by a trusted proxy, or said by the gateway beside the headers), `traffic`. Not verified: `header:`,
 // `cookie:`, `query:`, `path:`, which say what the caller likes. `tenant` and `plan` decide whose allowance is used, so
 // create() refuses an unverified source for them unless `accept_unverified` names them. `traffic` is never taken from a

@@ -70,7 +70,7 @@ Status Identity::add_sent_names(std::span<const std::string> names, SentRole rol
     if (name.find_first_of(" ,") != std::string::npos || has_control_characters(name)) {
       return wrong("expected names such as api_key|x-api-key");
     }
-    if (name.ends_with(kPreviousSuffix)) return wrong("which Weir keeps to itself");
+    if (name.ends_with(kPreviousSuffix)) return wrong("which is reserved");
     if (sent_names_.add(name, role)) continue;
     // An API key that is a claim is made, also where the default names have api_key.
     if (name == kSentApiKey && api_key_is_claim_) continue;
@@ -165,7 +165,7 @@ std::optional<SentRefusal> Identity::check_descriptors(const SentRequests& descr
 std::optional<SentRefusal> Identity::SentReader::see(std::span<const Attribute> sent, std::size_t i) {
   const Attribute& attribute = sent[i];
   if (attribute.name.ends_with(kPreviousSuffix)) {
-    return malformed(attribute.name, "is a name that Weir keeps to itself", "reserved_name");
+    return malformed(attribute.name, "is a reserved name", "reserved_name");
   }
   const SentRole role = identity_.sent_names_.find(attribute.name);
   if (role != SentRole::none && role != SentRole::made && has_name(sent.first(i), attribute.name)) {

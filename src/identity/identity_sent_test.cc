@@ -259,8 +259,7 @@ TEST_F(SentIdentityTest, DuringARotationHashesUnderThePreviousKeyFollow) {
             "x-api-key=" + hashed("k") + " session=" + hashed("s") + " | api_key=" + hashed("k") +
                 " api_key@previous=" + previously("k") + " x-api-key@previous=" + previously("k") +
                 " session@previous=" + previously("s"));
-  EXPECT_EQ(ask({{"api_key@previous", "k_made_up"}}),
-            "reserved_name api_key@previous: is a name that Weir keeps to itself");
+  EXPECT_EQ(ask({{"api_key@previous", "k_made_up"}}), "reserved_name api_key@previous: is a reserved name");
 }
 
 TEST_F(SentIdentityTest, WhatIsAddedCountsAgainstTheBound) {

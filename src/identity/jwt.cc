@@ -204,7 +204,7 @@ Result<std::vector<std::optional<std::string>>> JwtVerifier::verify(std::string_
   if (!header) return refused("unsupported");
   if (!is_signed(*header, *parts, keys_.all())) return refused("bad_signature");
 
-  // Nothing of the payload is looked at before its signature has been found good.
+  // Nothing of the payload is checked before its signature has been found good.
   const std::optional<dom::object> claims = parse_object(parser, parts->payload);
   if (!claims) return refused("malformed");
   if (const char* fault = fault_in_time(*claims, options_, now)) return refused(fault);

@@ -137,7 +137,7 @@ Result<std::unique_ptr<JwtKey>> parse_jwk(const dom::object& jwk) {
     return std::unique_ptr<JwtKey>();
   }
   ERR_clear_error();
-  if (!key->public_key) return Failure{Code::invalid_argument, "a key's numbers are missing or make no key"};
+  if (!key->public_key) return Failure{Code::invalid_argument, "a key's numbers are missing or invalid"};
   const Result<JwtAlgorithm> algorithm = algorithm_of(key->public_key.get());
   if (!algorithm.ok()) return algorithm.failure();
   key->algorithm = algorithm.value();
@@ -203,7 +203,7 @@ Status JwtKeys::add_pem_file(const std::filesystem::path& file) {
     ++count;
   }
   ERR_clear_error();  // the end of the file counts as an error there
-  if (count == 0) return Failure{Code::invalid_argument, file.string() + ": holds no public key in PEM"};
+  if (count == 0) return Failure{Code::invalid_argument, file.string() + ": contains no public key in PEM"};
   return success();
 }
 
@@ -215,7 +215,7 @@ Status JwtKeys::add_secret_file(const std::filesystem::path& file) {
   if (!key.secret.empty() && key.secret.back() == '\n') key.secret.pop_back();
   if (!key.secret.empty() && key.secret.back() == '\r') key.secret.pop_back();
   if (key.secret.starts_with("-----BEGIN ")) {
-    return Failure{Code::invalid_argument, file.string() + ": holds PEM, which is not a secret"};
+    return Failure{Code::invalid_argument, file.string() + ": contains PEM, which is not a secret"};
   }
   return add(std::move(key), file.string());
 }
@@ -244,7 +244,8 @@ Status JwtKeys::add_jwks(std::string_view json, const std::string& name) {
     if (!key.value()) continue;
     if (Status added = add(std::move(*key.value()), name); !added.ok()) return added;
   }
-  if (keys_.size() == before) return Failure{Code::invalid_argument, name + ": holds no key for HS256, RS256 or ES256"};
+  if (keys_.size() == before)
+    return Failure{Code::invalid_argument, name + ": contains no key for HS256, RS256 or ES256"};
   return success();
 }
 

@@ -86,7 +86,7 @@ Status check_traffic(const IdentityOptions& options) {
     const std::string here = "traffic." + mark.as + ": ";
     if (!is_method_or_header(mark.header))
       return invalid_option(here + "no header can have the name \"" + mark.header + "\"");
-    if (mark.as == "external") return invalid_option(here + "is what all other traffic is called");
+    if (mark.as == "external") return invalid_option(here + "is the name for all other traffic");
     if (options.internal_networks.empty()) {
       return invalid_option(here + "needs internal_networks: from elsewhere the header does not count");
     }

@@ -63,7 +63,7 @@ TEST(OptionCheck, TrafficIsMarkedByAHeaderFromNetworksOfOurOwn) {
   options.marks = {{"x test", "", "test"}};
   EXPECT_EQ(fault(options), "traffic.test: no header can have the name \"x test\"");
   options.marks = {{"x-test", "", "external"}};
-  EXPECT_EQ(fault(options), "traffic.external: is what all other traffic is called");
+  EXPECT_EQ(fault(options), "traffic.external: is the name for all other traffic");
 }
 
 TEST(OptionCheck, TheTokensHeaderHasAName) {

@@ -1,7 +1,7 @@
 // Where in a request an attribute's value is, and reading it there.
 //
 //   header:x-api-key   a header field, from any sender
-//   gateway:x-tenant   a header field, believed only from a trusted proxy (which must overwrite what a client sends),
+//   gateway:x-tenant   a header field, trusted only from a trusted proxy (which must overwrite what a client sends),
 //                      or what the gateway says itself (Inbound::gateway_fields)
 //   cookie:sid         query:key         path:id ({id} of the matched route)
 //   jwt:tenant_id      a claim of a verified token

@@ -9,7 +9,7 @@
 //
 //   "w1" algorithm-number  rule-id  { { value }…  name  count }…
 //
-// The subject that newcomers beyond Rule::max_subjects share has the word kSharedSubject in the place of values.
+// The subject that newcomers beyond Rule::max_subjects share has the word kSharedSubject instead of values.
 //
 // Every text carries its length (SipHash::add_framed), so no choice of values can imitate another subject's, and only
 // the hash leaves this file. The rule's part is hashed once, when rules are loaded: seed(). A rule whose algorithm

@@ -23,7 +23,7 @@ const Statement kCandidates{
     " FROM ledger_account a WHERE a.id > $1 AND a.ends_at <= $2 AND a.held = 0 AND a.granted_left = 0"
     " AND NOT EXISTS (SELECT 1 FROM ledger_grant g WHERE g.account = a.id AND g.remaining > 0)"
     " ORDER BY a.id LIMIT $3"};
-// It is looked at again, because a late report may have come.
+// It is checked again, because a late report may have come.
 const Statement kArchive{
     "INSERT INTO ledger_archive (account, rule, subject, period, tenant, begins_at, ends_at, unit_limit, used, expired,"
     " granted, overage, entries, first_at, last_at, archived_at)"

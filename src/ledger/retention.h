@@ -18,7 +18,7 @@ struct Retention {
   TimePoint before{};         // accounts whose period ended earlier
   std::int64_t exported = 0;  // the cursor that the last export printed (export.h): entries up to it are kept elsewhere
   bool dry_run = false;       // only counts
-  std::int64_t after = 0;     // an account's id: those up to it are not looked at
+  std::int64_t after = 0;     // an account's id: those up to it are not checked
   std::size_t most = 0;       // accounts to look at in this call; 0: all
 };
 

@@ -9,7 +9,7 @@
 namespace weir::observe {
 namespace {
 
-// Of one loop: below this many decisions a second all are looked at, above it so few that about as many are.
+// Of one loop: below this many decisions a second all are checked, above it so few that about as many are.
 constexpr double kLookedAtPerSecond = 4'000;
 constexpr std::uint32_t kMostEvery = 32;
 

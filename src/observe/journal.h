@@ -43,7 +43,7 @@ class JournalWriter final : public RequestObserver {
   JournalWriter(const JournalOptions& options, JournalRing& denials, JournalRing& sample, std::uint64_t seed);
 
   Scope scope() const override { return Scope::every_decision; }
-  // Draws the sample of what is allowed: of most decisions, nothing else is looked at.
+  // Draws the sample of what is allowed: of most decisions, nothing else is checked.
   bool wants(const Decision& decision) override;
   void on_decision(const Decision& decision, const RequestContext& context) override;
 
@@ -126,7 +126,7 @@ class Journal {
   // For readers that follow: what has been written since the last call.
   struct News {
     std::vector<JournalEntry> entries;  // oldest first
-    std::uint64_t lost = 0;             // entries that were not looked at, because there were too many
+    std::uint64_t lost = 0;             // entries that were not checked, because there were too many
   };
   class Follower {
    public:

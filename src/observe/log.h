@@ -6,7 +6,7 @@
 //   json  {"ts":"2026-07-01T12:00:00.123Z","level":"info","event":"rules_loaded","msg":"rules loaded","rules":12,…}
 //
 // Each line is one write(2) of at most kMaxLine bytes, so that lines of several threads or processes never mix in a
-// pipe. Everything is escaped: a stranger's text cannot start a line of its own. A line that repeats (same event and
+// pipe. Everything is escaped: a caller's text cannot start a line of its own. A line that repeats (same event and
 // level) passes at most `repeats_per_second` times a second; the next one that passes says how many were held back.
 //
 // Thread-safe. Borrows the clock. Write failures are ignored: they cannot be reported. A full pipe is waited for,

@@ -19,7 +19,7 @@ double unix_seconds(TimePoint time) { return static_cast<double>(micros(time)) /
 
 void collect_rules(const Facts& facts, FactWriter& write) {
   write.counter("weir_rules_reloads_total",
-                "Attempts to load the rules, by result; unchanged: the files hold what is loaded already.",
+                "Attempts to load the rules, by result; unchanged: the files equal the loaded rules.",
                 facts.reloads_succeeded, {{"result", "success"}});
   write.also(facts.reloads_failed, {{"result", "failure"}});
   write.also(facts.reloads_unchanged, {{"result", "unchanged"}});
@@ -46,10 +46,10 @@ void collect_estimates(const Facts& facts, std::vector<MetricFamily>& out) {
   if (facts.estimates.empty()) return;
   MetricFamily settled = family(MetricType::Counter, "weir_estimate_settled_total",
                                 "Committed reservations whose amount the rule had estimated.");
-  MetricFamily over = family(MetricType::Counter, "weir_estimate_over_units_total",
-                             "Units that estimates reserved beyond what the work has cost.");
+  MetricFamily over =
+      family(MetricType::Counter, "weir_estimate_over_units_total", "Units by which estimates were too high.");
   MetricFamily under =
-      family(MetricType::Counter, "weir_estimate_under_units_total", "Units that estimates reserved too little.");
+      family(MetricType::Counter, "weir_estimate_under_units_total", "Units by which estimates were too low.");
   for (const EstimateErrors& each : facts.estimates) {
     const auto counted = [&](std::uint64_t count) {
       return sample(MetricType::Counter, static_cast<double>(count), {{"rule", each.rule}});
@@ -67,10 +67,10 @@ void collect_store(const Facts& facts, FactWriter& write) {
   write.gauge("weir_store_bytes", "Memory taken by buckets.", static_cast<double>(facts.store_bytes), {store});
   write.gauge("weir_store_max_bytes", "The bound on the memory taken by buckets.",
               static_cast<double>(facts.store_max_bytes), {store});
-  write.counter("weir_store_expired_total", "Buckets forgotten because they were as good as new.", facts.store_expired,
+  write.counter("weir_store_expired_total", "Buckets removed because they were full again.", facts.store_expired,
                 {store});
-  write.counter("weir_store_evictions_total", "Buckets as good as new that made room for newcomers.",
-                facts.store_evictions, {store});
+  write.counter("weir_store_evictions_total", "Refilled buckets evicted for new subjects.", facts.store_evictions,
+                {store});
   write.counter("weir_store_refused_newcomers_total", "Charges that found no room for a new bucket.",
                 facts.store_refused_newcomers, {store});
   write.counter("weir_store_coarse_charges_total",
@@ -78,10 +78,10 @@ void collect_store(const Facts& facts, FactWriter& write) {
                 facts.store_coarse_charges, {store});
   write.counter("weir_local_limit_denials_total", "Denials by a rule's local_limit, without asking the store.",
                 facts.local_denials);
-  write.counter("weir_forged_handles_total", "Handles of leases and reservations that this service has not sealed.",
+  write.counter("weir_forged_handles_total", "Invalid handles of leases and reservations: not sealed by this service.",
                 facts.forged_handles);
   write.counter("weir_uncharged_units_total",
-                "Units of commits, reports of usage and late charges beyond what a rule's overdraft lets it charge.",
+                "Units of commits, reports of usage and late charges beyond a rule's overdraft.",
                 facts.uncharged_units);
   write.counter("weir_store_snapshots_total", "Snapshots of the store, by result.", facts.snapshots_saved,
                 {{"result", "success"}});
@@ -108,7 +108,7 @@ void collect_http(const std::vector<StatusCount>& counts, std::vector<MetricFami
 
 void collect_callers(const Facts& facts, std::vector<MetricFamily>& out) {
   MetricFamily refused = family(MetricType::Counter, "weir_refused_callers_total",
-                                "Requests that identity refused before any rule was asked.");
+                                "Requests that identity refused before any rule was evaluated.");
   for (const RefusalCount& each : facts.refused_callers) {
     refused.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count), {{"reason", each.reason}}));
   }
@@ -120,8 +120,8 @@ void collect_callers(const Facts& facts, std::vector<MetricFamily>& out) {
 
 void collect_logins(const std::vector<FailedLoginCount>& counts, std::vector<MetricFamily>& out) {
   MetricFamily failed = family(MetricType::Counter, "weir_failed_logins_total",
-                               "Logins that were refused, by listener and kind; throttled: not looked at, because too "
-                               "many from the same address had failed.");
+                               "Logins that were refused, by listener and kind; throttled: refused without a check, "
+                               "because too many from the same address had failed.");
   for (const FailedLoginCount& each : counts) {
     failed.metric.push_back(sample(MetricType::Counter, static_cast<double>(each.count),
                                    {{"listener", each.listener}, {"kind", each.kind}}));
@@ -134,14 +134,14 @@ void collect_connections(const Facts& facts, FactWriter& write) {
   write.counter("weir_connections_accepted_total", "Connections accepted.", facts.connections_accepted);
   write.counter("weir_connections_refused_total", "Connections refused: too many at once, or no descriptor left.",
                 facts.connections_refused);
-  write.counter("weir_connections_timed_out_total", "Connections cut because the peer sent or read too slowly.",
+  write.counter("weir_connections_timed_out_total", "Connections closed because the peer sent or read too slowly.",
                 facts.connections_timed_out);
   write.gauge("weir_connection_memory_bytes", "Memory that connections take, on all listeners.",
               static_cast<double>(facts.connection_bytes));
   write.gauge("weir_connection_memory_max_bytes", "The bound on the memory that connections take.",
               static_cast<double>(facts.connection_max_bytes));
   write.counter("weir_connection_memory_refusals_total",
-                "Requests and connections turned away because the memory for connections was used up.",
+                "Requests and connections refused because the memory for connections was used up.",
                 facts.connection_memory_refusals);
 }
 
@@ -215,7 +215,7 @@ void Metrics::collect_rule_fallbacks(const Facts& facts, const RuleLabels::Table
     lasted = std::max(lasted, each.lasted);
   }
   MetricFamily seconds = family(MetricType::Gauge, "weir_rule_fallback_seconds",
-                                "How long the store has not answered for the rule, and which policy does.");
+                                "How long the store has not answered for the rule, by the policy that answers.");
   for (const auto& [labels, lasted] : longest) {
     seconds.metric.push_back(sample(MetricType::Gauge, static_cast<double>(lasted.count()) / 1e6,
                                     {{"rule", labels.first}, {"policy", labels.second}}));
@@ -236,7 +236,7 @@ void Metrics::collect_charges(std::vector<MetricFamily>& out) const {
     add(loop->charges(), ChargeCounters::kOtherSpace);
   }
   MetricFamily charges = family(MetricType::Counter, "weir_ad_hoc_charges_total",
-                                "Charges whose limit came with the request, by where they came from and outcome.");
+                                "Charges whose limit was sent with the request, by source and outcome.");
   for (const auto& [space, counts] : sums) {
     for (std::size_t r = 0; r < kChargeResultCount; ++r) {
       charges.metric.push_back(
@@ -282,9 +282,9 @@ std::vector<MetricFamily> Metrics::collect(const Facts& facts, const RuleLabels:
   collect_connections(facts, write);
   collect_clock(facts, write, out);
   collect_more(facts.more, out);
-  write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were held back.",
+  write.counter("weir_log_suppressed_lines_total", "Repeated log lines that were suppressed.",
                 facts.log_lines_suppressed);
-  write.gauge("weir_build_info", "Always 1; the labels tell which program this is.", 1, {{"version", facts.version}});
+  write.gauge("weir_build_info", "Always 1; the label is the version of the program.", 1, {{"version", facts.version}});
   write.gauge("process_start_time_seconds", "When the process started.", unix_seconds(facts.started));
   return out;
 }

@@ -2,7 +2,7 @@
 // many requests, and which subjects most. One for each event loop, whose decisions it sees; reports are added up.
 //
 // A request counts as treated differently only if the answer would have been another one: the other enforced rules
-// admit it. A candidate whose numbers change warms up again, and with that its report begins anew.
+// admit it. A candidate whose numbers change warms up again, and with that its report starts again.
 //
 // Bounded: kMaxRules rules, of each the kSubjects subjects that differ most (space-saving: counts may be too high by
 // that of the subject which made room). Thread-safe; a lock that is hardly ever contended is taken only for such rules.

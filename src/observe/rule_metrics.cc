@@ -78,20 +78,20 @@ void write_rule_counts(std::string& out, const std::vector<const DecisionCounter
   const std::vector<CountedRule> rules = counted_rules(loops, table);
   std::string room;
   MetricLines checks(out, MetricType::Counter, "weir_checks_total",
-                     "What each rule said to the checks that it applied to. A check that another rule denied counts as "
-                     "allowed here if this rule would have allowed it.");
+                     "Results of each rule for the checks that it applied to. A check that only another rule denied "
+                     "counts as allowed here.");
   for (const CountedRule& rule : rules) add_checks(rule, table.algorithms[rule.row], room, checks);
   MetricLines near(out, MetricType::Counter, "weir_near_limit_total",
                    "Allowed checks that left less than a fifth of the rule's limit.");
   for (const CountedRule& rule : rules) near.add(rule.label, rule.counts.near_limit);
   MetricLines shared(out, MetricType::Counter, "weir_shared_subject_checks_total",
-                     "Checks that were counted in the bucket that newcomers beyond max_subjects share.");
+                     "Checks that were counted in the bucket that new subjects beyond max_subjects share.");
   for (const CountedRule& rule : rules) {
     if (rule.counts.shared > 0 || table.shares[rule.row]) shared.add(rule.label, rule.counts.shared);
   }
   MetricLines denials(out, MetricType::Counter, "weir_denials_total",
                       "Denied requests, by the rule that is reported, the reason, and what the rule counts by; "
-                      "`shared`: the bucket of newcomers beyond max_subjects.");
+                      "`shared`: the bucket that new subjects beyond max_subjects share.");
   for (const CountedRule& rule : rules) add_denials(rule, table, room, denials);
 }
 

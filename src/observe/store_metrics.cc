@@ -62,17 +62,17 @@ void collect_servers(const std::vector<RemoteStoreFacts::Server>& servers, std::
       {MetricType::Counter, "weir_store_server_answers_total", "Answers of each Redis server that came in time.",
        [](const Server& s) { return static_cast<double>(s.answered); }},
       {MetricType::Counter, "weir_store_server_latency_seconds_total",
-       "How long each Redis server took for its answers, together.", [](const Server& s) { return s.latency_seconds; }},
+       "Total time that each Redis server took to answer.", [](const Server& s) { return s.latency_seconds; }},
       {MetricType::Counter, "weir_store_server_failures_total",
-       "Calls that failed at each Redis server, also because it could not be asked.",
+       "Calls that failed at each Redis server, including those that could not be sent.",
        [](const Server& s) { return static_cast<double>(s.failures); }},
       {MetricType::Gauge, "weir_store_server_in_flight", "Calls that wait for an answer of each Redis server.",
        [](const Server& s) { return static_cast<double>(s.in_flight); }},
-      {MetricType::Gauge, "weir_store_server_memory_bytes", "Memory that each Redis server says it uses.",
+      {MetricType::Gauge, "weir_store_server_memory_bytes", "Memory used by each Redis server, as it reports.",
        [](const Server& s) { return static_cast<double>(s.memory_bytes); }},
       {MetricType::Gauge, "weir_store_server_memory_max_bytes", "maxmemory of each Redis server; 0: no bound.",
        [](const Server& s) { return static_cast<double>(s.memory_max_bytes); }},
-      {MetricType::Counter, "weir_store_server_cpu_seconds_total", "CPU time that each Redis server says it has used.",
+      {MetricType::Counter, "weir_store_server_cpu_seconds_total", "CPU time used by each Redis server, as it reports.",
        [](const Server& s) { return static_cast<double>(s.cpu_us) / 1e6; }},
       {MetricType::Gauge, "weir_store_server_keys",
        "Keys of Weir in each Redis server, estimated from a random sample.",
@@ -96,17 +96,18 @@ void collect_servers(const std::vector<RemoteStoreFacts::Server>& servers, std::
 void collect_remote_store(const RemoteStoreFacts& facts, std::vector<MetricFamily>& out) {
   FactWriter write(out);
   write.gauge("weir_store_breaker_state",
-              "0: the store is in use; 1: some server is not asked because it failed; 2: it is being probed.",
+              "Circuit breaker: 0 closed; 1 open for some server; 2 half-open: a probe is in flight.",
               static_cast<double>(facts.breaker));
-  write.counter("weir_store_breaker_opened_total", "Times that a loop stopped asking a server.", facts.breaker_opened);
-  write.fractional_counter("weir_store_fallback_seconds_total", "How long some server was not asked.",
+  write.counter("weir_store_breaker_opened_total", "Times that a server's circuit breaker opened.",
+                facts.breaker_opened);
+  write.fractional_counter("weir_store_fallback_seconds_total", "How long some circuit breaker was not closed.",
                            facts.fallback_seconds);
   write.counter("weir_store_calls_total", "Decisions that needed the store.", facts.calls);
-  write.counter("weir_store_script_calls_total", "Scripts run in the store, repeats and refunds included.",
+  write.counter("weir_store_script_calls_total", "Scripts run in the store, including retries and refunds.",
                 facts.script_calls);
-  write.counter("weir_store_script_loads_total", "Scripts sent because the store did not know them.",
+  write.counter("weir_store_script_loads_total", "Scripts sent because the store did not have them.",
                 facts.script_loads);
-  write.counter("weir_store_redirects_total", "Calls that the cluster sent to another server.", facts.redirects);
+  write.counter("weir_store_redirects_total", "Calls that the cluster redirected to another server.", facts.redirects);
   write.counter("weir_store_connects_total", "Connections made to the store.", facts.connects);
   write.counter("weir_prefilter_hits_total", "Denials of exhausted buckets without asking the store.",
                 facts.prefilter_hits);

@@ -1,7 +1,7 @@
 // TraceObserver: makes spans of the decisions and changes whose trace is sampled: one of the decision, and below it one
 // of the store's call and one of the ledger's, if they were asked.
 //
-// One for each event loop: not thread-safe. Shares the ring with whoever sends what is in it.
+// One for each event loop: not thread-safe. Shares the ring with the sender of its spans.
 #pragma once
 
 #include <memory>

@@ -8,7 +8,7 @@ namespace {
 
 __extension__ typedef __int128 WideDemand;
 
-// Demand that falls is believed slowly.
+// Demand that falls is trusted slowly.
 constexpr Ppm remembered(Ppm demand) { return demand * 7 / 10; }
 
 std::int64_t part_of(const Charge& charge, std::size_t regions) {

@@ -16,7 +16,7 @@
 namespace weir::scale {
 
 struct KeyOutcome {
-  double decisions = 0;  // that were looked at, after a time to warm up
+  double decisions = 0;  // that were checked, after a time to warm up
   double allowed = 0;
   double store_calls = 0;
 

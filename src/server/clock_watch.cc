@@ -16,10 +16,9 @@ void ClockWatch::poll(const Reading& at, Duration followed) {
     told_followed_ = followed;
   }
   if (changed && is_ahead) {
-    log_.warn(
-        "clock_set_back",
-        "the wall clock was set back: buckets go on at the same rate, ahead of it by this much; a restart ends it",
-        {{"ahead_ms", ceil_ms(at.ahead)}});
+    log_.warn("clock_set_back",
+              "the wall clock was set back: bucket time continues at the same rate, ahead of it; a restart ends this",
+              {{"ahead_ms", ceil_ms(at.ahead)}});
   } else if (changed) {
     log_.info("clock_agrees", "bucket time and the wall clock agree again");
   }

@@ -263,7 +263,7 @@ Status check_proxy_protocol(const Config& config) {
 // A format without a path is a mistake: the quickstart rules must not be loaded silently.
 Status check_rules(const Config& config) {
   if (!config.rules_path.empty() || config.rules_format == "weir") return success();
-  const Failure failure = bad("rules.format: is '" + config.rules_format + "', but no rules.path says where they are");
+  const Failure failure = bad("rules.format: is '" + config.rules_format + "', but rules.path is not set");
   return at(place_of(config, "rules.format"), failure);
 }
 

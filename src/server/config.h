@@ -151,7 +151,7 @@ struct Config {
   std::vector<NamedText> identity_traffic;  // kind of traffic and "header" or "header=value"
 
   // Where each setting that is not a default came from, by its name ("identity.attributes.tenant" for an entry of a
-  // map): for faults that show only when several settings are looked at together.
+  // map): for faults that show only when several settings are checked together.
   std::vector<NamedText> places;
   // Variables that begin with WEIR_ and set nothing, each with " (did you mean WEIR_RULES?)" or nothing.
   std::vector<NamedText> unknown_variables;

@@ -57,8 +57,8 @@ constexpr ConfigField kFields[] = {
      "true: no other node uses this server's Redis. Quotas on SQLite with a Redis store need it, because nodes that "
      "share limits must share the ledger, too."},
     {"quota.slice_ttl", FieldKind::duration, &Config::quota_slice_ttl, "30s",
-     "How long a slice of a leased quota lives in the ledger without renewal (docs/quotas.md). What a node that does "
-     "not come back had not reported counts against the limit.",
+     "How long a slice of a leased quota lives in the ledger without renewal (docs/quotas.md). If a node does not come "
+     "back in time, units that it has not reported count against the limit.",
      2 * kSecond, 60 * kMinute},
     {"quota.timeout", FieldKind::duration, &Config::quota_timeout, "2s",
      "How long a decision waits for the ledger; then the rule's on_store_failure decides.", 10 * kMillisecond,
@@ -67,17 +67,17 @@ constexpr ConfigField kFields[] = {
      "Time between groups of the usage log in data_dir. A node that is killed loses at most the usage of one group.",
      kMillisecond, kSecond},
     {"quota.max_log_bytes", FieldKind::size, &Config::quota_max_log_bytes, "64MiB",
-     "Most bytes of the usage log in data_dir, which holds usage until the ledger has it. When it is full, leased "
+     "Maximum size of the usage log in data_dir, which holds usage until the ledger has it. When it is full, leased "
      "quotas admit nothing until the ledger answers.",
      64 * kKiB, std::int64_t{1} << 36},
     {"quota.keep", FieldKind::duration, &Config::quota_keep, "0s",
      "How long entries of the ledger are kept after the end of their period, such as 400d; at least 1d. Older ones are "
-     "removed once they are exported (docs/quotas.md#retention); what each account came to stays. 0s: forever.",
+     "removed once they are exported (docs/quotas.md#retention); the totals of each account stay. 0s: forever.",
      0, 36500 * kDay},
     {"quota.webhook", FieldKind::text, &Config::quota_webhook, "",
-     "URL that is told when an account reaches a threshold (notify in a rule): http:// or https://. Empty: none."},
+     "URL that is called when an account reaches a threshold (notify in a rule): http:// or https://. Empty: none."},
     {"quota.webhook_secret_file", FieldKind::path, &Config::quota_webhook_secret_file, "",
-     "File with the secret that calls of the webhook are signed with (X-Weir-Signature). Empty: they are not signed."},
+     "File with the secret that signs calls of the webhook (X-Weir-Signature). Empty: calls are not signed."},
     {"store", FieldKind::store, &Config::store, "memory",
      "Where buckets live: memory, or redis://[user:password@]host:port[/db], rediss:// (TLS), "
      "redis-sentinel://host,host/master, redis-cluster://host,host."},
@@ -121,7 +121,7 @@ constexpr ConfigField kFields[] = {
     {"redis.tls_cert", FieldKind::path, &Config::redis_tls_cert, "", "Client certificate for Redis, PEM. Empty: none."},
     {"redis.tls_key", FieldKind::path, &Config::redis_tls_key, "", "Private key of redis.tls_cert, PEM."},
     {"prefilter", FieldKind::toggle, &Config::prefilter, "true",
-     "Deny requests on buckets that Redis has just reported exhausted without asking Redis again, until they can "
+     "Deny requests on buckets that Redis has just reported as exhausted, without asking Redis again until they can "
      "admit."},
     {"loops", FieldKind::count, &Config::loops, "0", "Event loops; 0: one for each core.", 0, 256},
     {"hash_key_file", FieldKind::path, &Config::hash_key_file, "",
@@ -178,8 +178,8 @@ constexpr ConfigField kFields[] = {
      "its way is answered, with Connection: close. 0s: they are closed immediately.",
      0, 60 * kMinute},
     {"admin.tokens", FieldKind::list, &Config::admin_tokens, "",
-     "Tokens of the role admin for the admin listener (Authorization: Bearer TOKEN), besides those made by weir token "
-     "create. Without any token none is needed, and listen.admin must be on loopback."},
+     "Tokens with the role admin for the admin listener (Authorization: Bearer TOKEN), in addition to those made by "
+     "weir token create. If there is no token at all, none is required, and listen.admin must be on loopback."},
     {"admin.certificates", FieldKind::pairs, &Config::admin_certificates, "",
      "Roles (reader, operator, admin) by the common name of client certificates that tls.client_ca has signed, such as "
      "{alice: operator}. Those not listed need a token."},
@@ -199,9 +199,9 @@ constexpr ConfigField kFields[] = {
      "store did not answer; the next line says how many were left out. 0: none.",
      0, 100'000},
     {"log.subjects", FieldKind::choice, &Config::log_subjects, "hashed",
-     "How lines about decisions name the tenant and the subject: hashed, by the first digits of a keyed hash; or "
-     "plain, "
-     "by their values, which may be personal data. API keys, tokens and what identity.hashed lists are always hashed.",
+     "How log lines about decisions name the tenant and the subject: hashed, by the first digits of a keyed hash; or "
+     "plain, by their values, which may be personal data. API keys, tokens and what identity.hashed lists are always "
+     "hashed.",
      0, 0, "hashed|plain"},
     {"journal.memory", FieldKind::size, &Config::journal_memory, "16MiB",
      "Memory for the journal of decisions (docs/explaining-denials.md): every denial, and a sample of the rest; the "
@@ -217,32 +217,32 @@ constexpr ConfigField kFields[] = {
     {"journal.keep", FieldKind::duration, &Config::journal_keep, "168h",
      "How long entries of the journal stay in the database.", kMinute, 3650 * kDay},
     {"hot_keys", FieldKind::choice, &Config::hot_keys, "show",
-     "Whether the subjects that ask most, are denied most and are close to their limit are found, in bounded memory.",
+     "Find the subjects with the most requests, the most denials, and those close to their limit, in bounded memory.",
      0, 0, "show|off"},
     {"metrics.tenants", FieldKind::list, &Config::metrics_tenants, "",
-     "Tenants, at most 100, that weir_tenant_decisions_total has a series of; all others are counted together. Empty: "
-     "there is no such metric."},
+     "Tenants (at most 100) that have a series of their own in weir_tenant_decisions_total; all others are counted "
+     "together. Empty: no such metric."},
     {"tracing.otlp", FieldKind::text, &Config::tracing_otlp, "",
      "Where spans are sent, with OTLP over HTTP: the address of an OpenTelemetry collector such as "
      "http://127.0.0.1:4318, to which /v1/traces is added, or a URL with a path. Empty: no tracing."},
     {"tracing.sample", FieldKind::share, &Config::tracing_sample, "0.01",
-     "Share of the requests without a traceparent that are traced: off, 1/100 or 0.01, up to 1. For the others their "
-     "caller has decided (its flag sampled)."},
+     "Share of the requests without a traceparent that are traced: off, 1/100 or 0.01, up to 1. For requests with one, "
+     "the caller's sampled flag decides."},
     {"tracing.queue", FieldKind::count, &Config::tracing_queue, "4096",
-     "Most spans that wait to be sent. Beyond that they are dropped, and counted.", 64, 1'048'576},
+     "Maximum number of spans waiting to be sent; further ones are dropped and counted.", 64, 1'048'576},
     {"tracing.headers_file", FieldKind::path, &Config::tracing_headers_file, "",
-     "File with header fields for the collector, such as Authorization: Bearer …, one a line. Empty: none."},
+     "File with header fields for the collector, such as Authorization: Bearer …, one per line. Empty: none."},
     {"region.name", FieldKind::text, &Config::region_name, "",
-     "Name of the region that this node is in, for lines about decisions and for rules with a region: letters, digits, "
-     "'.', '_' and '-'."},
+     "Name of the region that this node is in, for log lines about decisions and for rules with a region: letters, "
+     "digits, '.', '_' and '-'."},
     {"region.names", FieldKind::list, &Config::region_names, "",
-     "Names of all regions that share limits (docs/regions.md), the same list in each. Empty: this one alone."},
+     "Names of all regions that share limits (docs/regions.md), the same list in each. Empty: only this region."},
     {"region.coordinator", FieldKind::text, &Config::region_coordinator, "",
      "PostgreSQL through which regions share limits (region: slices and reconcile in a rule): "
      "postgres://USER@HOST/DATABASE. Empty: none."},
     {"region.homes", FieldKind::pairs, &Config::region_homes, "",
-     "Redis of each region that counts for all (region: central in a rule), as region=redis://…; this node's own "
-     "region need not be among them."},
+     "Redis of each region that is the home of a central rule (region: central), as region=redis://…; this node's own "
+     "region may be omitted."},
     {"region.deadline", FieldKind::duration, &Config::region_deadline, "250ms",
      "How long a decision waits for the Redis of another region before the rule's on_store_failure decides.",
      kMillisecond, 10 * kSecond},
@@ -250,11 +250,11 @@ constexpr ConfigField kFields[] = {
      "How long a region may use a share of a limit without renewing it; it is renewed after half of that.", kSecond,
      5 * kMinute},
     {"region.sync", FieldKind::duration, &Config::region_sync, "200ms",
-     "Time between exchanges with the coordinator: how soon demand is noticed, and how often usage is told.",
+     "Time between exchanges with the coordinator: how soon demand is noticed, and how often usage is reported.",
      10 * kMillisecond, 10 * kSecond},
     {"region.max_keys", FieldKind::count, &Config::region_max_keys, "100000",
-     "Most subjects of rules with region: slices or reconcile that this node keeps shares and counts of. Further ones "
-     "get the least share.",
+     "Maximum number of subjects of rules with region: slices or reconcile for which this node keeps shares and "
+     "counts; further ones get the smallest share.",
      100, 10'000'000},
     {"identity.apply", FieldKind::list, &Config::identity_apply, "forward-auth,spop",
      "Front ends that identity applies to: forward-auth and spop, where it makes the attributes, and http, grpc and "
@@ -264,8 +264,8 @@ constexpr ConfigField kFields[] = {
      "ip=ip|remote_address|client_ip|remote_ip|remote_addr,api_key=api_key|apikey|x-api-key,token=authorization|jwt|"
      "token",
      "Names under which callers of http, grpc and resp send the client's address, API key and JWT, as attributes or "
-     "descriptor keys, in any case and with - or _. One that is not listed here keeps its names; off: passed on as it "
-     "is."},
+     "descriptor keys, in any case and with - or _. An entry that is not given keeps its default names; off: the value "
+     "is passed on unchanged."},
     {"identity.trusted_proxies", FieldKind::list, &Config::identity_trusted_proxies, "127.0.0.1,::1",
      "Addresses or prefixes of gateways and load balancers whose headers about requests and clients are trusted "
      "(docs/identity.md). The peer of a Unix socket is always trusted."},
@@ -324,7 +324,7 @@ constexpr ConfigField kFields[] = {
      "gateway nor the application decodes it.",
      0, 0, "refuse|keep"},
     {"identity.internal_networks", FieldKind::list, &Config::identity_internal_networks, "",
-     "Networks whose requests may mark themselves as other than ordinary traffic (identity.traffic)."},
+     "Networks whose requests may set the attribute traffic with a header (identity.traffic)."},
     {"identity.traffic", FieldKind::pairs, &Config::identity_traffic, "",
      "Value of the attribute traffic for requests from internal_networks that have a header, or a header=value, such "
      "as "

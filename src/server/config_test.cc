@@ -275,8 +275,7 @@ TEST_F(ConfigTest, MapsOfTextsComeFromTheFileOrAFlag) {
 }
 
 TEST_F(ConfigTest, AFormatNeedsRulesOfThatFormat) {
-  EXPECT_EQ(fault("rules: {format: envoy}\n"),
-            "weir.yaml:1:17: rules.format: is 'envoy', but no rules.path says where they are");
+  EXPECT_EQ(fault("rules: {format: envoy}\n"), "weir.yaml:1:17: rules.format: is 'envoy', but rules.path is not set");
   EXPECT_EQ(fault("rules: {format: weir}\n"), "loaded");
   EXPECT_EQ(fault("rules: {format: limitador, path: limits.yaml}\n"), "loaded");
 }

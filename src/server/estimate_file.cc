@@ -63,19 +63,19 @@ Result<std::size_t> read_estimates(const std::filesystem::path& path, const Buck
   }
   if (header.version != kEstimateVersion) return unusable(path, "of another version");
   if (header.key_id != key_id) return unusable(path, "made under another hash key");
-  if (header.sketches > kMostSketches) return unusable(path, "more estimates than there can be");
+  if (header.sketches > kMostSketches) return unusable(path, "more estimates than are possible");
   std::vector<engine::Estimates::Learned> read;
   for (std::uint64_t i = 0; i < header.sketches; ++i) {
     EstimateRecord record{};
     if (!reader.get(&record, sizeof(record))) return unusable(path, "cut short");
     engine::Estimates::Learned learned{record.key, {}};
-    if (!learned.sketch.restore(record.counts)) return unusable(path, "an estimate that cannot be");
+    if (!learned.sketch.restore(record.counts)) return unusable(path, "an impossible estimate");
     read.push_back(learned);
   }
   const std::uint64_t sum = reader.checksum();
   std::uint64_t expected = 0;
   if (!reader.get(&expected, sizeof(expected)) || sum != expected) return unusable(path, "wrong checksum");
-  if (!reader.at_end()) return unusable(path, "something follows its end");
+  if (!reader.at_end()) return unusable(path, "extra data after its end");
   for (const engine::Estimates::Learned& each : read) into.restore(each);
   return read.size();
 }

@@ -47,15 +47,15 @@ void FallbackWatch::log_change(const Fallback& found) {
   const auto known = known_.find(found.ordinal);
   const std::string_view policy = failure_policy_name(found.policy);
   if (known == known_.end()) {
-    log_.warn("rule_fallback", "the store does not answer for a rule: its failure policy does",
+    log_.warn("rule_fallback", "the store does not answer for a rule: its failure policy decides",
               {{"rule", found.rule}, {"policy", policy}});
   } else if (known->second.policy == found.policy) {
     return;
   } else if (known->second.configured != found.configured) {
-    log_.info("rule_fallback_reloaded", "the rules were reloaded: another failure policy answers for a rule",
+    log_.info("rule_fallback_reloaded", "the rules were reloaded: another failure policy decides for a rule",
               {{"rule", found.rule}, {"policy", policy}});
   } else {
-    log_.warn("rule_fallback_policy", "the store has not answered for a rule for long: the next policy answers",
+    log_.warn("rule_fallback_policy", "the store has not answered for a rule for a long time: its next policy decides",
               {{"rule", found.rule}, {"policy", policy}, {"after_s", whole_seconds(found.lasted)}});
   }
 }
@@ -86,10 +86,10 @@ void FallbackWatch::log_ended(TimePoint now) {
     if (each.still) return false;
     const auto decisions = static_cast<std::int64_t>(times_.failures(ordinal));
     if (still_loaded.contains(ordinal)) {
-      log_.info("rule_fallback_ended", "the failure policy of a rule no longer answers",
+      log_.info("rule_fallback_ended", "the failure policy of a rule no longer decides",
                 {{"rule", each.rule}, {"after_s", whole_seconds(now - each.since)}, {"decisions", decisions}});
     } else {
-      log_.info("rule_fallback_removed", "a rule was removed while its failure policy answered",
+      log_.info("rule_fallback_removed", "a rule was removed while its failure policy decided",
                 {{"rule", each.rule}, {"after_s", whole_seconds(now - each.since)}, {"decisions", decisions}});
     }
     return true;

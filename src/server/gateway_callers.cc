@@ -39,9 +39,9 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const http::HttpRequest&
   if (const http::HttpField* host = request.find("host")) inbound.host = host->value;
   if (!identity_->trusts(inbound.peer)) {
     // Without the address: it may be a client's.
-    log_.warn(
-        "forward_auth_untrusted",
-        "/v1/forward-auth was asked from outside identity.trusted_proxies: what it says of the client is not believed");
+    log_.warn("forward_auth_untrusted",
+              "a request to /v1/forward-auth came from outside identity.trusted_proxies: its headers about the client "
+              "are ignored");
   }
   caller.ingress = http::ingress_of(request, peer, times_.get());
   return outcome(identity_->identify_forwarded(inbound, clock_.wall(), attributes_), caller);
@@ -54,7 +54,8 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& req
   for (const identity::HeaderField& field : gateway_fields_) {
     if (identity_->asks_gateway_for(field.name) || is_time(field)) continue;
     log_.warn("spop_argument_unused",
-              "beside headers, an argument becomes an attribute only by identity.attributes, as gateway: and its name",
+              "with the argument headers, other arguments become attributes only by identity.attributes, as gateway: "
+              "and the name",
               {{"argument", field.name}});
   }
   identity::Inbound inbound;
@@ -76,9 +77,10 @@ std::optional<http::CallerRefusal> GatewayCallers::read(const ClientRequest& req
 void GatewayCallers::note(const MessageFault& fault) {
   live_.count(identity::Refusal::Kind::malformed);
   if (fault.cause == MessageFault::Cause::client) {
-    return log_.debug("caller_refused", "refused before any rule was asked", {{"cause", fault.text}});
+    return log_.debug("caller_refused", "refused before any rule was evaluated", {{"cause", fault.text}});
   }
-  log_.error("spop_message_unusable", "HAProxy's message is not what docs/haproxy.md says: its requests are refused",
+  log_.error("spop_message_unusable",
+             "HAProxy's message is not as docs/haproxy.md describes it: its requests are refused",
              {{"cause", fault.text}});
 }
 
@@ -86,7 +88,7 @@ bool GatewayCallers::is_time(const identity::HeaderField& field) const {
   return times_ != nullptr && base::same_ignoring_case(field.name, times_->field_name());
 }
 
-// HAProxy's own argument: like all that it says itself, believed.
+// HAProxy's own argument: like all that it says itself, trusted.
 TimePoint GatewayCallers::ingress_said() {
   if (times_ == nullptr) return {};
   std::size_t count = 0;
@@ -99,7 +101,7 @@ TimePoint GatewayCallers::ingress_said() {
 
 http::CallerRefusal GatewayCallers::refused(const identity::Refusal& refusal) {
   live_.count(refusal.kind);
-  log_.debug("caller_refused", "refused before any rule was asked", {{"cause", refusal.cause}});
+  log_.debug("caller_refused", "refused before any rule was evaluated", {{"cause", refusal.cause}});
   return answer_to(refusal);
 }
 

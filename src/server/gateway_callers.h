@@ -25,10 +25,10 @@ class GatewayCallers final : public http::CallerReader, public spop::ClientReade
   GatewayCallers(LiveIdentity& live, Clock& clock, observe::Log& log, std::shared_ptr<GatewayTime> times = {})
       : live_(live), clock_(clock), log_(log), times_(std::move(times)) {}
 
-  // A gateway's request about another one: believed as far as the gateway is a trusted proxy.
+  // A gateway's request about another one: trusted as far as the gateway is a trusted proxy.
   std::optional<http::CallerRefusal> read(const http::HttpRequest& request, const transport::Peer& peer,
                                           http::Caller& caller) override;
-  // The request itself, from a HAProxy that is believed because it reached our listener. Its client is the peer.
+  // The request itself, from a HAProxy that is trusted because it reached our listener. Its client is the peer.
   std::optional<http::CallerRefusal> read(const spop::ClientRequest& request, http::Caller& caller) override;
   void note(const spop::MessageFault& fault) override;
 

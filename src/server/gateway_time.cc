@@ -105,7 +105,7 @@ bool GatewayTime::trusts(const transport::Peer& peer) {
 TimePoint GatewayTime::refuse(GatewayTimeCounts::Result result, const Reading& at) {
   counts_.add(result);
   if (counts_.may_log(result, at.now)) {
-    log_.warn("gateway_time_unused", "a request has no usable time from its gateway: our own clock counts",
+    log_.warn("gateway_time_unused", "a request has no usable time from its gateway: the clock of this node is used",
               {{"cause", GatewayTimeCounts::name(result)}, {"field", options_.field}});
   }
   return {};

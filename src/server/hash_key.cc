@@ -13,7 +13,7 @@ namespace weir::server {
 namespace {
 
 Failure system_failure(const std::filesystem::path& file) {
-  return {Code::unavailable, file.string() + ": cannot be made: " + std::generic_category().message(errno)};
+  return {Code::unavailable, file.string() + ": cannot be created: " + std::generic_category().message(errno)};
 }
 
 // Written beside and linked into place, so that no process reads half a key.

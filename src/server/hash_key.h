@@ -11,7 +11,7 @@
 namespace weir::server {
 
 // Reads the file, or makes it (mode 0600, from the system's random source) if there is none. Two processes that make
-// it at the same time agree on one. Failures: those of load_key_ring(), and unavailable (cannot be made).
+// it at the same time agree on one. Failures: those of load_key_ring(), and unavailable (cannot be created).
 Result<keys::KeyRing> load_or_make_key_ring(const std::filesystem::path& file);
 
 }  // namespace weir::server

@@ -18,7 +18,7 @@ using observe::JournalEntry;
 
 // As long as an entry counts denials that are repeated, and a little.
 constexpr Duration kSettled = std::chrono::milliseconds(1200);
-// Entries of one loop that are looked at each time.
+// Entries of one loop that are checked each time.
 constexpr std::size_t kMaxNews = 5'000;
 constexpr std::int64_t kPageRows = 500;
 constexpr int kMaxPages = 40;

@@ -44,7 +44,7 @@ Status LiveIdentity::read_again(bool asked) {
     if (!asked) warn_about_identity_files(config_, log_);  // a reload that was asked for checks every secret
     log_.info("identity_loaded", "keys and revocations loaded", {{"revoked", current()->revoked_count()}});
   } else if (told_.is_news(done.failure().message, seen) || asked) {
-    log_.error("identity_rejected", "invalid keys or revocations; the last good ones stay",
+    log_.error("identity_rejected", "invalid keys or revocations; the last good ones stay in use",
                {{"error", done.failure().message}});
   }
   return done;

@@ -1,4 +1,4 @@
-// LiveIdentity: who is asking, as configured, and reloaded when a file of keys changes. Invalid files
+// LiveIdentity: identifies callers, as configured, and reloaded when a file of keys changes. Invalid files
 // are logged (last_rejection.h says when) and refused; the last good ones stay.
 //
 // It also counts refused callers. load() before anything else; poll() from one thread; the rest from any. Borrows
@@ -33,7 +33,7 @@ class LiveIdentity {
   Status load();
   // The result is logged in any case, if there are files at all.
   Status reload();
-  // Reloads if a file has changed since it was last looked at.
+  // Reloads if a file has changed since it was last checked.
   void poll();
 
   std::shared_ptr<const identity::Identity> current() const;

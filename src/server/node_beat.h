@@ -1,4 +1,4 @@
-// NodeBeat: says to the database that this node is there, and knows how many of those that share it are. Only on
+// NodeBeat: writes this node's heartbeat to the database, and knows how many nodes that share it are live. Only on
 // PostgreSQL; a node with a database of its own is alone.
 //
 // beat() on the background thread, counts() from any. Borrows the database.

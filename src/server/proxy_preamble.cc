@@ -11,7 +11,8 @@ using State = transport::PreambleOutcome::State;
 
 // Without the address: it may be a client's.
 transport::PreambleOutcome refused(observe::Log& log, std::string_view cause) {
-  log.warn("proxy_protocol_refused", "a connection did not begin as a trusted proxy's does", {{"cause", cause}});
+  log.warn("proxy_protocol_refused", "a connection did not begin with a PROXY header from a trusted proxy",
+           {{"cause", cause}});
   return {};
 }
 

@@ -1,4 +1,4 @@
-// The PROXY protocol for listeners: a load balancer's word about who is at its other end, believed only from
+// The PROXY protocol for listeners: a load balancer's word about who is at its other end, trusted only from
 // identity.trusted_proxies.
 #pragma once
 

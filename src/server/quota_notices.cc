@@ -124,7 +124,7 @@ void QuotaNotices::deliver() {
 void QuotaNotices::add_facts(observe::Facts& facts) const {
   using Kind = observe::FactMetric::Kind;
   facts.more.push_back({"weir_quota_notices_total",
-                        "Thresholds of quotas that were reached and told.",
+                        "Quota thresholds for which a notice was sent.",
                         Kind::counter,
                         static_cast<double>(delivered_.load()),
                         {}});

@@ -3,7 +3,7 @@
 //
 // The webhook gets a POST with JSON, signed: X-Weir-Timestamp is Unix seconds, X-Weir-Signature is "sha256=" and the
 // hexadecimal HMAC-SHA256 of "<timestamp>.<body>" under the secret. It is tried again until it answers 2xx, so a
-// receiver may see a notice twice: `id` tells.
+// receiver may see a notice twice, with the same `id`.
 #pragma once
 
 #include <atomic>

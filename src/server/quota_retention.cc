@@ -77,7 +77,7 @@ void QuotaRetention::add_facts(observe::Facts& facts) const {
                         static_cast<double>(removed_entries_.load()),
                         {}});
   facts.more.push_back({"weir_quota_unexported_accounts",
-                        "Accounts that are older than quota.keep and stay, because they were not exported.",
+                        "Accounts that are older than quota.keep but are kept because they were not exported.",
                         Kind::gauge,
                         static_cast<double>(waiting_.load()),
                         {}});

@@ -3,7 +3,7 @@
 // what was removed.
 //
 // A pass over all accounts begins at the start and an hour after the last one ended; it goes on a little at each call,
-// so that the caller's thread is never away for long. On one thread; counts may be read from any.
+// so that it never blocks the caller's thread for long. On one thread; counts may be read from any.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,7 @@ class QuotaRetention {
   const Duration keep_;
   const std::string node_;
 
-  std::int64_t after_ = 0;  // the last account that this pass has looked at
+  std::int64_t after_ = 0;  // the last account that this pass has checked
   std::int64_t unexported_ = 0;
   TimePoint next_pass_{};
   std::atomic<std::int64_t> removed_entries_{0};

@@ -1,6 +1,6 @@
 // What the configuration says about Redis, put together from the `store` URL and the settings `redis.*`.
 //
-// What the URL's query says wins over the settings. Pure and thread-safe. Failures are invalid_argument and never
+// The URL's query takes precedence over the settings. Pure and thread-safe. Failures are invalid_argument and never
 // repeat any part of a password.
 #pragma once
 

@@ -1,5 +1,5 @@
 // RedisStores: one Redis store for each loop, and what they report together: health, figures, and one log line
-// when Redis goes out of use and one when it is back, however many loops notice. It lets the stores distinguish client
+// when Redis goes out of use and one when it is back, however many loops notice. It lets the stores tell client
 // connections apart, and holds back those that ask for more than their share.
 //
 // open() before the loops run. close() after they have stopped: it fails what is still in flight, which the engines

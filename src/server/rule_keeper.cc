@@ -159,7 +159,7 @@ void RuleKeeper::log_loaded(const std::string& source) {
   }
   if (const std::uint64_t others = labels_->table()->without_label; others > 0) {
     log_.warn("rules_without_label",
-              "too many rules for a metric of each: these are counted together as rule=\"other\"",
+              "too many rules for metrics of their own: these are counted together as rule=\"other\"",
               {{"rules", others}, {"labels", observe::kMaxRuleLabels}});
   }
   if (on_loaded_) on_loaded_();

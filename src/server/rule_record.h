@@ -1,5 +1,5 @@
 // RuleRecord: the rules and the database. With `rules: database` it loads the latest version, from the database or,
-// while that is away, from the file that keeps it. With a file it records every text that the server loads as a
+// while that is unavailable, from the file that keeps it. With a file it records every text that the server loads as a
 // version, with an entry in the audit trail. It also says what is active, for the admin API, and makes the stamps by
 // which decisions are attributed to a version.
 //

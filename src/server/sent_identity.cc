@@ -36,7 +36,7 @@ std::optional<RequestRefusal> SentIdentity::end_descriptors() {
 
 RequestRefusal SentIdentity::refused(const identity::SentRefusal& refusal) {
   live_.count(refusal.kind);
-  log_.debug("caller_refused", "refused before any rule was asked", {{"cause", refusal.cause}});
+  log_.debug("caller_refused", "refused before any rule was evaluated", {{"cause", refusal.cause}});
   return {refusal.kind == identity::Refusal::Kind::malformed, refusal.attribute, refusal.text};
 }
 

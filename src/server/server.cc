@@ -121,7 +121,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config, std::shared_
   if (Status started = parts->start(); !started.ok()) return started.failure();
   warn_about_secrets(config, log);
   for (const NamedText& variable : config.unknown_variables) {
-    log.warn("unknown_variable", "this environment variable sets nothing" + variable.text,
+    log.warn("unknown_variable", "unknown environment variable: it sets nothing" + variable.text,
              {{"variable", variable.name}});
   }
   std::vector<observe::Field> where;

@@ -345,8 +345,8 @@ TEST_F(ServerTest, AListenerBeyondLoopbackWithTokensIsNotWarnedAbout) {
 TEST_F(ServerTest, AVariableThatSetsNothingIsWarnedAbout) {
   config_.unknown_variables = {{"WEIR_RULE", " (did you mean WEIR_RULES?)"}};
   start();
-  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"unknown_variable\",\"msg\":\"this environment variable sets nothing "
-                                     "(did you mean WEIR_RULES?)\",\"variable\":\"WEIR_RULE\""));
+  EXPECT_THAT(log_.text(), HasSubstr("\"event\":\"unknown_variable\",\"msg\":\"unknown environment variable: it sets "
+                                     "nothing (did you mean WEIR_RULES?)\",\"variable\":\"WEIR_RULE\""));
 }
 
 TEST_F(ServerTest, TheQuickstartDeniesTheSixth) {

@@ -56,12 +56,11 @@ Status SnapshotFile::load(TimePoint now, const memory::NumberRule& number_rule) 
 // Restarts on a clock that is a little behind are usual: it may just have been set.
 void SnapshotFile::tell_if_ahead(const memory::LoadReport& report) {
   if (report.farthest_ahead < kUsualDifference) return;
-  log_.warn(
-      "snapshot_from_future",
-      "the snapshot was written under a clock that was ahead of this one: its buckets are counted as last used now",
-      {{"path", path_.string()},
-       {"buckets", report.moved_back},
-       {"farthest_ahead_ms", ceil_ms(report.farthest_ahead)}});
+  log_.warn("snapshot_from_future",
+            "the clock was ahead when the snapshot was written: its buckets count as last used now",
+            {{"path", path_.string()},
+             {"buckets", report.moved_back},
+             {"farthest_ahead_ms", ceil_ms(report.farthest_ahead)}});
 }
 
 void SnapshotFile::save() {

@@ -67,7 +67,7 @@ bool SpanExporter::send_batch(bool last) {
     }
     const std::string why =
         status.ok() ? to_->where() + ": answered " + std::to_string(status.value()) : status.failure().message;
-    log_.warn("trace_export_failed", "the OpenTelemetry collector did not take the spans", {{"error", why}});
+    log_.warn("trace_export_failed", "the OpenTelemetry collector did not accept the spans", {{"error", why}});
     const bool again = !status.ok() || may_try_again(status.value());
     if (last || !again || tries == kMostTries || !wait(pause)) break;
     pause *= 2;

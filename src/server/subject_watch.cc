@@ -17,8 +17,7 @@ void SubjectWatch::poll(const std::vector<std::shared_ptr<observe::DecisionCount
     for (const auto& loop : loops) loop->add_counts(row, tenure, counts);
     if (counts.shared == 0) continue;
     present.insert(tenure);
-    log_.warn("rule_subjects_full",
-              "the rule has as many subjects as it may: newcomers share one bucket (max_subjects)",
+    log_.warn("rule_subjects_full", "the rule has reached max_subjects: new subjects share one bucket",
               {{"rule", table->ids[row]}});
   }
   told_ = std::move(present);

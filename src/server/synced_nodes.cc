@@ -131,7 +131,8 @@ void SyncedNodes::add_facts(observe::Facts& facts) const {
     for (const auto& store : stores_) sum += (store->stats().*counter).load(std::memory_order_relaxed);
     facts.more.push_back({name, help, Kind::counter, static_cast<double>(sum), std::move(labels)});
   };
-  add("weir_synced_answers_total", "Store calls answered by what this node knew, to be reported to Redis afterwards.",
+  add("weir_synced_answers_total",
+      "Store calls answered from the state that this node knew, and reported to Redis afterwards.",
       &synced::Stats::answered);
   add("weir_synced_reports_total", "Reports of admitted units to Redis; `lost`: of these, the ones without an answer.",
       &synced::Stats::reports, {{"result", "sent"}});
@@ -140,7 +141,7 @@ void SyncedNodes::add_facts(observe::Facts& facts) const {
       &synced::Stats::reported, {{"result", "reported"}});
   add("weir_synced_units_total", "", &synced::Stats::lost, {{"result", "lost"}});
   facts.more.push_back({"weir_synced_nodes",
-                        "Nodes that share the tolerance of synced rules, as Redis said last.",
+                        "Nodes that share the tolerance of synced rules, as last read from Redis.",
                         Kind::gauge,
                         static_cast<double>(membership_->nodes()),
                         {}});

@@ -130,7 +130,7 @@ Status TokenFile::read_again(bool asked) {
   if (status.ok()) {
     last_rejection_.forget();
   } else if (last_rejection_.is_news(status.failure().message, contents) || asked) {
-    log_.error("tokens_rejected", "invalid token file; the last good tokens stay",
+    log_.error("tokens_rejected", "invalid token file; the last good tokens stay in use",
                {{"file", file_.string()}, {"error", status.failure().message}});
   }
   return status;

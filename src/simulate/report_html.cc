@@ -180,7 +180,7 @@ void add_remarks(const Report& report, std::string& out) {
   for (const std::string& note : report.notes) out += "<p class=\"note\">" + html_text(note) + "</p>\n";
   if (!report.exact_subjects) {
     out +=
-        "<p class=\"note\">The log has more subjects than are told apart; those that asked least are left out of the "
+        "<p class=\"note\">The log has too many subjects to track; those with the fewest requests are not in the "
         "lists.</p>\n";
   }
 }

@@ -195,7 +195,7 @@ def test_watchers_hear_that_the_server_leaves(serve, put_before):
             assert next(watcher) == NOT_SERVING
             with pytest.raises(grpc.RpcError) as ended:
                 next(watcher)
-            assert (ended.value.code(), ended.value.details()) == (grpc.StatusCode.UNAVAILABLE, "the server is leaving")
+            assert (ended.value.code(), ended.value.details()) == (grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
         assert server.process.wait(DEADLINE_S) == 0
 
 

@@ -256,7 +256,7 @@ def test_what_cannot_be_used_is_a_clear_error_or_over_limit(serve, envoy):
     for values in (["a", "b"], ["a", "a"]):
         assert detail({"api_key": values}) == (400, "attributes.api_key: is sent more than once, expected one value")
     assert detail({"ip": "192.0.2.1", "Remote-Address": "192.0.2.2"}) == (400, f"attributes.Remote-Address: {different}")
-    assert detail({"x@previous": "1"}) == (400, "attributes.x@previous: is a name that Weir keeps to itself")
+    assert detail({"x@previous": "1"}) == (400, "attributes.x@previous: is a reserved name")
     many = {f"a{i}": "x" for i in range(63)}
     assert detail({**many, "ip": "192.0.2.1"}) == (400, "there are more than 64 attributes, with those that identity adds")
     assert Grpc(server).check(("ip", "x")) == ("INVALID_ARGUMENT", "attributes.ip: is not an IP address")

@@ -164,7 +164,7 @@ def test_rules_validate_refuses_what_makes_no_sense(tmp_path):
     assert "consistency: leased keeps units on a node" in fault("region: slices, consistency: leased")
     assert "needs home" in fault("region: central")
     assert "only a rule with region: reconcile can" in fault("on_partition: continue")
-    assert "only a rule with region: central has" in fault("home: eu")
+    assert "only a rule with region: central can have" in fault("home: eu")
 
 
 CENTRAL = f"""version: 1

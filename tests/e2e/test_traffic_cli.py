@@ -39,7 +39,7 @@ def test_why_shows_denials_and_the_state_now(server):
 
 def test_why_says_what_is_wrong(server):
     done = weir(server, "why", "tenant=acme", "--at", "noon")
-    assert done.returncode == 2 and "'noon' is no time, expected 14:03" in done.stderr
+    assert done.returncode == 2 and "'noon' is not a time, expected 14:03" in done.stderr
     done = subprocess.run([WEIR, "why", "tenant=acme", "--admin", "http://127.0.0.1:1"], capture_output=True, text=True)
     assert done.returncode == 3 and "cannot reach" in done.stderr
 
@@ -115,7 +115,7 @@ def test_more_than_the_busiest_rules_are_told_on_request(start, tmp_path):  # no
 
 def test_top_without_a_terminal_says_what_to_use(server):
     done = weir(server, "top")
-    assert done.returncode == 2 and "`weir status` is for scripts" in done.stderr
+    assert done.returncode == 2 and "use `weir status` in scripts" in done.stderr
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")

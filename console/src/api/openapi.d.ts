@@ -71,8 +71,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Forget what was used
-         * @description Forgets the buckets of every rule that the request matches, as if nothing had been used. `cost` is ignored.
+         * Reset: delete what was used
+         * @description Deletes the buckets of every rule that the request matches, as if nothing had been used. `cost` is ignored.
          */
         post: operations["reset"];
         delete?: never;
@@ -95,7 +95,7 @@ export interface paths {
         get: operations["listLeases"];
         put?: never;
         /**
-         * Take a slot
+         * Acquire a lease: take a slot
          * @description Of every concurrency rule that the request matches, and charge its other rules, all or none.
          */
         post: operations["acquireLease"];
@@ -115,7 +115,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Keep a slot
+         * Renew a lease
          * @description For `ttl_ms`, or as long as it was acquired for.
          */
         post: operations["renewLease"];
@@ -136,7 +136,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Give a slot back
+         * Release a lease: give the slot back
          * @description Idempotent.
          */
         delete: operations["releaseLease"];
@@ -159,7 +159,7 @@ export interface paths {
         get: operations["listReservations"];
         put?: never;
         /**
-         * Take cost before the work
+         * Reserve cost before the work
          * @description Charges every rule that the request matches, all or none: `amount` where the cost is the request's or an attribute's, fixed costs and tables as they are, and one slot of each concurrency rule.
          */
         post: operations["reserve"];
@@ -199,7 +199,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Settle what the work has cost
+         * Settle a reservation with what the work has cost
          * @description Less than was granted returns the rest; more is charged as debt, up to the rule's `overdraft`. Committing again replays the first answer.
          */
         post: operations["commitReservation"];
@@ -219,7 +219,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give everything back
+         * Release a reservation: give everything back
          * @description Releasing again replays the first answer.
          */
         post: operations["releaseReservation"];
@@ -239,7 +239,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Hold more, or for longer
+         * Extend a reservation: hold more, or for longer
          * @description `ttl_ms` counts from now. If `add` does not fit, nothing changes.
          */
         post: operations["extendReservation"];
@@ -252,7 +252,7 @@ export interface paths {
     "/v1/forward-auth": {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -270,21 +270,21 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** May the client's request proceed, asked with GET */
+        /** A gateway asks whether a client's request may proceed, with GET */
         get: operations["forwardAuth"];
-        /** May the client's request proceed, asked with PUT */
+        /** A gateway asks whether a client's request may proceed, with PUT */
         put: operations["forwardAuthPut"];
-        /** May the client's request proceed, asked with POST */
+        /** A gateway asks whether a client's request may proceed, with POST */
         post: operations["forwardAuthPost"];
-        /** May the client's request proceed, asked with DELETE */
+        /** A gateway asks whether a client's request may proceed, with DELETE */
         delete: operations["forwardAuthDelete"];
-        /** May the client's request proceed, asked with OPTIONS */
+        /** A gateway asks whether a client's request may proceed, with OPTIONS */
         options: operations["forwardAuthOptions"];
-        /** May the client's request proceed, asked with HEAD */
+        /** A gateway asks whether a client's request may proceed, with HEAD */
         head: operations["forwardAuthHead"];
-        /** May the client's request proceed, asked with PATCH */
+        /** A gateway asks whether a client's request may proceed, with PATCH */
         patch: operations["forwardAuthPatch"];
-        /** May the client's request proceed, asked with TRACE */
+        /** A gateway asks whether a client's request may proceed, with TRACE */
         trace: operations["forwardAuthTrace"];
     };
     "/json": {
@@ -298,7 +298,7 @@ export interface paths {
         put?: never;
         /**
          * Envoy's rate limit service as proto-JSON
-         * @description As envoyproxy/ratelimit has it: a RateLimitRequest in, a RateLimitResponse out.
+         * @description As in envoyproxy/ratelimit: a RateLimitRequest in, a RateLimitResponse out.
          */
         post: operations["shouldRateLimit"];
         delete?: never;
@@ -365,7 +365,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the server is doing */
+        /** Health and rates of the server */
         get: operations["getOverview"];
         put?: never;
         post?: never;
@@ -469,7 +469,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What every rule says to a request with these attributes */
+        /** What every rule would decide about a request with these attributes */
         post: operations["lookupSubject"];
         delete?: never;
         options?: never;
@@ -486,7 +486,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Forget the buckets of a subject */
+        /** Delete the buckets of a subject */
         post: operations["resetSubject"];
         delete?: never;
         options?: never;
@@ -503,7 +503,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give back to a subject what it was charged */
+        /** Give a cost back to a subject */
         post: operations["refundSubject"];
         delete?: never;
         options?: never;
@@ -518,7 +518,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The subjects that ask most */
+        /** The subjects with the most requests */
         get: operations["listHotKeys"];
         put?: never;
         post?: never;
@@ -606,7 +606,7 @@ export interface paths {
         /** Overrides, those of the rules file last */
         get: operations["listOverrides"];
         put?: never;
-        /** Other numbers for some requests, until a time */
+        /** Other limits for some requests, until a given time */
         post: operations["createOverride"];
         delete?: never;
         options?: never;
@@ -645,7 +645,7 @@ export interface paths {
         /** Blocks, those of the rules file last */
         get: operations["listBlocks"];
         put?: never;
-        /** Refuse some requests */
+        /** Add a block: refuse some requests */
         post: operations["createBlock"];
         delete?: never;
         options?: never;
@@ -666,7 +666,7 @@ export interface paths {
         get: operations["getBlock"];
         put?: never;
         post?: never;
-        /** Stop refusing */
+        /** Remove a block */
         delete: operations["removeBlock"];
         options?: never;
         head?: never;
@@ -792,7 +792,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this node is and how it is doing */
+        /** State of this node */
         get: operations["getState"];
         put?: never;
         post?: never;
@@ -831,7 +831,7 @@ export interface paths {
         get: operations["getToken"];
         put?: never;
         post?: never;
-        /** End a token */
+        /** Revoke a token */
         delete: operations["revokeToken"];
         options?: never;
         head?: never;
@@ -845,7 +845,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who changed what, the newest first */
+        /** The audit trail: who changed what, newest first */
         get: operations["listAudit"];
         put?: never;
         post?: never;
@@ -968,7 +968,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report what has been consumed
+         * Report usage that has already happened
          * @description Always recorded: charged to buckets as debt, and to quotas, beyond limit and grace as overage. Also takes CloudEvents (`application/cloudevents+json`, `application/cloudevents-batch+json`) whose `data` has `attributes` and `amount`.
          */
         post: operations["reportUsage"];
@@ -987,7 +987,7 @@ export interface paths {
         };
         /**
          * The quotas of a tenant
-         * @description The accounts that the tenant has in open periods, as the ledger has them; with `period` those of that one. With `identity.apply: [http]` credentials are attributes in the query, and say which tenant it is. Not there without a database.
+         * @description The tenant's accounts in open periods, as in the ledger; with `period`, those of that period. With `identity.apply: [http]`, credentials are attributes in the query, and they determine the tenant. This route does not exist without a database.
          */
         get: operations["listQuotas"];
         put?: never;
@@ -1008,8 +1008,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Tell how the work of a request ended
-         * @description Failures count for penalties, a success ends challenges (docs/login-protection.md); durations count for load shedding. Charges nothing, and is never refused: `allowed` says what the rules say of the subject from now on.
+         * Report how the work of a request ended
+         * @description Failures count for penalties, a success ends challenges (docs/login-protection.md); durations count for load shedding. Charges nothing, and is never refused: `allowed` says whether the subject is allowed from now on.
          */
         post: operations["report"];
         delete?: never;
@@ -1027,7 +1027,7 @@ export interface paths {
         };
         /**
          * Accounts of quotas
-         * @description In the order in which they were opened. Not there without a database.
+         * @description In the order in which they were opened. This route does not exist without a database.
          */
         get: operations["listAccounts"];
         put?: never;
@@ -1118,7 +1118,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes a reservation away from its holder (operator) */
+        /** Releases a reservation by force (operator) */
         post: operations["endAccountReservation"];
         delete?: never;
         options?: never;
@@ -1133,7 +1133,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What this node holds of accounts, beside what the ledger says */
+        /** What this node holds of accounts, compared with the ledger */
         get: operations["getQuotaGate"];
         put?: never;
         post?: never;
@@ -1217,14 +1217,14 @@ export interface components {
              */
             cost: number;
             /**
-             * @description Look, charge nothing.
+             * @description Report the state and charge nothing.
              * @default false
              */
             peek: boolean;
             /** @description Becomes the attribute `priority`. */
             priority?: string;
             /**
-             * @description leaky-bucket: the server may hold back the answer this long instead of telling a delay.
+             * @description leaky-bucket: the server may hold the answer back for this long instead of returning a delay.
              * @default 0
              */
             wait_ms: number;
@@ -1241,7 +1241,7 @@ export interface components {
              */
             cost: number;
             /**
-             * @description Look, charge nothing.
+             * @description Report the state and charge nothing.
              * @default false
              */
             peek: boolean;
@@ -1273,7 +1273,7 @@ export interface components {
             algorithm: components["schemas"]["Algorithm"];
             /** @enum {string} */
             mode: "enforce" | "shadow";
-            /** @description Whom the rule counts: the beginning of a keyed hash, as in the server's log. It does not tell who it is. `shared`: the bucket of all newcomers beyond the rule's max_subjects. Null for an unlimited rule. */
+            /** @description The subject that the rule counts: the beginning of a keyed hash, as in the server's log. It does not reveal who it is. `shared`: the bucket that new subjects beyond the rule's max_subjects share. Null for an unlimited rule. */
             subject: string | null;
             allowed: boolean;
             /**
@@ -1288,7 +1288,7 @@ export interface components {
             remaining: number | null;
             /**
              * Format: int64
-             * @description What `remaining` is when nothing is used: the limit, the burst, or the queue and one. Absent for an unlimited rule.
+             * @description What `remaining` is when nothing is used: the limit, the burst, or the queue plus one. Absent for an unlimited rule.
              */
             capacity?: number;
             /**
@@ -1303,7 +1303,7 @@ export interface components {
             retry_after_ms: number;
             /**
              * Format: int64
-             * @description Until the bucket is as good as new.
+             * @description Until the bucket is full again.
              */
             reset_after_ms: number;
             /**
@@ -1329,7 +1329,7 @@ export interface components {
             /** @description The node answered without asking the store: remaining and the waits are estimates. Present with consistency. */
             estimated?: boolean;
             /**
-             * @description What the rule's candidate numbers say of the request; only where it has some.
+             * @description What the rule's candidate numbers would decide; only if the rule has a candidate.
              * @enum {string}
              */
             candidate?: "warming" | "allows" | "denies";
@@ -1358,7 +1358,7 @@ export interface components {
             retry_after_ms: number;
             /**
              * Format: int64
-             * @description Until that rule's bucket is as good as new, rounded up.
+             * @description Until that rule's bucket is full again, rounded up.
              */
             reset_after_ms: number;
             /**
@@ -1373,7 +1373,7 @@ export interface components {
             reset_at_ms: number | null;
             /**
              * Format: int64
-             * @description What was asked for.
+             * @description The cost that was requested.
              */
             cost: number;
             /**
@@ -1390,7 +1390,7 @@ export interface components {
              * @enum {boolean}
              */
             atomic?: false;
-            /** @description Of work that was told after it was done: units beyond the overdraft, which no rule was charged. */
+            /** @description For usage reported after the work: units beyond the overdraft, which were not charged. */
             uncharged?: number;
             /** @description Present only on a denial by a rule with a `message`: that text, with `{limit}`, `{window}` and `{wait}` filled in. In a problem it is the `detail` as well. */
             message?: string;
@@ -1431,12 +1431,12 @@ export interface components {
             retry_after_ms: number;
             /**
              * Format: int64
-             * @description Until that rule's bucket is as good as new, rounded up.
+             * @description Until that rule's bucket is full again, rounded up.
              */
             reset_after_ms: number;
             /**
              * Format: int64
-             * @description What was asked for.
+             * @description The cost that was requested.
              */
             cost: number;
             /**
@@ -1453,7 +1453,7 @@ export interface components {
              * @enum {boolean}
              */
             atomic?: false;
-            /** @description Of work that was told after it was done: units beyond the overdraft, which no rule was charged. */
+            /** @description For usage reported after the work: units beyond the overdraft, which were not charged. */
             uncharged?: number;
             /** @description Present only on a denial by a rule with a `message`: that text, with `{limit}`, `{window}` and `{wait}` filled in. In a problem it is the `detail` as well. */
             message?: string;
@@ -1529,7 +1529,7 @@ export interface components {
             cost: number;
             /** @description Becomes the attribute `priority`. */
             priority?: string;
-            /** @description Made by the client, for one caller and these attributes. The same call again gives the same answer instead of another one. */
+            /** @description Chosen by the client, for one caller and these attributes. Repeating the call gives the same answer instead of a new lease or reservation. */
             id?: string;
             /**
              * Format: int64
@@ -1606,7 +1606,7 @@ export interface components {
             cost: number;
             /** @description Becomes the attribute `priority`. */
             priority?: string;
-            /** @description Made by the client, for one caller and these attributes. The same call again gives the same answer instead of another one. */
+            /** @description Chosen by the client, for one caller and these attributes. Repeating the call gives the same answer instead of a new lease or reservation. */
             id?: string;
             /**
              * Format: int64
@@ -1624,12 +1624,12 @@ export interface components {
              */
             partial: boolean;
             /**
-             * @description Only say what would be granted.
+             * @description Only show what would be granted.
              * @default false
              */
             dry_run: boolean;
             /**
-             * @description In place of `amount`: reserve what the rules have learned.
+             * @description Instead of `amount`: reserve the estimate that the rules have learned.
              * @enum {string}
              */
             estimate?: "auto";
@@ -1637,7 +1637,7 @@ export interface components {
         ReservationSettlement: {
             /**
              * Format: int64
-             * @description What the work has really cost.
+             * @description The actual cost of the work.
              */
             actual: number;
         };
@@ -1650,7 +1650,7 @@ export interface components {
             ttl_ms?: number;
             /**
              * Format: int64
-             * @description Units to hold beyond those that it has.
+             * @description Units to hold in addition.
              */
             add?: number;
             /**
@@ -1846,12 +1846,12 @@ export interface components {
                 shadow_denied_per_second: number;
                 fallback: boolean;
             }[];
-            /** @description Denied most. */
+            /** @description Those with the most denials. */
             top_subjects: components["schemas"]["SubjectRate"][];
             near_limit: components["schemas"]["SubjectFill"][];
-            /** @description Ask most. */
+            /** @description Those with the most requests. */
             hot_subjects: components["schemas"]["SubjectRate"][];
-            /** @description Overrides and blocks that end within a day, also those of the rules. */
+            /** @description Overrides and blocks that end within a day, including those of the rules file. */
             ends_soon: {
                 kind: string;
                 id: string;
@@ -1866,7 +1866,7 @@ export interface components {
             id: string;
             algorithm: string;
             summary: string;
-            /** @description By attribute a text or a list of texts. */
+            /** @description For each attribute a text or a list of texts. */
             match: {
                 [key: string]: unknown;
             };
@@ -1940,7 +1940,7 @@ export interface components {
             id: string;
             algorithm: string;
             summary: string;
-            /** @description By attribute a text or a list of texts. */
+            /** @description For each attribute a text or a list of texts. */
             match: {
                 [key: string]: unknown;
             };
@@ -2061,13 +2061,13 @@ export interface components {
             path: string | null;
             trace_id: string | null;
             tenant: string | null;
-            /** @description Values that are not kept are # and the first digits of a hash. */
+            /** @description Values that are not stored are shown as # and the first digits of a hash. */
             attributes: {
                 [key: string]: string;
             };
             /**
              * Format: int64
-             * @description Which rules decided, as /rules/versions numbers them. 0: not recorded yet.
+             * @description Version of the rules that decided, as in /rules/versions. 0: not recorded yet.
              */
             rules_version: number;
             /** @description Of the text of the rules that decided, as in /rules/versions. */
@@ -2215,14 +2215,14 @@ export interface components {
             reason: string;
             /**
              * Format: int64
-             * @description 409 if there are not as many buckets.
+             * @description 409 if the number of buckets is another one.
              */
             expected_count?: number;
         };
         ResetResult: {
             /**
              * Format: int64
-             * @description Buckets that were forgotten.
+             * @description Buckets that were deleted.
              */
             reset: number;
         };
@@ -2235,7 +2235,7 @@ export interface components {
             reason: string;
             /**
              * Format: int64
-             * @description As in a check: a rule that has a cost of its own gives back that one.
+             * @description As in a check: a rule with a cost of its own gives back that cost.
              */
             cost: number;
         };
@@ -2249,7 +2249,7 @@ export interface components {
         OverrideRequest: {
             /** @description Ids, or `*` alone for every rule. */
             rules: string[];
-            /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
+            /** @description Attribute → value, or a list of values. All must match; patterns as in `match` of a rule. */
             when?: {
                 [key: string]: string | string[];
             };
@@ -2274,9 +2274,9 @@ export interface components {
             id: string;
             /** @description Ids, or `*` alone for every rule. */
             rules: string[];
-            /** @description In answers to a change of every rule (`*`): the rules that it does not fit and leaves as they are, and why; at most 20. */
+            /** @description In the answer to an override of every rule (`*`): the rules that it does not fit, which stay unchanged, and why; at most 20. */
             misfits?: string[];
-            /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
+            /** @description Attribute → value, or a list of values. All must match; patterns as in `match` of a rule. */
             when: {
                 [key: string]: string | string[];
             };
@@ -2303,7 +2303,7 @@ export interface components {
             etag: string | null;
         };
         BlockRequest: {
-            /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
+            /** @description Attribute → value, or a list of values. All must match; patterns as in `match` of a rule. */
             when: {
                 [key: string]: string | string[];
             };
@@ -2318,7 +2318,7 @@ export interface components {
         };
         Block: {
             id: string;
-            /** @description Attribute → value, or a list of values. All must fit; patterns as in `match` of a rule. */
+            /** @description Attribute → value, or a list of values. All must match; patterns as in `match` of a rule. */
             when: {
                 [key: string]: string | string[];
             };
@@ -2346,7 +2346,7 @@ export interface components {
             };
             note?: string;
             reason?: string;
-            /** @description When the plan begins: a time, or a duration from now. Default: now if the plan is another one; since ever for a new record. */
+            /** @description When the plan begins: a time, or a duration from now. Default: now if the plan changes; for a new record, all time. */
             plan_from_at?: string;
         };
         Tenant: {
@@ -2364,7 +2364,7 @@ export interface components {
             etag: string;
             /**
              * Format: date-time
-             * @description When `plan` begins, or began; null: since ever.
+             * @description When `plan` begins or began; null: it has no beginning.
              */
             plan_from_at: string | null;
             /** @description The plans in their order, the last is `plan`. Empty: there was only one. */
@@ -2429,7 +2429,7 @@ export interface components {
             last_used_at: string | null;
             actor: string;
             etag: string;
-            /** @description The key itself, shown only this once. */
+            /** @description The key itself; it is not shown again. */
             key: string;
         };
         OverrideList: {
@@ -2469,13 +2469,13 @@ export interface components {
         AdminSession: {
             actor: string;
             role: components["schemas"]["RoleName"];
-            /** @description No token is needed, because there is none. */
+            /** @description No token is required, because none exists. */
             open: boolean;
             /** Format: date-time */
             expires_at: string | null;
             version: string;
             node: string;
-            /** @description What this server offers, by the routes that it has. */
+            /** @description The features of this server. */
             features: ("refund" | "simulate" | "candidate" | "accounts")[];
         };
         AdminToken: {
@@ -2542,7 +2542,7 @@ export interface components {
             path: string | null;
             /**
              * Format: int64
-             * @description As /rules/versions numbers it. With a database 0 until it is recorded; without one, the loads since the start are counted.
+             * @description As in /rules/versions. With a database it is 0 until the version is recorded; without one it counts the loads since the start.
              */
             version: number;
             hash: string;
@@ -2551,7 +2551,7 @@ export interface components {
             author: string;
             reason: string;
             text: string;
-            /** @description Why what was read last is not active. */
+            /** @description Why the rules that were read last are not active. */
             error: string | null;
             warnings: string[];
             etag: string;
@@ -2601,7 +2601,7 @@ export interface components {
             items: components["schemas"]["RulesVersion"][];
             next: string | null;
         };
-        /** @description A text, which is compared with the active rules; or two versions. */
+        /** @description A text to compare with the active rules, or two versions to compare. */
         RulesComparison: {
             text?: string;
             /** Format: int64 */
@@ -2708,7 +2708,7 @@ export interface components {
             used: number;
             /**
              * Format: int64
-             * @description By open reservations and slices of nodes.
+             * @description Held by open reservations and by slices of nodes.
              */
             held: number;
             /**
@@ -2766,7 +2766,7 @@ export interface components {
         };
         UsageResult: {
             recorded: boolean;
-            /** @description It had been recorded before. */
+            /** @description The report was already recorded. */
             duplicate: boolean;
             /** Format: int64 */
             rules: number;
@@ -2843,7 +2843,7 @@ export interface components {
             overage: number;
             /**
              * Format: date-time
-             * @description When the account will be used up at the present pace, also after its period; null: not in ten years.
+             * @description When the account will be used up at the present rate, possibly after its period; null: not within ten years.
              */
             forecast_at: string | null;
         };
@@ -2916,7 +2916,7 @@ export interface components {
                 used: number[];
             };
             grants: components["schemas"]["AccountGrant"][];
-            /** @description The open ones, the oldest first, at most 100. */
+            /** @description Open reservations, oldest first, at most 100. */
             reservations: components["schemas"]["AccountReservation"][];
             /** @description The newest first. */
             entries: components["schemas"]["AccountEntry"][];
@@ -2974,14 +2974,14 @@ export interface components {
         AccountGrantRequest: {
             /** Format: int64 */
             amount: number;
-            /** @description A name for the change, such as an invoice's: it is made once, also when it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
+            /** @description An id for the change, such as an invoice number: the change is made once, even if it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
             id?: string;
             reason: string;
             /** @description A time, or a duration from now such as 90d. Default: the end of the account's period. */
             expires_at?: string;
             /**
              * Format: int64
-             * @description Grants with a lower one are used first. Default: 0.
+             * @description Grants with a lower number are used first. Default: 0.
              */
             priority?: number;
         };
@@ -2991,14 +2991,14 @@ export interface components {
              * @description Positive: counts as used. Negative: gives back, at most what was used. Not 0.
              */
             amount: number;
-            /** @description A name for the change, such as an invoice's: it is made once, also when it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
+            /** @description An id for the change, such as an invoice number: the change is made once, even if it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
             id?: string;
             reason: string;
         };
         AccountReverseRequest: {
             /** @description Of an entry of the account. */
             operation: string;
-            /** @description A name for the change, such as an invoice's: it is made once, also when it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
+            /** @description An id for the change, such as an invoice number: the change is made once, even if it is sent again in another way. Takes precedence over an `Idempotency-Key`. */
             id?: string;
             reason: string;
         };
@@ -3017,9 +3017,9 @@ export interface components {
              * @description Of the usage log.
              */
             log_bytes: number;
-            /** @description All items do. False while units move: ask again. */
+            /** @description Whether all items agree. False while units move: ask again. */
             agrees: boolean;
-            /** @description Nothing moved between node and ledger while both were read: what differs is wrong. */
+            /** @description Nothing moved between node and ledger while both were read, so a difference is an error. */
             still: boolean;
             items: {
                 rule: string;
@@ -3096,7 +3096,7 @@ export interface components {
             /** Format: int64 */
             would_change: number;
             share: number;
-            /** @description Those that would be treated differently most often. */
+            /** @description The subjects that would be treated differently most often. */
             subjects: {
                 subject: string;
                 text: string | null;
@@ -3135,7 +3135,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description It may. The body is empty. */
+        /** @description It may proceed. The body is empty. */
         ForwardAllowed: {
             headers: {
                 RateLimit: components["headers"]["RateLimit"];
@@ -3159,7 +3159,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Denied, where deny_status says so. */
+        /** @description Denied, with the status in deny_status. */
         ForwardDeniedAsAsked: {
             headers: {
                 RateLimit: components["headers"]["RateLimit"];
@@ -3259,7 +3259,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["HoldProblem"];
             };
         };
-        /** @description Released, lapsed or lost; `detail` says what to do. */
+        /** @description Released, expired or lost; `detail` says what to do. */
         Gone: {
             headers: {
                 [name: string]: unknown;
@@ -3332,7 +3332,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is no such thing. */
+        /** @description Not found. */
         AdminNotFound: {
             headers: {
                 [name: string]: unknown;
@@ -3341,7 +3341,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `If-Match` does not fit: it was changed meanwhile; read it again. */
+        /** @description `If-Match` does not match: it was changed meanwhile; read it again. */
         AdminStale: {
             headers: {
                 [name: string]: unknown;
@@ -3370,15 +3370,15 @@ export interface components {
         };
     };
     parameters: {
-        /** @description The status of a denial, for callers that need another than 429 and 503. */
+        /** @description The status of denials, for callers that need one other than 429 and 503. */
         DenyStatus: 200 | 403 | 429 | 503;
-        /** @description As the answer that created it gave it. */
+        /** @description The handle from the answer that created it. */
         Handle: string;
         /** @description The attributes that name the subject, as in `?tenant=acme&action=export`. */
         Subject: {
             [key: string]: string;
         };
-        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+        /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
         IdempotencyKey: string;
         /** @description How many. */
         AdminLimit: number;
@@ -3423,11 +3423,11 @@ export interface operations {
     check: {
         parameters: {
             query?: {
-                /** @description The status of a denial, for callers that need another than 429 and 503. */
+                /** @description The status of denials, for callers that need one other than 429 and 503. */
                 deny_status?: components["parameters"]["DenyStatus"];
             };
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3477,7 +3477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Denial"];
                 };
             };
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3514,7 +3514,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Denial"];
                 };
             };
-            /** @description Denied because the store did not answer and the rule's failure policy says so. */
+            /** @description Denied by the rule's failure policy, because the store did not answer. */
             503: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3538,7 +3538,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3562,7 +3562,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3587,11 +3587,11 @@ export interface operations {
     refund: {
         parameters: {
             query?: {
-                /** @description The status of a denial, for callers that need another than 429 and 503. */
+                /** @description The status of denials, for callers that need one other than 429 and 503. */
                 deny_status?: components["parameters"]["DenyStatus"];
             };
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3623,7 +3623,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
             403: components["responses"]["NotAccepted"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3666,11 +3666,11 @@ export interface operations {
     reset: {
         parameters: {
             query?: {
-                /** @description The status of a denial, for callers that need another than 429 and 503. */
+                /** @description The status of denials, for callers that need one other than 429 and 503. */
                 deny_status?: components["parameters"]["DenyStatus"];
             };
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3702,7 +3702,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
             403: components["responses"]["NotAccepted"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3773,7 +3773,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3806,7 +3806,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
             403: components["responses"]["NotAccepted"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3817,7 +3817,7 @@ export interface operations {
             };
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
-            /** @description The Idempotency-Key was used for another request, or the id has a lease of another cost. */
+            /** @description The Idempotency-Key was used for another request, or the lease of this id has another cost. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3834,11 +3834,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
-                /** @description As the answer that created it gave it. */
+                /** @description The handle from the answer that created it. */
                 handle: components["parameters"]["Handle"];
             };
             cookie?: never;
@@ -3862,7 +3862,7 @@ export interface operations {
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
             404: components["responses"]["UnknownHandle"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3889,11 +3889,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
-                /** @description As the answer that created it gave it. */
+                /** @description The handle from the answer that created it. */
                 handle: components["parameters"]["Handle"];
             };
             cookie?: never;
@@ -3911,7 +3911,7 @@ export interface operations {
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
             404: components["responses"]["UnknownHandle"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3963,7 +3963,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -3996,7 +3996,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
             403: components["responses"]["NotAccepted"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4007,7 +4007,7 @@ export interface operations {
             };
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
-            /** @description The `id` has a reservation of another amount, or the Idempotency-Key was used for another request. */
+            /** @description The reservation of this `id` has another amount, or the Idempotency-Key was used for another request. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4025,7 +4025,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As the answer that created it gave it. */
+                /** @description The handle from the answer that created it. */
                 handle: components["parameters"]["Handle"];
             };
             cookie?: never;
@@ -4053,11 +4053,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
-                /** @description As the answer that created it gave it. */
+                /** @description The handle from the answer that created it. */
                 handle: components["parameters"]["Handle"];
             };
             cookie?: never;
@@ -4100,11 +4100,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
-                /** @description As the answer that created it gave it. */
+                /** @description The handle from the answer that created it. */
                 handle: components["parameters"]["Handle"];
             };
             cookie?: never;
@@ -4143,11 +4143,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path: {
-                /** @description As the answer that created it gave it. */
+                /** @description The handle from the answer that created it. */
                 handle: components["parameters"]["Handle"];
             };
             cookie?: never;
@@ -4190,7 +4190,7 @@ export interface operations {
     forwardAuth: {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -4221,7 +4221,7 @@ export interface operations {
     forwardAuthPut: {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -4252,7 +4252,7 @@ export interface operations {
     forwardAuthPost: {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -4283,7 +4283,7 @@ export interface operations {
     forwardAuthDelete: {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -4314,7 +4314,7 @@ export interface operations {
     forwardAuthOptions: {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -4345,7 +4345,7 @@ export interface operations {
     forwardAuthHead: {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -4376,7 +4376,7 @@ export interface operations {
     forwardAuthPatch: {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -4407,7 +4407,7 @@ export interface operations {
     forwardAuthTrace: {
         parameters: {
             query?: {
-                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then tells the usual one. */
+                /** @description Status of an answer that is neither 2xx nor 401; Weir-Status then has the usual status. */
                 deny_status?: 403 | 429 | 503;
             };
             header?: {
@@ -4470,7 +4470,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimitResponse"];
                 };
             };
-            /** @description The store did not answer for a limit that came with a descriptor. */
+            /** @description The store did not answer for a limit that was sent with a descriptor. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4561,7 +4561,7 @@ export interface operations {
             query?: {
                 /** @description How far back. */
                 range?: "5m" | "1h" | "24h";
-                /** @description How many rules `top_rules` has at most. */
+                /** @description Maximum number of rules in `top_rules`. */
                 rules?: number;
             };
             header?: never;
@@ -4590,7 +4590,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4657,7 +4657,7 @@ export interface operations {
     listRuleCards: {
         parameters: {
             query?: {
-                /** @description Most items. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string;
@@ -4688,7 +4688,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4742,7 +4742,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4772,7 +4772,7 @@ export interface operations {
                 from?: string;
                 /** @description Not included. */
                 to?: string;
-                /** @description Most items. */
+                /** @description Maximum number of items. */
                 limit?: number;
                 /** @description `next` of the page before. */
                 cursor?: string;
@@ -4812,7 +4812,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4913,7 +4913,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4957,7 +4957,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description Another number of buckets than expected; `count` tells it. */
+            /** @description The number of buckets is not the expected one; `count` has it. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4966,7 +4966,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5010,7 +5010,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5024,7 +5024,7 @@ export interface operations {
     listHotKeys: {
         parameters: {
             query?: {
-                /** @description Most items. */
+                /** @description Maximum number of items. */
                 limit?: number;
             };
             header?: never;
@@ -5053,7 +5053,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5098,7 +5098,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5151,7 +5151,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5196,7 +5196,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5215,7 +5215,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description As listed, or as reserving has answered. */
+                /** @description As listed, or as returned when it was reserved. */
                 handle: string;
             };
             cookie?: never;
@@ -5267,7 +5267,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5642,7 +5642,7 @@ export interface operations {
             header?: {
                 /** @description The `etag` of what was seen, in quotes. */
                 "If-Match"?: string;
-                /** @description `*`: there must be none yet. */
+                /** @description `*`: the record must not exist yet. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -5728,7 +5728,7 @@ export interface operations {
                 limit?: components["parameters"]["AdminLimit"];
                 /** @description `next` of the page before. */
                 cursor?: components["parameters"]["AdminCursor"];
-                /** @description Only those of this tenant. */
+                /** @description Only keys of this tenant. */
                 tenant?: string;
             };
             header?: never;
@@ -5772,7 +5772,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The key, shown only this once. */
+            /** @description The key; it is not shown again. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5875,7 +5875,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5915,7 +5915,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6009,7 +6009,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6063,7 +6063,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6087,7 +6087,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made; `token` is shown only here. */
+            /** @description Made; `token` is not shown again. */
             201: {
                 headers: {
                     ETag?: string;
@@ -6117,7 +6117,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6179,7 +6179,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6262,7 +6262,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6282,9 +6282,9 @@ export interface operations {
                 action?: string;
                 /** @description Only this object, or all below it. */
                 object?: string;
-                /** @description Only from this time on. */
+                /** @description Only changes from this time on. */
                 from?: string;
-                /** @description Only up to this time. */
+                /** @description Only changes up to this time. */
                 to?: string;
                 /** @description json, or ndjson for exports. */
                 format?: "json" | "ndjson";
@@ -6328,7 +6328,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6369,7 +6369,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6444,7 +6444,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6488,7 +6488,7 @@ export interface operations {
             };
             401: components["responses"]["NoToken"];
             403: components["responses"]["NoRole"];
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6541,7 +6541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6595,7 +6595,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6656,7 +6656,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6722,7 +6722,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6737,7 +6737,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -6761,7 +6761,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
             403: components["responses"]["NotAccepted"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6819,7 +6819,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first has no answer yet. 422: the key was used for another request. 503: there is no room for another key. */
+                /** @description 1 to 256 visible ASCII characters, in quotes or without. A request with a key that was used gets the first answer again, with Idempotent-Replayed: true. 409: the first request is still running. 422: the key was used for another request. 503: the server cannot store another key. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
             };
             path?: never;
@@ -6831,7 +6831,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What the rules say of the subject from now on. */
+            /** @description The state of the subject after the report. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -6851,7 +6851,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["NoToken"];
             403: components["responses"]["NotAccepted"];
-            /** @description The first request with this Idempotency-Key has no answer yet. */
+            /** @description The first request with this Idempotency-Key is still running. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6870,7 +6870,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no room for another Idempotency-Key. */
+            /** @description The server cannot store another Idempotency-Key. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6884,13 +6884,13 @@ export interface operations {
     listAccounts: {
         parameters: {
             query?: {
-                /** @description Only of this tenant. */
+                /** @description Only this tenant. */
                 tenant?: string;
-                /** @description Only of this rule. */
+                /** @description Only this rule. */
                 rule?: string;
-                /** @description Only of this subject, such as `tenant=acme`. */
+                /** @description Only this subject, such as `tenant=acme`. */
                 subject?: string;
-                /** @description Only of this period, such as `2026-11`. */
+                /** @description Only this period, such as `2026-11`. */
                 period?: string;
                 /** @description How many. */
                 limit?: components["parameters"]["AdminLimit"];
@@ -7280,7 +7280,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too many questions are waiting, or the store or the database does not answer. */
+            /** @description Too many requests are waiting, or the store or the database does not answer. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7336,7 +7336,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The rules come from a file; `text` has it as it would then be. */
+            /** @description The rules come from a file; `text` has the file with the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7345,7 +7345,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7401,7 +7401,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The rules come from a file; `text` has it as it would then be. */
+            /** @description The rules come from a file; `text` has the file with the change. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7410,7 +7410,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The database does not answer, or has too much to do. */
+            /** @description The database does not answer, or is overloaded. */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -48,13 +48,13 @@ export function Differences(props: {
   const alone = changes.length === 1;
   return (
     <Card title="What would change">
-      {!props.changed && <p class="small">Nothing: the text is the one that applies.</p>}
+      {!props.changed && <p class="small">Nothing: the text is the active one.</p>}
       {error && <p class="small">The texts could not be compared: {error}</p>}
       {props.changed && count === 0 && <p class="small">No rule changes; only comments or spacing differ.</p>}
       {changes.map((each) => (
         <OneChange key={each.rule} of={each}>
           <Trial label="Try as candidate" text={alone ? asCandidate(props.active, each) : null} edit={props.edit}>
-            The numbers that apply stay, and the new ones are judged beside them.
+            The active numbers stay, and the new ones are evaluated beside them.
           </Trial>
           <Trial label="Try in shadow" text={asShadow(props.draft, each)} edit={props.edit}>
             The rule counts and denies nothing, and shows what it would have denied.

@@ -17,7 +17,7 @@ export function LogIn(): JSX.Element {
       await logIn(token.trim());
     } catch (failure) {
       const wrong = failure instanceof ApiError && failure.status === 401;
-      setError(wrong ? "This token is wrong, has ended, or was revoked." : failure instanceof Error ? failure.message : "Log-in failed.");
+      setError(wrong ? "This token is wrong, has expired, or was revoked." : failure instanceof Error ? failure.message : "Log-in failed.");
     } finally {
       setToken("");
       setBusy(false);

@@ -43,7 +43,7 @@ class FailurePolicies {
   // Denied by this charge's rule, whose ledger did not answer, before the store was asked.
   void count_denial(const Check& check, std::size_t charge, TimePoint now);
 
-  // To be told of every answer of the store.
+  // To be called for every answer of the store.
   void store_answered(const Check& check, TimePoint now) {
     if (times_->any()) [[unlikely]]
       end_spells(check, now);

@@ -1,4 +1,4 @@
-// OutageDebts: what failure policies have admitted while the shared store was away, until it is charged there.
+// OutageDebts: what failure policies have admitted while the shared store was unavailable, until it is charged there.
 //
 // Each unit is counted in a model of its rule's own bucket: what time has repaid by then, or a window that has ended,
 // is not charged any more. At most one capacity of each bucket is owed. Bounded: beyond kMaxSubjects buckets, and where

@@ -63,9 +63,9 @@ class Prefilter {
     return {now, skew, generations_->sum_of(charges)};
   }
 
-  // To be told of every answer to a take.
+  // To be called for every answer to a take.
   void remember(std::span<const Charge> charges, std::span<const ChargeOutcome> outcomes, const Stamp& asked);
-  // To be told, before it is answered, of all that may make a bucket admit earlier: refunds, resets and more.
+  // To be called, before it is answered, of all that may make a bucket admit earlier: refunds, resets and more.
   void forget(std::span<const Charge> charges);
 
   std::uint64_t hits() const;
@@ -75,7 +75,7 @@ class Prefilter {
     BucketKey key;
     std::int64_t cost = 0;
     TimePoint until;               // a take of `cost` under `allowance` is denied before this …
-    TimePoint trusted;             // … but the entry itself is not believed after this …
+    TimePoint trusted;             // … but the entry itself is not trusted after this …
     std::uint32_t generation = 0;  // … or in another generation of the bucket
     TimePoint reset_at;
     std::int64_t remaining = 0;

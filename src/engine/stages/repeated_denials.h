@@ -33,7 +33,7 @@ class RepeatedDenials {
 
   explicit RepeatedDenials(BucketGenerations& generations) : generations_(generations), entries_(kEntries) {}
 
-  // When the store was asked, by the time that it went by; and until when the answer is believed, by our own.
+  // When the store was asked, by the time that it went by; and until when the answer is trusted, by our own.
   struct Moment {
     TimePoint asked;
     TimePoint trusted;

@@ -98,7 +98,7 @@ class Call final : public http2::Stream {
   bool finished() const { return finished_; }
 
   PendingCall defer();
-  // When a gateway received the request, if its fields say so and are believed; else the epoch.
+  // When a gateway received the request, if its fields say so and are trusted; else the epoch.
   TimePoint ingress() const;
   // The trace that it is part of; null: none. Valid as transport::Tracing says.
   const TraceContext* trace() const;

@@ -89,7 +89,7 @@ void GrpcProtocol::on_drain() {
     // Watches that began in the meantime, and streams whose clients do not say that they are done.
     dismiss_watchers();
     for (const auto& call : calls_) {
-      if (call->resting()) call->finish(Code::unavailable, "the server is leaving");
+      if (call->resting()) call->finish(Code::unavailable, "the server is shutting down");
     }
     session_->go_away(http2::Error::none);
     send_later();

@@ -57,7 +57,7 @@ class ServiceTable {
 
 class GrpcProtocol final : public transport::Protocol, private http2::Events {
  public:
-  // Bytes handled before answers are sent and congestion is looked at.
+  // Bytes handled before answers are sent and congestion is checked.
   static constexpr std::size_t kSlice = std::size_t{64} << 10;
   // Requests and answers that wait take memory that all connections share: none of it up to one step, then step by
   // step.

@@ -62,7 +62,7 @@ void HealthService::on_poll(Call& call, bool leaving) {
     append_status(call, status);
     call.flush();
   }
-  if (leaving) call.finish(Code::unavailable, "the server is leaving");
+  if (leaving) call.finish(Code::unavailable, "the server is shutting down");
 }
 
 }  // namespace weir::grpc

@@ -21,7 +21,7 @@ Result<Duration> hold_ttl(std::int64_t ttl_ms);
 
 Failure unparsable_message();
 
-// A request that takes something: with what the call itself says, and who is asking (`identity` may be null).
+// A request that takes something: with what the call itself says, and who the caller is (`identity` may be null).
 enum class Caller : std::uint8_t {
   known,
   refused,   // its credentials are not accepted: a denial

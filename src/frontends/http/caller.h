@@ -1,5 +1,5 @@
-// Caller and CallerRefusal: what became of a client's request when it was asked who is asking, for every front end that
-// gateways speak to. Plain data; who makes them says how long their texts are valid.
+// Caller and CallerRefusal: the result of identifying the caller of a client's request, for every front end that
+// gateways use. Plain data; the code that makes them says how long their texts are valid.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct Caller {
   TimePoint ingress{};  // as in Request
 };
 
-// Why a request is refused before any rule is asked. The texts are sent to the client.
+// Why a request is refused before any rule is evaluated. The texts are sent to the client.
 struct CallerRefusal {
   int status = 400;  // 400 or 401
   std::string_view detail{};

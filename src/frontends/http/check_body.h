@@ -49,9 +49,9 @@ class CheckBody {
   // What names the call, for each of them as a part of it. Must stay alive like the body.
   void set_once(std::string_view once);
   void set_trace(const TraceContext* trace);
-  // How long the caller lets us hold back an admitted request's answer.
+  // How long the answer to an admitted request may be held back.
   std::int64_t wait_ms() const { return wait_ms_; }
-  // Of a report: how the work ended, and how long it took; 0: not told.
+  // Of a report: how the work ended, and how long it took; 0: not reported.
   bool is_success() const { return success_; }
   std::int64_t duration_ms() const { return duration_ms_; }
 

@@ -143,7 +143,7 @@ bool CheckHandler::holds(const Decision& decision, const ResponseOptions& option
 
 void CheckHandler::answer_later(const Decision& decision, const ResponseOptions& options, const LaterResponse& later) {
   if (!holds(decision, options)) return later.send(render(decision, options));
-  // When the answer leaves, the wait is over: it tells the caller of none.
+  // When the answer is sent, the wait is over, so it reports none.
   Decision waited = decision;
   waited.delay = Duration{0};
   Response response = render(waited, options);

@@ -1,6 +1,6 @@
 // DateField: the "Date" field of the answers of one loop, RFC 9110 6.6.1.
 //
-// For one thread. The text is made again when the second changes, not for each answer; the clock is looked at once for
+// For one thread. The text is made again when the second changes, not for each answer; the clock is read once for
 // all that arrived together.
 #pragma once
 

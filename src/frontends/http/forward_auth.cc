@@ -46,7 +46,7 @@ void ForwardAuthHandler::answer(const HttpRequest& request, ResponseWriter& writ
   });
 }
 
-// Every gateway passes a 401 on; what else is wrong may have to take the one status that it does.
+// Every gateway passes a 401 on; other errors may need the one status that the gateway understands.
 void ForwardAuthHandler::refuse(const CallerRefusal& refusal, int deny_status, ResponseWriter& writer) {
   fields_.clear();
   if (refusal.status == kUnauthorized) {

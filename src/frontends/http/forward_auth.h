@@ -1,6 +1,6 @@
 // ForwardAuthHandler: /v1/forward-auth, where a gateway asks whether a client's request may proceed (docs/identity.md).
-// The gateway sends the client's header fields and says what was asked for; who that client is, and so the attributes,
-// another room makes of it.
+// The gateway sends the client's header fields and describes its request; another room identifies the client and makes
+// the attributes.
 //
 // One for each loop, like CheckHandler.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace weir::http {
 
-// Who is asking. Called on one loop.
+// Identifies the caller. Called on one loop.
 class CallerReader {
  public:
   virtual ~CallerReader() = default;

@@ -142,7 +142,7 @@ class HoldBody::Reader {
   }
 
   Status finish() {
-    if ((seen_ & kAmount) != 0 && (seen_ & kEstimate) != 0) return fault("estimate", "goes without amount");
+    if ((seen_ & kAmount) != 0 && (seen_ & kEstimate) != 0) return fault("estimate", "cannot be combined with amount");
     if ((accepted_ & kEstimate) != 0 && (seen_ & (kAmount | kEstimate)) == 0) {
       return fault("amount", "is missing; give the units to reserve, or \"estimate\":\"auto\"");
     }

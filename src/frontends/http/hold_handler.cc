@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kHandle = "handle";
 
-// A denial that the caller can do nothing about but wait: what its Decision says. Others are 400 and above.
+// A denial after which the caller can only wait: the status of its Decision. Others are 400 and above.
 bool is_denied(const LeaseAnswer& answer, LeaseQuestion::Verb verb) {
   return verb == LeaseQuestion::Verb::acquire && !answer.decision.allowed;
 }
@@ -258,8 +258,7 @@ Response HoldHandler::render(const ReservationAnswer& answer, ReservationQuestio
 
 void HoldHandler::refuse_reservation(const HttpRequest&, ResponseWriter& writer) {
   writer.send_problem(501,
-                      "reservations: the store of this server takes none; this version of weir needs the memory "
-                      "store for them");
+                      "reservations: the store of this server does not support them; start it with a store that does");
 }
 
 void add_hold_routes(Router& router, Limiter& limiter, HoldOptions options) {

@@ -207,7 +207,9 @@ TEST_F(HoldRoutes, BadInputNamesTheMemberAndAsksTheLimiterNothing) {
       {"/v1/reservations", R"({"attributes":{"a":"b"}})", "amount: is missing"},
       {"/v1/reservations", R"({"attributes":{"a":"b"},"amount":-1})", "amount: must be a whole number"},
       {"/v1/reservations", R"({"attributes":{"a":"b"},"amount":1.5})", "amount: must be a whole number"},
-      {"/v1/reservations", R"({"attributes":{"a":"b"},"amount":1,"estimate":"auto"})", "estimate: goes without amount"},
+      {"/v1/reservations", R"({"attributes":{"a":"b"},"amount":1,"estimate":"auto"})",
+       "estimate: cannot be combined "
+       "with amount"},
       {"/v1/reservations", R"({"attributes":{"a":"b"},"estimate":"high"})", "estimate: must be \\\"auto\\\""},
       {"/v1/reservations/h/commit", "{}", "actual: is missing"},
       {"/v1/reservations/h/commit", R"({"actual":1,"actual":2})", "actual: is given twice"},

@@ -59,7 +59,7 @@ RequestParser::State HttpProtocol::on_head(std::string_view bytes) {
 
 void HttpProtocol::wait_for_rest(std::size_t arrived) {
   if (parser_.head_bytes() == 0 || !have_room(arrived)) return;
-  // A client that has begun to send its body does not wait for us.
+  // A client that has begun to send its body does not wait for "100 Continue".
   if (!parser_.expects_continue() || continue_said_ || arrived != parser_.head_bytes()) return;
   continue_said_ = true;
   if (waiting_.empty()) {
@@ -156,7 +156,7 @@ void HttpProtocol::finish(std::uint64_t number, const Response& response) {
   release_ready();
 }
 
-// The last answer of its connection: behind it nothing is read.
+// The last answer of its connection: after it nothing is read.
 void HttpProtocol::stream(const Response& response, const ResponseForm& form, std::shared_ptr<StreamSource> source) {
   ResponseForm last = form;
   last.keep_alive = false;
@@ -209,7 +209,7 @@ void HttpProtocol::release_ready() {
     ++first_number_;
     end_after(keep_alive);
   }
-  // A stream that was behind others goes on from here.
+  // A stream that waited behind other answers continues here.
   if (!waiting_.empty()) link_.output() += std::exchange(waiting_.front().bytes, {});
   if (waiting_.empty() && std::exchange(continue_owed_, false)) say_continue();
   if (paused_ && waiting_.size() < kMaxInFlight) {

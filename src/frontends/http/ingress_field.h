@@ -1,4 +1,4 @@
-// ingress_of(): when a gateway received a request, if its header fields say so and are believed (ingress_time.h).
+// ingress_of(): when a gateway received a request, if its header fields say so and are trusted (ingress_time.h).
 #pragma once
 
 #include "base/ascii.h"

@@ -20,7 +20,7 @@ namespace weir::http {
 namespace ondemand = simdjson::ondemand;
 
 inline Failure bad(std::string message) { return {Code::invalid_argument, std::move(message)}; }
-// A member's name in a message: a stranger's text, so never at full length.
+// A member's name in a message: a caller's text, so never at full length.
 std::string shown(std::string_view name);
 // What simdjson found, in our words.
 std::string json_fault(simdjson::error_code error);

@@ -13,7 +13,7 @@
 namespace weir::http {
 namespace {
 
-// The value of attributes.tenant; empty if there is none. What is wrong with the body the handler says.
+// The value of attributes.tenant; empty if there is none. The handler reports what is wrong with the body.
 std::string tenant_of(std::string_view body) {
   std::string tenant;
   JsonBody json;

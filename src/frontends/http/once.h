@@ -1,7 +1,7 @@
 // once(): a handler that is called once for each Idempotency-Key, however often the request is sent.
 //
 // The first answer is recorded and replayed, marked `Idempotent-Replayed: true`: one with success for the time in the
-// options, a denial until the wait that it tells is over. Whatever else went wrong had no effect, and is not recorded.
+// options, a denial until its wait is over. Other failures had no effect, and are not recorded.
 // While the first call is running, a second gets 409; a key that comes with another request gets 422; when the table is
 // full, a new key gets 503.
 //

@@ -1,5 +1,5 @@
 // OnceStore: where the answers to requests with an Idempotency-Key are kept if other nodes share them. once.h uses it
-// in the place of an IdempotencyTable.
+// instead of an IdempotencyTable.
 //
 // Used on one loop, by the handlers of that loop.
 #pragma once

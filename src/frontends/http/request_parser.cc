@@ -165,7 +165,7 @@ bool RequestParser::parse_request_line(std::string_view bytes, std::string_view 
   if (method.size() > kMaxMethodBytes || !is_token(method)) return refuse(400, "the method is not a token");
   if (!parse_version(line.substr(target_end + 1))) return false;
   const std::string_view target = line.substr(method_end + 1, target_end - method_end - 1);
-  if (target.empty() || !is_target_text(target)) return refuse(400, "the target has characters it must not have");
+  if (target.empty() || !is_target_text(target)) return refuse(400, "the target has invalid characters");
   method_ = range(bytes, method);
   if (!parse_target(bytes, target)) return refuse(400, "the target is neither a path nor an http URI");
   return true;
@@ -179,7 +179,7 @@ bool RequestParser::parse_version(std::string_view version) {
     return false;
   }
   if (version[5] != '1') {
-    error_ = {505, "only HTTP/1.1 and HTTP/1.0 are spoken here"};
+    error_ = {505, "only HTTP/1.1 and HTTP/1.0 are supported"};
     return false;
   }
   request_.minor_version = version[7] - '0';
@@ -238,7 +238,7 @@ bool RequestParser::note_field(std::string_view name, std::string_view value) {
     case 6:
       if (!base::same_ignoring_case(name, "expect")) break;
       if (!base::same_ignoring_case(value, "100-continue")) {
-        error_ = {417, "the only known expectation is 100-continue"};
+        error_ = {417, "Expect: only 100-continue is supported"};
         return false;
       }
       expects_continue_ = true;
@@ -252,7 +252,7 @@ bool RequestParser::note_field(std::string_view name, std::string_view value) {
     case 17:
       if (!base::same_ignoring_case(name, "transfer-encoding")) break;
       if (chunked_ || !base::same_ignoring_case(value, "chunked")) {
-        error_ = {400, "the only known transfer coding is chunked, once"};
+        error_ = {400, "Transfer-Encoding: only chunked, once, is supported"};
         return false;
       }
       chunked_ = true;
@@ -265,7 +265,7 @@ bool RequestParser::note_field(std::string_view name, std::string_view value) {
 
 bool RequestParser::note_content_length(std::string_view value) {
   constexpr std::size_t kMaxDigits = 18;
-  // A second one is refused even if it is equal: someone on the way did not look.
+  // A second one is refused even if it is equal: another parser may have used the other one.
   bool good = !has_length_ && !value.empty() && value.size() <= kMaxDigits;
   std::uint64_t length = 0;
   for (const char c : value) {
@@ -333,10 +333,10 @@ RequestParser::State RequestParser::parse_chunks(std::string_view bytes) {
       // A chunk that has not all arrived has nothing behind it.
       if (bytes.size() - scan_ < 2) {
         // The first wrong byte is refused even while the second is still on its way.
-        if (scan_ < bytes.size() && bytes[scan_] != '\r') return fail(400, "a chunk does not end where it said");
+        if (scan_ < bytes.size() && bytes[scan_] != '\r') return fail(400, "a chunk does not end after its size");
         return State::need_more;
       }
-      if (bytes[scan_] != '\r' || bytes[scan_ + 1] != '\n') return fail(400, "a chunk does not end where it said");
+      if (bytes[scan_] != '\r' || bytes[scan_ + 1] != '\n') return fail(400, "a chunk does not end after its size");
       scan_ += 2;
       phase_ = Phase::chunk_size;
     }

@@ -24,13 +24,13 @@ struct Response {
   std::string_view body{};
   std::string_view cache_control = "no-store";
   // How long a repeated request with the same Idempotency-Key gets this answer again, if it is not one with success: a
-  // denial until the wait that it tells is over.
+  // denial until its wait is over.
   Duration replay_for{0};
-  // The client gets it this much later. Until then a repeated request is told that there is no answer yet.
+  // The client gets it this much later. Until then a repeated request is answered that there is no answer yet.
   Duration held_for{0};
 };
 
-// Sees an answer before it is written, also if the client has left.
+// Sees an answer before it is written, even if the client has disconnected.
 class ResponseRecorder {
  public:
   virtual ~ResponseRecorder() = default;

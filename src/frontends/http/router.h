@@ -40,7 +40,7 @@ class LaterResponse {
   HttpProtocol& protocol() const { return *protocol_; }
   void set_recorder(std::shared_ptr<ResponseRecorder> recorder) { recorder_ = std::move(recorder); }
 
-  // Once, on the link's loop. Does nothing if the client has left.
+  // Once, on the link's loop. Does nothing if the client has disconnected.
   void send(const Response& response) const;
   // The same as application/problem+json.
   void send_problem(int status, std::string_view detail) const;
@@ -60,10 +60,10 @@ class StreamWriter {
   StreamWriter(transport::Link& link, HttpProtocol& protocol, std::uint64_t number)
       : link_(&link), protocol_(&protocol), number_(number) {}
 
-  // True: the client has not taken what was written. What is written now waits in memory, so a source leaves it out.
+  // True: the client has not taken what was written. What is written now would wait in memory, so a source skips it.
   bool congested() const;
   void write(std::string_view bytes) const;
-  // The source is let go of.
+  // Releases the source.
   void end() const;
   // Runs `task` on the loop after `delay`, unless the connection is closed by then. The task must not hold the source.
   void after(Duration delay, std::function<void()> task) const { link_->after(delay, std::move(task)); }

@@ -48,7 +48,7 @@ class TokenGuard final : public Guard {
 
   bool admit(const HttpRequest& request, std::string_view role, ResponseWriter& writer) override;
 
-  // Whether the request has something that claims to be a token.
+  // Whether the request has something that looks like a token.
   bool is_shown(const HttpRequest& request) const;
   // The token itself; empty if there is none.
   std::string_view token_of(const HttpRequest& request) const { return shown(request).token; }

@@ -11,7 +11,7 @@
 namespace weir::http {
 namespace {
 
-// The answers to the reports of one request, and who is told when all are there.
+// The answers to the reports of one request, and who gets them when all are there.
 class UsageAnswers : public std::enable_shared_from_this<UsageAnswers> {
  public:
   UsageAnswers(LaterResponse later, std::size_t count) : later_(std::move(later)), answers_(count), left_(count) {}

@@ -258,7 +258,7 @@ bool FramedSession::take_fields(Stream& stream, std::string_view block) {
     if (rules.accept(name, value)) events_.on_field(stream, name, value);
   });
   if (!sense) {
-    fail(Error::compression, "header fields that make no sense");
+    fail(Error::compression, "invalid header fields");
     return false;
   }
   if (rules.too_large()) {
@@ -282,7 +282,7 @@ void FramedSession::take_trailers(Stream& stream, std::string_view block, bool e
   FieldRules rules(FieldRules::Block::trailers, limits_.header_list);
   const bool sense = decoder_.decode(
       block, [&](std::string_view name, std::string_view value) { static_cast<void>(rules.accept(name, value)); });
-  if (!sense) return fail(Error::compression, "header fields that make no sense");
+  if (!sense) return fail(Error::compression, "invalid header fields");
   if (rules.too_large()) return reset_for_fault(stream, Error::enhance_your_calm);
   if (!rules.good() || !ends_request) return reset_for_fault(stream, Error::protocol);
   end_request(stream);
@@ -291,7 +291,7 @@ void FramedSession::take_trailers(Stream& stream, std::string_view block, bool e
 bool FramedSession::skip_fields(std::string_view block) {
   known_.block.clear();
   if (decoder_.decode(block, [](std::string_view, std::string_view) {})) return true;
-  fail(Error::compression, "header fields that make no sense");
+  fail(Error::compression, "invalid header fields");
   return false;
 }
 

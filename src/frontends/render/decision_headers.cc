@@ -38,7 +38,7 @@ void append_number_line(std::string& out, std::string_view name, std::int64_t va
   out += "\r\n";
 }
 
-// Appends a field's line if there is any rule to tell about.
+// Appends a field's line if there is any rule to show.
 template <typename AppendValue>
 void append_line(std::string& out, std::string_view name, AppendValue append_value) {
   const std::size_t before = out.size();

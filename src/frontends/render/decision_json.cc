@@ -217,16 +217,16 @@ void append_duration(std::string& out, Duration duration) {
   out += whole_seconds ? " s" : " ms";
 }
 
-// A sentence for people. It names the rule and its numbers, never who asked.
+// A sentence for people. It names the rule and its numbers, never the caller.
 std::string denial_sentence(const Decision& decision) {
   const RuleOutcome* rule = decision.decisive();
   std::string text;
   switch (decision.reason) {
     case Reason::store_unavailable:
-      text = "The limits cannot be looked up at the moment";
+      text = "The limits cannot be checked at the moment";
       break;
     case Reason::shed:
-      text = "The service sheds load at the moment";
+      text = "The service is overloaded and sheds load";
       break;
     case Reason::blocked:
       text = "The caller is blocked, or its credentials were not accepted";

@@ -17,7 +17,7 @@ void append_decision(std::string& out, const Decision& decision);
 // Precondition: !decision.allowed.
 void append_denial(std::string& out, const Decision& decision, int status);
 
-// What answers say of a decision's cost and source. A caller that is blocked is told nothing: neither whether a block
+// What answers say of a decision's cost and source. A blocked caller does not learn whether a block
 // or its credentials were the reason.
 std::int64_t told_cost(const Decision& decision);
 std::string_view told_source(const Decision& decision);

@@ -170,7 +170,7 @@ TEST(DecisionJson, TheMessageOfTheRuleIsTheDetailAndAMember) {
   EXPECT_THAT(json(decision),
               HasSubstr(R"("source":"memory","message":"\"120\" per 60 s. Try again in 1.2 s.","shadow_denied":[])"));
   decision.reason = Reason::store_unavailable;
-  EXPECT_THAT(denial(decision), HasSubstr("The limits cannot be looked up at the moment")) << "not about the limit";
+  EXPECT_THAT(denial(decision), HasSubstr("The limits cannot be checked at the moment")) << "not about the limit";
   EXPECT_THAT(denial(decision), Not(HasSubstr("\"message\"")));
 }
 

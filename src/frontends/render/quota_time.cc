@@ -19,7 +19,7 @@ Duration until_next_unit(const RuleOutcome& rule) {
   return rule.reset_after - Duration(ticks_for(rule, missing_then));
 }
 
-// The count of this window is forgotten one window behind its end, and begins to melt at its end: one unit of `used`
+// The count of this window is forgotten one window behind its end, and begins to shrink at its end: one unit of `used`
 // takes window / used. If the window before counts for anything, that has melted by then.
 Duration until_melted(const RuleOutcome& rule) {
   const std::int64_t used = rule.limit - rule.remaining;

@@ -4,8 +4,8 @@
 //
 //   token-bucket, gcra, leaky-bucket   until the next whole unit, exactly
 //   fixed-window                       until the window ends, exactly
-//   sliding-counter                    until the count melts by one unit, at the latest: what the window before still
-//                                      counts is not known here, and it may melt earlier
+//   sliding-counter                    until the count shrinks by one unit, at the latest: what the window before still
+//                                      counts is not known here, and it may shrink earlier
 //   sliding-log, bucketed-window       until the newest entry leaves, at the latest: when the oldest one does is not
 //                                      known here
 //

@@ -93,11 +93,12 @@ TEST(CommandDocs, DescribeACommandAsRedisDoes) {
             "*10\r\n$4\r\nauth\r\n:-2\r\n*2\r\n+no_auth\r\n+fast\r\n:0\r\n:0\r\n:0\r\n*1\r\n+@connection\r\n"
             "*0\r\n*0\r\n*0\r\n"
             "$-1\r\n");
-  EXPECT_EQ(answer({"COMMAND", "DOCS", "nosuch", "auth"}),
-            "*2\r\n$4\r\nauth\r\n*8\r\n$7\r\nsummary\r\n$19\r\nSays who is calling\r\n$5\r\nsince\r\n$5\r\n0.1.0\r\n"
-            "$5\r\ngroup\r\n$10\r\nconnection\r\n$9\r\narguments\r\n*2\r\n"
-            "*6\r\n$4\r\nname\r\n$8\r\nusername\r\n$4\r\ntype\r\n$6\r\nstring\r\n$5\r\nflags\r\n*1\r\n+optional\r\n"
-            "*4\r\n$4\r\nname\r\n$8\r\npassword\r\n$4\r\ntype\r\n$6\r\nstring\r\n");
+  EXPECT_EQ(
+      answer({"COMMAND", "DOCS", "nosuch", "auth"}),
+      "*2\r\n$4\r\nauth\r\n*8\r\n$7\r\nsummary\r\n$28\r\nAuthenticates the connection\r\n$5\r\nsince\r\n$5\r\n0.1.0\r\n"
+      "$5\r\ngroup\r\n$10\r\nconnection\r\n$9\r\narguments\r\n*2\r\n"
+      "*6\r\n$4\r\nname\r\n$8\r\nusername\r\n$4\r\ntype\r\n$6\r\nstring\r\n$5\r\nflags\r\n*1\r\n+optional\r\n"
+      "*4\r\n$4\r\nname\r\n$8\r\npassword\r\n$4\r\ntype\r\n$6\r\nstring\r\n");
   // A token, both flags, a command without arguments.
   const std::string check = answer({"COMMAND", "DOCS", "weir.check"});
   EXPECT_NE(check.find("*8\r\n$4\r\nname\r\n$4\r\ncost\r\n$4\r\ntype\r\n$7\r\ninteger\r\n$5\r\ntoken\r\n$4\r\nCOST\r\n"

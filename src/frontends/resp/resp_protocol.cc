@@ -130,7 +130,7 @@ void RespProtocol::perform(Words words) {
                   [&](ReplyWriter& reply) { session_.answer(command->id, words, reply); });
 }
 
-// True: the login is not to be looked at now, or not at all.
+// True: the login is not to be checked now, or not at all.
 bool RespProtocol::hold_login() {
   const RespOptions& options = session_.options();
   if (options.logins == nullptr || std::exchange(login_due_, false)) return false;
@@ -246,7 +246,7 @@ void RespProtocol::lease(LeaseQuestion::Verb verb, Words words) {
   LeaseLimiter* const leases = limiter_.leases();
   Result<LeaseQuestion> question = lease_.read(verb, words);
   if (!question.ok() || leases == nullptr) {
-    const std::string what = question.ok() ? "this limiter gives no leases" : question.failure().message;
+    const std::string what = question.ok() ? "this limiter does not support leases" : question.failure().message;
     return answer([&](ReplyWriter& reply) { reply.error("ERR " + what); });
   }
   if (identity_ != nullptr && verb == LeaseQuestion::Verb::acquire) {
@@ -269,7 +269,7 @@ void RespProtocol::reserve(ReservationQuestion::Verb verb, Words words) {
   ReservationLimiter* const reservations = limiter_.reservations();
   Result<ReservationQuestion> question = reserve_.read(verb, words);
   if (!question.ok() || reservations == nullptr) {
-    const std::string what = question.ok() ? "this store holds no reservations" : question.failure().message;
+    const std::string what = question.ok() ? "this store does not support reservations" : question.failure().message;
     return answer([&](ReplyWriter& reply) { reply.error("ERR " + what); });
   }
   if (identity_ != nullptr && verb == ReservationQuestion::Verb::reserve) {

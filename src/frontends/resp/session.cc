@@ -180,21 +180,20 @@ void Session::client(Words words, ReplyWriter& reply) {
   }
   if (is_word(sub, "setinfo") && words.size() == 4) {
     if (!is_word(words[2], "lib-name") && !is_word(words[2], "lib-ver")) {
-      return reply.error("ERR CLIENT SETINFO knows lib-name and lib-ver");
+      return reply.error("ERR CLIENT SETINFO supports lib-name and lib-ver");
     }
     return reply.simple("OK");
   }
   if (is_word(sub, "reply") && words.size() == 3) {
     if (is_word(words[2], "on")) return reply.simple("OK");
-    return reply.error("ERR CLIENT REPLY knows ON only: every command is answered");
+    return reply.error("ERR CLIENT REPLY supports ON only: every command is answered");
   }
   // Nothing is evicted or touched by a client, and no maintenance is announced: agreeing costs nothing.
   const bool harmless = is_word(sub, "no-evict") || is_word(sub, "no-touch") || is_word(sub, "maint_notifications");
   if (harmless && words.size() >= 3) return reply.simple("OK");
   reply.error(
-      "ERR unknown subcommand or wrong number of arguments; CLIENT knows ID, INFO, GETNAME, SETNAME, SETINFO, REPLY "
-      "ON, "
-      "NO-EVICT, NO-TOUCH and MAINT_NOTIFICATIONS");
+      "ERR unknown subcommand or wrong number of arguments; CLIENT supports ID, INFO, GETNAME, SETNAME, SETINFO, REPLY "
+      "ON, NO-EVICT, NO-TOUCH and MAINT_NOTIFICATIONS");
 }
 
 void Session::describe_client(ReplyWriter& reply) const {
@@ -214,7 +213,7 @@ bool Session::set_name(std::string_view name, ReplyWriter& reply) {
 }
 
 void Session::config(Words words, ReplyWriter& reply) {
-  if (!is_word(words[1], "get") || words.size() < 3) return reply.error("ERR only CONFIG GET is answered");
+  if (!is_word(words[1], "get") || words.size() < 3) return reply.error("ERR only CONFIG GET is supported");
   const auto asked = [&](std::string_view name) {
     return std::any_of(words.begin() + 2, words.end(), [&](std::string_view w) { return is_word(w, name); });
   };

@@ -20,7 +20,7 @@ struct RespOptions {
   std::string password;             // empty: no login is needed
   std::string user = "default";     // the only one
   std::string version = "unknown";  // ours, as HELLO and INFO tell it
-  std::string listener = "resp";    // as people know it
+  std::string listener = "resp";    // its name in logs and metrics
   std::shared_ptr<transport::LoginGuard>
       logins{};  // null: logins that fail have no consequences beyond their connection
 };

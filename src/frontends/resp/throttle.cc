@@ -21,7 +21,7 @@ Failure wrong_count(std::size_t words) {
   if (words < kMostWords) {
     message.append(kArguments[words - 1]).append(" is missing");
   } else {
-    message += "something follows quantity";
+    message += "unexpected argument after quantity";
   }
   return {Code::invalid_argument, message.append(kUsage)};
 }

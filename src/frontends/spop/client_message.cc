@@ -76,10 +76,10 @@ std::optional<MessageFault> ClientMessageReader::take(std::string_view name, con
 // A missing address is not guessed: any guess could be a trusted proxy's.
 std::optional<MessageFault> ClientMessageReader::check_parts() const {
   if (!parts_[kSrc] || !parts_[kMethod] || !parts_[kUri]) {
-    return by_configuration("beside headers there must be src=src, method=method and uri=url");
+    return by_configuration("headers also needs src=src, method=method and uri=url");
   }
   if (has_no_text(*parts_[kSrc])) {
-    return by_configuration("src has no value; where clients come through a Unix socket, say src=str(127.0.0.1)");
+    return by_configuration("src has no value; if clients connect through a Unix socket, use src=str(127.0.0.1)");
   }
   if (has_no_text(*parts_[kMethod])) return by_configuration("method has no value, expected method=method");
   if (has_no_text(*parts_[kUri])) return by_client("uri has no value");
@@ -95,13 +95,13 @@ std::optional<MessageFault> ClientMessageReader::read_headers(std::string_view b
   while (true) {
     http::HttpField field;
     if (!cursor.string(field.name) || !cursor.string(field.value)) {
-      return by_configuration("headers is not what req.hdrs_bin gives");
+      return by_configuration("headers is not in the format of req.hdrs_bin");
     }
     if (field.name.empty()) break;
     if (headers_.size() == kMaxHeaders) return by_client("there are too many headers");
     headers_.push_back(field);
   }
-  if (!cursor.at_end()) return by_configuration("headers is not what req.hdrs_bin gives");
+  if (!cursor.at_end()) return by_configuration("headers is not in the format of req.hdrs_bin");
   return std::nullopt;
 }
 

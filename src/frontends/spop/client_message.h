@@ -1,4 +1,4 @@
-// A message that carries a client's request, for Weir to say who is asking:
+// A message that carries a client's request, for Weir to identify the caller:
 //
 //   args src=src method=method uri=url scheme=ssl_fc,iif(https,http) headers=req.hdrs_bin
 //

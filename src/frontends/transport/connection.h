@@ -58,7 +58,7 @@ struct Service {
   std::vector<std::unique_ptr<AnswerTimes>> times;  // likewise
   std::shared_ptr<const TlsContext> tls;            // null: plain
   Preamble preamble;                                // none: connections begin with their protocol
-  std::string name;                                 // of the listener, as people know it
+  std::string name;                                 // of the listener, its name in logs and metrics
   std::shared_ptr<LoginGuard> logins;               // null: refused certificates have no consequences
   std::shared_ptr<ConnectionMemory> memory = std::make_shared<ConnectionMemory>();
   std::atomic<std::size_t> open{0};

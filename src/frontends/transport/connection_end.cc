@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxDrainLooks = 8;
 }  // namespace
 
-// All is sent: says goodbye and waits for the peer to do so.
+// All is sent: ends the sending side and waits for the peer to do so.
 void Connection::finish() {
   if (lingering_) return;
   lingering_ = true;
@@ -111,7 +111,7 @@ void Connection::shrink() {
     if (tls_ || !receiving_) {
       input_.drop();
     } else {
-      // The socket has the buffer: it must let go of it first.
+      // The socket has the buffer: it must release it first.
       shrinking_ = true;
       error_code ignored;
       socket_.cancel(ignored);
@@ -130,7 +130,7 @@ void Connection::drain(bool last) {
 void Connection::drain_now() {
   if (closed()) return;
   if (!protocol_) return abort();
-  // A request that has arrived and that we have not looked at yet is owed an answer too. Of what was there when the
+  // A request that has arrived and that we have not checked yet is owed an answer too. Of what was there when the
   // receive began, the socket knows nothing any more: it is queued behind us. A peer that always sends is not waited
   // for.
   if (receiving_ && protocol_->idle()) {

@@ -1,5 +1,5 @@
 // IngressTime: when a gateway received a request, for front ends whose requests can carry that (docs/time.md). The
-// front end finds the field; another room says whether it is believed.
+// front end finds the field; another room says whether it is trusted.
 #pragma once
 
 #include <cstddef>

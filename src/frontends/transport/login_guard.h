@@ -61,7 +61,7 @@ class LoginGuard {
   };
   struct Count {
     std::string listener;
-    std::string_view kind;  // a kind's name, or "throttled" for attempts that were not looked at
+    std::string_view kind;  // a kind's name, or "throttled" for attempts that were not checked
     std::uint64_t count = 0;
   };
   using Report = std::function<void(const FailedLogin&)>;
@@ -70,10 +70,10 @@ class LoginGuard {
   explicit LoginGuard(std::shared_ptr<Clock> clock, Report report = {})
       : clock_(std::move(clock)), report_(std::move(report)) {}
 
-  // Before the credentials are looked at.
+  // Before the credentials are checked.
   Turn ask(std::string_view listener, LoginKind kind, std::string_view address);
   void failed(FailedLogin login);
-  // Counted and reported, and no reason to wait: nothing was guessed.
+  // Counted and reported without a delay: nothing was guessed.
   void missing(FailedLogin login);
   void succeeded(LoginKind kind, std::string_view address);
 
@@ -85,7 +85,7 @@ class LoginGuard {
     std::string key;
     int failures = 0;
     TimePoint last_failure;
-    TimePoint free_at;  // when the next attempt may be looked at
+    TimePoint free_at;  // when the next attempt may be checked
   };
   using Place = std::list<Source>::iterator;
 

@@ -91,7 +91,7 @@ void Loop::sweep() {
   });
 }
 
-// True: this tick comes so late that the peers' bytes must be read before anybody is called slow.
+// True: this tick comes so late that the peers' bytes must be read before any peer counts as slow.
 bool Loop::forgive_late_tick() {
   const bool late = asio::steady_timer::clock_type::now() - sweeper_.expiry() >= tick_length_;
   forgave_late_tick_ = late && !forgave_late_tick_;
@@ -139,7 +139,7 @@ void Loop::shut_down() {
   sweeper_.cancel();
   grace_.cancel();
   feeder_.cancel();
-  // Behind the handlers that the lines above have queued, so that those let go of their connections.
+  // Behind the handlers that the lines above have queued, so that those release their connections.
   asio::post(io_, [this] { io_.stop(); });
 }
 
@@ -153,7 +153,7 @@ void Loop::discard_queued() {
     last->abort();
   }
   io_.poll();
-  // A listener holds the loops that it deals to: this ends the circle.
+  // A listener holds the loops that it deals to: this breaks the reference cycle.
   listeners_.clear();
 }
 

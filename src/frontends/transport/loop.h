@@ -90,7 +90,7 @@ class Loop : public std::enable_shared_from_this<Loop> {
   void drain(Duration grace, std::function<void()> empty);
   // Closes everything at once and ends run().
   void shut_down();
-  // After run() has ended: lets go of what was still queued.
+  // After run() has ended: releases what was still queued.
   void discard_queued();
 
   void count_accepted() { accepted_.fetch_add(1, std::memory_order_relaxed); }

@@ -38,7 +38,7 @@ struct ListenOptions {
   std::shared_ptr<const TlsContext> tls{};     // null: plain
   unsigned local_mode = 0600;                  // permissions of a Unix socket's file
   Preamble preamble{};                         // none: connections begin with their protocol
-  std::string name{};                          // as people know the listener: "grpc"
+  std::string name{};                          // its name in logs and metrics: "grpc"
   std::shared_ptr<LoginGuard> logins{};        // null: refused client certificates have no consequences
   std::shared_ptr<ConnectionMemory> memory{};  // shared with other listeners; null: unbounded
 };

@@ -1,4 +1,4 @@
-// Preamble: bytes before a connection's protocol, and before TLS, that say who is really at the other end: the PROXY
+// Preamble: bytes before a connection's protocol, and before TLS, that name the real peer: the PROXY
 // protocol of load balancers. Another room defines their format and who may send them.
 #pragma once
 

@@ -55,7 +55,7 @@ class Link {
   // takes too long, on_shortage() is called and the connection closed.
   virtual void await_memory() {}
 
-  // Keeps the connection, and so the protocol, alive for a completion that may outlive it. closed() then tells.
+  // Keeps the connection, and so the protocol, alive for a completion that may outlive it. closed() then says so.
   virtual std::shared_ptr<Link> hold() = 0;
   virtual bool closed() const = 0;
 
@@ -90,17 +90,17 @@ class Protocol {
   // Asked once the peer has sent its last byte: true while there are answers worth keeping the connection for.
   virtual bool owing() const { return waiting(); }
 
-  // The message timeout ran out: say so in the protocol's own words, if it has any. The link closes afterwards.
+  // The message timeout expired: report it in the protocol's own way, if it has one. The link closes afterwards.
   virtual void on_timeout() {}
   // Nothing came for the idle timeout: likewise.
   virtual void on_idle_timeout() {}
   // There was no memory for the message under way: likewise.
   virtual void on_shortage() {}
-  // The server is about to leave. True: the protocol goes on for a while, so that requests that are on their way are
+  // The server is about to stop. True: the protocol continues for a while, so that requests that are on their way are
   // answered, and tells its peer with the next answer if it has words for that; on_drain() follows when the while is
   // over. False: on_drain() follows at once.
   virtual bool on_drain_soon() { return false; }
-  // The server is leaving: finish what is begun, then call Link::close().
+  // The server is stopping: finish what is begun, then call Link::close().
   virtual void on_drain() = 0;
 };
 

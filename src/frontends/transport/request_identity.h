@@ -1,5 +1,5 @@
 // RequestIdentity: who is asking, for front ends whose callers send the attributes themselves (docs/identity.md). The
-// front end hands over what was sent; another room makes of it what rules are to see, or refuses it.
+// front end hands over what was sent; another room turns it into what rules see, or refuses it.
 //
 //   std::vector<std::size_t> refused;
 //   if (const auto fault = identify(*identity, requests, refused)) return send_error(fault->index, fault->refusal);
@@ -21,7 +21,7 @@
 
 namespace weir::transport {
 
-// Why a request is refused before any rule is asked. Refers to what was sent.
+// Why a request is refused before any rule is evaluated. Refers to what was sent.
 struct RequestRefusal {
   bool malformed = false;      // else the credentials in it were not accepted
   std::string_view attribute;  // empty: none in particular

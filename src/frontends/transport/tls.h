@@ -64,11 +64,11 @@ class TlsSession {
   enum class State { open, ended, failed };
 
   // Takes bytes from the wire. Appends what they say to `plain`, and what must be sent in turn (handshake, alerts;
-  // also after a failure) to `wire`. `ended`: the peer said goodbye.
+  // also after a failure) to `wire`. `ended`: the peer ended the session (close_notify).
   State receive(std::string_view bytes, InputBuffer& plain, std::string& wire);
   // Encrypts all of `plain` onto `wire`. Precondition: established(). False: the session is broken.
   bool send(std::string_view plain, std::string& wire);
-  // Our goodbye.
+  // Our end of the session (close_notify).
   void end(std::string& wire);
 
   bool established() const;

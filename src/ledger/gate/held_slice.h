@@ -41,7 +41,7 @@ struct HeldSlice {
   std::int64_t left = 0;
   std::int64_t pending = 0;
   std::int64_t spent = 0;    // not in the log yet
-  std::int64_t without = 0;  // likewise: admitted while the ledger was away
+  std::int64_t without = 0;  // likewise: admitted while the ledger was unavailable
   TimePoint valid_until{};   // by the node's clock; the ledger lets it expire later
 
   std::int64_t available = 0;   // in the ledger, when it was last heard of

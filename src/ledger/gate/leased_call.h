@@ -40,7 +40,7 @@ class LeasedCall {
   std::size_t next = 0;
 
  private:
-  // The ledger is away for the others too. Those that were taken stay, because the failure policy may admit.
+  // The ledger is unavailable for the others too. Those that were taken stay, because the failure policy may admit.
   void skip_rest(Code status) {
     for (QuotaCharge& each : call.charges.subspan(next)) {
       each.outcome = {};

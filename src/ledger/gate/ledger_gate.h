@@ -71,7 +71,7 @@ class LedgerGate final : public QuotaGate {
     std::uint64_t log_bytes = 0;  // of the usage log
     std::int64_t replayed = 0;    // units of earlier processes
     std::int64_t expired = 0;     // units of earlier epochs that no one reported
-    std::uint64_t lapses = 0;     // times that the ledger was away for longer than slices live
+    std::uint64_t lapses = 0;     // times that the ledger was unavailable for longer than slices live
     std::uint64_t log_failures = 0;
     std::int64_t unrecorded = 0;  // units that a failure policy admitted and that could not be kept
   };
@@ -86,7 +86,7 @@ class LedgerGate final : public QuotaGate {
   TermsMaker& terms() { return terms_; }
   // The terms of the open period of an account whose period has closed. None: its rule is gone.
   std::optional<Terms> open_terms(const Account& closed, TimePoint wall);
-  // What the directory of tenants says is different: the limits of accounts are looked at again.
+  // What the directory of tenants says is different: the limits of accounts are checked again.
   void tenants_changed() { tenants_seen_.fetch_add(1, std::memory_order_relaxed); }
 
   Quick try_take(QuotaCharge& charge, const Reading& at) override;

@@ -88,7 +88,7 @@ void LedgerGate::send_unlogged() {
   batch->deadline = std::chrono::steady_clock::now() + options_.patience;
   const Result<Answer> sent = ledger_.run(std::move(batch));
   if (!sent.ok() || sent.value().verdict != Verdict::done) {
-    say("quota_usage_lost", "usage could neither be logged nor sent before the end, and is not billed");
+    say("quota_usage_lost", "usage could neither be logged nor sent before the server stopped, and is not billed");
   }
 }
 
@@ -412,7 +412,7 @@ void LedgerGate::tidy(TimePoint now) {
     for (const auto& [terms, epoch, amount, slice] : returns) give_back(terms, epoch, amount, slice);
   }
   moving_.store(!unlogged_.empty());
-  if (lapsed) end_epoch("the ledger was away for longer than slices live");
+  if (lapsed) end_epoch("the ledger was unavailable for longer than slices live");
 }
 
 // What this node holds may be expired in the ledger: it is not spent any more, and a new epoch begins.

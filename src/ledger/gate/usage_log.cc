@@ -190,7 +190,7 @@ std::optional<UsageSegment> parse_segment(std::string_view text) {
 Result<UsageLog> UsageLog::open(const std::filesystem::path& folder, std::string node) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) return Failure{Code::unavailable, folder.string() + ": cannot be made: " + error.message()};
+  if (error) return Failure{Code::unavailable, folder.string() + ": cannot be created: " + error.message()};
   return UsageLog(folder, std::move(node));
 }
 

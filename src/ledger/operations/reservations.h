@@ -111,7 +111,7 @@ class NarrowReservation final : public ReservationOperation {
   Answer apply(Books& books, Posting& posting) override;
 };
 
-// Closes reservations whose time has passed. They come from a query; each is looked at again. `granted`: how many;
+// Closes reservations whose time has passed. They come from a query; each is checked again. `granted`: how many;
 // `accounts`: of those that were left because terms of open periods are missing.
 class LapseReservations final : public ReservationOperation {
  public:

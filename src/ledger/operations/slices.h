@@ -69,7 +69,7 @@ class UsageBatch final : public Operation {
   struct Record {
     AccountKey account;
     std::int64_t spent = 0;           // of slices
-    std::int64_t without = 0;         // admitted without one, while the ledger was away
+    std::int64_t without = 0;         // admitted without one, while the ledger was unavailable
     std::optional<Terms> terms = {};  // of an account that may not exist yet
   };
   std::string node;
@@ -88,7 +88,7 @@ class UsageBatch final : public Operation {
 };
 
 // The unreported rest of slices expires: of those whose time has passed, or whatever their time (`now_in_any_case`),
-// because their node has ended. The slices come from a query; each is looked at again.
+// because their node has ended. The slices come from a query; each is checked again.
 class ExpireSlices final : public Operation {
  public:
   std::vector<Books::SliceKey> slices;

@@ -332,7 +332,7 @@ void check_estimate(const Rule& rule, RuleFaults& faults) {
 
 void check_on_expiry(const Rule& rule, RuleFaults& faults) {
   if (rule.on_expiry == ExpiryPolicy::commit && rule.kind == ChargeKind::lease) {
-    faults.add({"on_expiry"}, "is commit, expected release for concurrency: a lapsed lease frees its slot");
+    faults.add({"on_expiry"}, "is commit, expected release for concurrency: an expired lease frees its slot");
   }
 }
 

@@ -1,4 +1,4 @@
-// Intake: what happens to a request before rules are looked at. Blocks refuse it; a tenant's record gives it a plan.
+// Intake: what happens to a request before rules are evaluated. Blocks refuse it; a tenant's record gives it a plan.
 //
 // Everything here is immutable once made, and shared between threads.
 #pragma once

@@ -34,8 +34,8 @@ std::string obstacle_to_slices(const Rule& rule) {
 
 std::string obstacle_to_reconciling(const Rule& rule) {
   if (rule.allowance.algorithm == Algorithm::fixed_window) return obstacle_to_windows(rule);
-  return "regions tell each other what they have admitted in a window, expected algorithm fixed-window; slices shares "
-         "a token-bucket";
+  return "regions report to each other what they have admitted in a window, expected algorithm fixed-window; slices "
+         "shares a token-bucket";
 }
 
 // Why the regions cannot divide this rule's limit; empty: they can.
@@ -89,13 +89,13 @@ void check_region(const Rule& rule, RuleFaults& faults) {
 
 void check_on_partition(const Rule& rule, RuleFaults& faults) {
   if (rule.on_partition == OnPartition::hold || rule.region == RegionSharing::reconcile) return;
-  faults.add({"on_partition"}, "is continue, which only a rule with region: reconcile can");
+  faults.add({"on_partition"}, "is continue, which only a rule with region: reconcile can have");
 }
 
 void check_home(const Rule& rule, RuleFaults& faults) {
   if (rule.home.empty()) return;
   if (rule.region != RegionSharing::central) {
-    return faults.add({"home"}, "is '" + rule.home + "', which only a rule with region: central has");
+    return faults.add({"home"}, "is '" + rule.home + "', which only a rule with region: central can have");
   }
   const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-'; };
   if (rule.home.size() > kMaxRegionName || !std::all_of(rule.home.begin(), rule.home.end(), fits)) {

@@ -164,11 +164,10 @@ TEST(RuleWarnings, NameOnceWhichRulesLeaveTheFailurePolicyToTheDefault) {
 }
 
 TEST(RuleWarnings, NameAMessageThatIsNeverShown) {
-  EXPECT_EQ(
-      warnings_of(rules_of("  - {id: a, per: ip, limit: 1, window: 1s, hidden: true, message: no}\n"
-                           "  - {id: b, per: ip, limit: 1, window: 1s, hidden: rule, message: no}\n")),
-      (std::vector<std::string>{"rule a: message: is not shown: hidden: true leaves nothing in an answer that tells "
-                                "one rule from another"}));
+  EXPECT_EQ(warnings_of(rules_of("  - {id: a, per: ip, limit: 1, window: 1s, hidden: true, message: no}\n"
+                                 "  - {id: b, per: ip, limit: 1, window: 1s, hidden: rule, message: no}\n")),
+            (std::vector<std::string>{"rule a: message: is not shown: with hidden: true no answer names a "
+                                      "rule"}));
 }
 
 TEST(RuleWarnings, NameAMessageOfARuleThatDeniesNothing) {

@@ -1,7 +1,7 @@
 // RuleSet: rules checked and compiled for matching. Immutable, so any number of threads may read one.
 //
 // The cost of a match does not depend on rules that do not match: each rule is filed under its most selective
-// equality (or each value of a list), and only the rules filed under a value that the request carries are looked at,
+// equality (or each value of a list), and only the rules filed under a value that the request carries are checked,
 // plus the few rules that have no equality at all.
 #pragma once
 
@@ -85,7 +85,7 @@ struct RuleSetOrigin {
   std::uint64_t version = 0;
   std::shared_ptr<MatchIssueCounters> issues = nullptr;
   TimePoint loaded{};
-  const RuleSet* before = nullptr;  // the rules that these replace; looked at only while compiling
+  const RuleSet* before = nullptr;  // the rules that these replace; checked only while compiling
   std::shared_ptr<const RulesStamp> stamp = nullptr;
 };
 
@@ -147,7 +147,7 @@ class RuleSet {
   bool has_max_subjects() const { return has_max_subjects_; }
   // Some rule is a quota.
   bool has_quotas() const { return has_quotas_; }
-  // When these rules were loaded, as told; quotas whose limit differs follow the rules that were loaded last.
+  // When these rules were loaded, as given; quotas whose limit differs follow the rules that were loaded last.
   TimePoint loaded() const { return origin_.loaded; }
   // The limit of the concurrency rule with this id, if it is the same for every request: it has neither plans nor
   // overrides.

@@ -63,8 +63,7 @@ class RuleChecks {
 
   void check_message_is_shown() {
     if (rule_.hidden == Hidden::answer) {
-      return add({"message"},
-                 "is not shown: hidden: true leaves nothing in an answer that tells one rule from another");
+      return add({"message"}, "is not shown: with hidden: true no answer names a rule");
     }
     bool limited = false;
     bool zero = false;
@@ -98,7 +97,7 @@ class RuleChecks {
     for (const Override& override : rule_.overrides) count(override.change);
     if (all) return;
     add({"window"}, "plans and overrides have windows of more than " + std::to_string(kMaxWindowLengths) +
-                        " lengths: those beyond share a count with the rule's own, and reset each other's");
+                        " lengths: further ones share a count with the rule's own window, and they reset each other");
   }
 
   void check_override(std::size_t i, TimePoint now) {

@@ -13,7 +13,8 @@ namespace {
 
 void check_capacity(const Shedding& shedding, RuleFaults& faults) {
   if (shedding.rate == 0 && shedding.in_flight == 0) {
-    faults.add({"capacity"}, "has neither rate nor in_flight, expected what this node can do, as in {rate: 5000/s}");
+    faults.add({"capacity"},
+               "has neither rate nor in_flight, expected the capacity of this node, as in {rate: 5000/s}");
   }
   faults.check_number({"capacity", "rate"}, shedding.rate, 0, kMaxUnits);
   faults.check_number({"capacity", "in_flight"}, shedding.in_flight, 0, kMaxInFlight);

@@ -74,10 +74,10 @@ bool share_a_slot(const Rule& a, const Rule& b) {
 }
 
 std::string describe(const Rule& a, const Rule& b) {
-  std::string line = "rules " + a.id + " and " + b.id + ": can meet in one decision and live in different slots";
+  std::string line = "rules " + a.id + " and " + b.id + ": can apply to one request and are in different slots";
   const bool joinable = counts_by(a, "tenant") && counts_by(b, "tenant") && (needs(a, "tenant") || needs(b, "tenant"));
-  line += joinable ? "; hash_tag: tenant on both joins them"
-                   : "; no hash_tag joins them, because not both always count by tenant";
+  line += joinable ? "; hash_tag: tenant on both puts them into one slot"
+                   : "; no hash_tag puts them into one slot, because not both always count by tenant";
   return line;
 }
 

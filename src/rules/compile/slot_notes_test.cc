@@ -25,13 +25,13 @@ TEST(SlotNotes, RulesThatCountByTenantShareASlotByDefault) {
 TEST(SlotNotes, NamesThePairAndTheTagThatWouldJoinIt) {
   Rules rules{.rules = {rule("a", {"tenant"}), rule("b", {"tenant", "user"})}};
   rules.rules[1].hash_tag = HashTag::subject;
-  EXPECT_THAT(slot_notes(rules), ElementsAre(HasSubstr("rules a and b: can meet in one decision and live in different "
-                                                       "slots; hash_tag: tenant on both joins them")));
+  EXPECT_THAT(slot_notes(rules), ElementsAre(HasSubstr("rules a and b: can apply to one request and are in different "
+                                                       "slots; hash_tag: tenant on both puts them into one slot")));
 }
 
 TEST(SlotNotes, SaysWhenNoTagJoinsThem) {
   EXPECT_THAT(slot_notes({.rules = {rule("a", {"tenant"}), rule("b", {"ip"})}}),
-              ElementsAre(HasSubstr("no hash_tag joins them")));
+              ElementsAre(HasSubstr("no hash_tag puts them into one slot")));
 }
 
 TEST(SlotNotes, RulesThatCannotMeetAreNotNamed) {
@@ -55,7 +55,7 @@ TEST(SlotNotes, AlternativesShareTheTenantsSlotOnlyWhereTheRequestHasATenant) {
   EXPECT_THAT(slot_notes({.rules = {rule("a", {"tenant|ip"}), rule("b", {"tenant|ip", "user"})}}),
               ElementsAre(HasSubstr("because not both always count by tenant")));
   EXPECT_THAT(slot_notes({.rules = {rule("a", {"tenant"}), rule("b", {"user|tenant"})}}),
-              ElementsAre(HasSubstr("no hash_tag joins them")));
+              ElementsAre(HasSubstr("no hash_tag puts them into one slot")));
 }
 
 TEST(SlotNotes, AreBounded) {

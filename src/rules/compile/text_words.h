@@ -2,7 +2,7 @@
 //
 // Together with its length, the first and last eight bytes say everything about a text of at most 16 bytes, so most
 // names and values are compared without a loop. The hash is not keyed: the tables that use it are filled from rules
-// only, and what a stranger asks for cannot make their chains longer.
+// only, and what a caller asks for cannot make their chains longer.
 #pragma once
 
 #include <bit>

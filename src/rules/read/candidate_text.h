@@ -1,7 +1,7 @@
 // A rules file in which the candidate of one rule has been promoted (its numbers are the rule's own) or discarded.
 //
 // The text is changed only where it must be, so that comments and the order of fields stay. Where that is not possible
-// (anchors, a rule on one line), the whole file is written anew. Pure.
+// (anchors, a rule on one line), the whole file is rewritten. Pure.
 #pragma once
 
 #include <string>

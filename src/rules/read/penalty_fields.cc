@@ -68,20 +68,20 @@ constexpr Field<Penalty> kPenaltyFields[] = {
      [](const Penalty& penalty) {
        return penalty.factor == Penalty().factor ? WrittenPenalty() : YamlText::number(penalty.factor);
      }},
-    {"max", "no penalty lasts longer", "16 × `block`",
+    {"max", "the longest penalty", "16 × `block`",
      [](const FieldAt& at, Penalty& penalty) {
        if (!at.take(penalty.max, read_duration(at.node()))) penalty.max = Duration::zero();
      },
      [](const Penalty& penalty) {
        return penalty.max == Duration::zero() ? WrittenPenalty() : YamlText::duration(penalty.max);
      }},
-    {"on", "what is a strike: `denied`, `reported` or both", "`[denied, reported]`", read_on, write_on},
+    {"on", "what counts as a strike: `denied`, `reported` or both", "`[denied, reported]`", read_on, write_on},
     {"decay", "each such time without a strike and without a penalty takes back one step, 1 s to 30 days", "`24h`",
      [](const FieldAt& at, Penalty& penalty) { read_time(at, penalty.decay); },
      [](const Penalty& penalty) {
        return penalty.decay == Penalty().decay ? WrittenPenalty() : YamlText::duration(penalty.decay);
      }},
-    {"challenge", "so many of the first penalties ask for a challenge in the place of a refusal, 0 to 60", "0",
+    {"challenge", "how many of the first penalties ask for a challenge instead of refusing, 0 to 60", "0",
      [](const FieldAt& at, Penalty& penalty) {
        at.take(penalty.challenges, read_whole_number(at.node(), 0, kMaxPenaltySteps));
      },

@@ -33,18 +33,18 @@ TEST(RegionFields, AreRefusedWithTheReasonWhereTheyDoNot) {
   EXPECT_EQ(region_fault("region: slices, penalty: {after: 3, within: 1h, block: 30s, decay: 24h}"),
             slices + "a penalty counts every denial in one place; use central");
   EXPECT_EQ(region_fault("region: reconcile"),
-            "f.yaml:2:60: rules[0].region: is reconcile, expected none: regions tell each other what they have "
+            "f.yaml:2:60: rules[0].region: is reconcile, expected none: regions report to each other what they have "
             "admitted in a window, expected algorithm fixed-window; slices shares a token-bucket");
   EXPECT_EQ(region_fault("region: central"),
             "f.yaml:2:60: rules[0].region: is central, which needs home: the name of the region that counts");
   EXPECT_EQ(region_fault("home: eu"),
-            "f.yaml:2:58: rules[0].home: is 'eu', which only a rule with region: central has");
+            "f.yaml:2:58: rules[0].home: is 'eu', which only a rule with region: central can have");
   const std::string longest(64, 'r');
   EXPECT_EQ(region_fault("region: central, home: " + longest), "");
   EXPECT_EQ(region_fault("region: central, home: r" + longest),
             "f.yaml:2:75: rules[0].home: is 'r" + longest + "', expected at most 64 letters, digits, '.', '_' and '-'");
   EXPECT_EQ(region_fault("on_partition: continue"),
-            "f.yaml:2:66: rules[0].on_partition: is continue, which only a rule with region: reconcile can");
+            "f.yaml:2:66: rules[0].on_partition: is continue, which only a rule with region: reconcile can have");
 }
 
 TEST(RegionFields, AreWrittenAsTheyAreRead) {

@@ -112,9 +112,8 @@ constexpr Field<Rules> kTopFields[] = {
      },
      [](const Rules& rules) { return write_choice_unless(kGlobalModes, rules.global_shadow, false); }},
     {"on_no_rule",
-     "what a request gets that no rule counts: `allow`, or `deny` with reason `no_rule`; `deny` in one file of a "
-     "folder "
-     "applies to all",
+     "the decision for a request that no rule counts: `allow`, or `deny` with reason `no_rule`; `deny` in one file of "
+     "a folder applies to all",
      "`allow`",
      [](const FieldAt& at, Rules& rules) {
        NoRulePolicy policy = NoRulePolicy::allow;
@@ -122,10 +121,10 @@ constexpr Field<Rules> kTopFields[] = {
        if (policy == NoRulePolicy::deny) rules.on_no_rule = policy;
      },
      [](const Rules& rules) { return write_choice_unless(kNoRulePolicies, rules.on_no_rule, NoRulePolicy::allow); }},
-    {"blocks", "requests that are refused before any rule is looked at; see [blocks](#blocks)", "none",
+    {"blocks", "requests that are refused before any rule is evaluated; see [blocks](#blocks)", "none",
      [](const FieldAt& at, Rules& rules) { read_blocks(at, rules.blocks); },
      [](const Rules& rules) { return rules.blocks.empty() ? Written() : write_blocks(rules.blocks); }},
-    {"shedding", "what this node refuses when it has too much to do; see [load shedding](shedding.md)", "nothing",
+    {"shedding", "which requests this node refuses under overload; see [load shedding](shedding.md)", "nothing",
      [](const FieldAt& at, Rules& rules) { read_shedding(at, rules.shedding); },
      [](const Rules& rules) { return rules.shedding ? Written(write_shedding(*rules.shedding)) : std::nullopt; }},
 };
@@ -136,13 +135,13 @@ constexpr Field<Rule> kRuleFields[] = {
      "required", [](const FieldAt& at, Rule& rule) { at.take(rule.id, read_text(at.node())); },
      [](const Rule& rule) -> Written { return YamlText::text(rule.id); }, check_id},
     {"match",
-     "which requests: attribute → [condition](#conditions), all must be true. A list of such maps when two conditions "
-     "are about one attribute",
+     "which requests the rule counts: attribute → [condition](#conditions); all must be true. Use a list of such maps "
+     "for two conditions on one attribute",
      "every request", [](const FieldAt& at, Rule& rule) { read_conditions(at, rule.match); },
      [](const Rule& rule) { return rule.match.empty() ? Written() : write_conditions(rule.match); }, check_match},
     {"per",
      "the subject: one bucket for each combination of these attributes' values; a request without one of them is not "
-     "counted by this rule. `api_key|ip`: the first that the request carries; see [who is counted](#who-is-counted)",
+     "counted by this rule. `api_key|ip` uses the first that the request has; see [who is counted](#who-is-counted)",
      "one bucket for all", [](const FieldAt& at, Rule& rule) { read_names(at, "a list of attribute names", rule.per); },
      [](const Rule& rule) { return rule.per.empty() ? Written() : write_names(rule.per); }, check_per},
     {"descriptor", "the request's attributes, all of them and in this order; see [descriptors](#descriptors)",
@@ -150,7 +149,7 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return rule.descriptor.empty() ? Written() : write_descriptor(rule.descriptor); },
      check_descriptor},
     {"replaces",
-     "with `descriptor`: ids of rules that do not count where this one applies to another descriptor of the same call "
+     "with `descriptor`: ids of rules that do not apply if this rule applies to another descriptor of the same call "
      "from Envoy",
      "none", [](const FieldAt& at, Rule& rule) { read_names(at, "a list of rule ids", rule.replaces); },
      [](const Rule& rule) { return rule.replaces.empty() ? Written() : write_names(rule.replaces); }, check_replaces},
@@ -183,7 +182,7 @@ constexpr Field<Rule> kRuleFields[] = {
     {"period", "quota: the calendar period, `hour`, `day`, `week`, `month` or `year`", "required for quota",
      of_its_kind<read_period>, write_period, check_period},
     {"timezone",
-     "quota: where the calendar is read, such as `Europe/Berlin`; `tenant`: in the zone of the tenant's record", "UTC",
+     "quota: the time zone of the calendar, such as `Europe/Berlin`; `tenant`: the zone in the tenant's record", "UTC",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) at.take(rule.quota.timezone, read_text(at.node()));
      },
@@ -192,8 +191,7 @@ constexpr Field<Rule> kRuleFields[] = {
      },
      check_timezone},
     {"anchor_day",
-     "quota: with `month` the day on which periods begin, 1–31, the last day where a month has fewer; with `week` "
-     "`mon` "
+     "quota: the day on which periods begin: with `month`, 1–31 (the last day of shorter months); with `week`, `mon` "
      "to `sun`",
      "the 1st; Monday", of_its_kind<read_anchor_day>, write_anchor_day, check_anchor_day},
     {"grace", "quota: units admitted beyond the limit, or percent of it", "0",
@@ -204,23 +202,26 @@ constexpr Field<Rule> kRuleFields[] = {
        return rule.quota.grace == Share{} ? std::nullopt : Written(write_share(rule.quota.grace));
      },
      check_grace},
-    {"overage", "quota: beyond limit and grace, `refuse`; or `record`: admitted without bound, and recorded as overage",
+    {"overage",
+     "quota: what happens beyond limit and grace: `refuse`; or `record`, which admits without bound and records "
+     "overage",
      "`refuse`", of_its_kind<read_overage>, write_overage, check_overage},
     {"enforcement",
-     "quota: `leased`, each node spends slices in memory; `strict`, the ledger commits before the answer; see "
-     "[what each promises](quotas.md#leased-and-strict)",
+     "quota: `leased`, each node spends slices in memory; `strict`, the ledger commits before the answer; see [the "
+     "guarantees](quotas.md#leased-and-strict)",
      "`leased`", of_its_kind<read_enforcement>, write_enforcement, check_enforcement},
-    {"notify", "quota: amounts or percent of the limit; when so much is used, a notice is sent, once per period",
+    {"notify",
+     "quota: thresholds in units or percent of the limit; when one is reached, a notice is sent, once per period",
      "none", of_its_kind<read_notify>, write_notify, check_notify},
     {"plan_change",
-     "quota: what a new plan of the tenant's record does to the open period: `immediate`, `next_period`, or "
-     "`prorated`; see [plan changes](quotas.md#plan-changes)",
+     "quota: how a new plan in the tenant's record affects the open period: `immediate`, `next_period`, or `prorated`; "
+     "see [plan changes](quotas.md#plan-changes)",
      "`immediate`", of_its_kind<read_plan_change>, write_plan_change, check_plan_change},
     {"burst", "token-bucket, gcra: capacity", "`limit`",
      [](const FieldAt& at, Rule& rule) { read_number_of_algorithm(at, rule, 1, kMaxUnits, rule.allowance.burst); },
      [](const Rule& rule) { return write_number(rule.allowance.burst); }},
     {"queue",
-     "leaky-bucket: units that may wait before a request; with its own cost, up to `queue` + cost can be waiting",
+     "leaky-bucket: units that may wait ahead of a request; with its own cost, up to `queue` + cost can be waiting",
      "`limit`",
      [](const FieldAt& at, Rule& rule) { read_number_of_algorithm(at, rule, 0, kMaxUnits, rule.allowance.queue); },
      [](const Rule& rule) { return write_number(rule.allowance.queue); }},
@@ -259,7 +260,7 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return write_number_unless(rule.rollout, Rule().rollout); },
      [](const Rule& rule, RuleFaults& faults) { faults.check_number({"rollout"}, rule.rollout, 0, 100); }},
     {"count_denied",
-     "a denied request consumes too, down to empty and not below; with an `overdraft`, up to that below", "`false`",
+     "denied requests use up units, too, until none are left; with an `overdraft`, up to that many beyond", "`false`",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) at.take(rule.count_denied, read_bool(at.node()));
      },
@@ -270,12 +271,12 @@ constexpr Field<Rule> kRuleFields[] = {
      "`false`", [](const FieldAt& at, Rule& rule) { at.take(rule.audit_denials, read_bool(at.node())); },
      [](const Rule& rule) { return write_true(rule.audit_denials); }},
     {"hidden",
-     "`true`: answers to requests that the rule applies to name no rule at all; `rule`: they leave out this rule only; "
-     "see [what clients are told](#what-clients-are-told)",
+     "`true`: answers to requests that this rule counts name no rule at all; `rule`: they omit only this rule; see "
+     "[what clients are told](#what-clients-are-told)",
      "`false`", [](const FieldAt& at, Rule& rule) { read_choice(at, kHidden, rule.hidden); },
      [](const Rule& rule) { return write_choice_unless(kHidden, rule.hidden, Hidden::no); }},
     {"message",
-     "what a client is told whose request the rule denies, up to 512 bytes; `{limit}`, `{window}` and `{wait}` are "
+     "the text for a client whose request this rule denies, up to 512 bytes; `{limit}`, `{window}` and `{wait}` are "
      "filled in; see [what clients are told](#what-clients-are-told)",
      "a sentence that names the rule",
      [](const FieldAt& at, Rule& rule) { at.take(rule.message, read_text(at.node())); },
@@ -296,7 +297,7 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const FieldAt& at, Rule& rule) { at.take(rule.static_limit, read_whole_number(at.node(), 1, kMaxUnits)); },
      [](const Rule& rule) { return write_number_unless(rule.static_limit, Rule().static_limit); }, check_static_limit},
     {"reconcile",
-     "charge the store afterwards with what was admitted without it; see "
+     "after an outage, charge the store with what was admitted without it; see "
      "[below](#when-the-store-does-not-answer)",
      "`true`", [](const FieldAt& at, Rule& rule) { at.take(rule.reconcile, read_bool(at.node())); },
      [](const Rule& rule) { return rule.reconcile ? Written() : YamlText::word("false"); }},
@@ -305,22 +306,22 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return rule.local_limit ? Written(write_local_limit(*rule.local_limit)) : std::nullopt; },
      check_local_limit},
     {"max_subjects",
-     "subjects that may have a bucket at a time, up to 10^9; newcomers beyond share one bucket, see "
-     "[many subjects](#many-subjects)",
+     "subjects that may have a bucket at a time, up to 10^9; further new subjects share one bucket, see [many "
+     "subjects](#many-subjects)",
      "no bound",
      [](const FieldAt& at, Rule& rule) { at.take(rule.max_subjects, read_whole_number(at.node(), 1, kMaxSubjects)); },
      [](const Rule& rule) { return write_number(rule.max_subjects); }, check_max_subjects},
     {"overdraft",
-     "units that may be charged beyond the capacity for work that has been done: a commit of more than was reserved; "
-     "see [reservations](reservations.md). With `count_denied`, also what a denied request costs",
+     "units that may be charged beyond the capacity for work already done, such as a commit of more than was reserved; "
+     "see [reservations](reservations.md). With `count_denied`, also the cost of denied requests",
      "one capacity",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) at.take(rule.overdraft, read_whole_number(at.node(), 0, kMaxUnits));
      },
      [](const Rule& rule) { return write_number(rule.overdraft); }, check_overdraft},
     {"estimate",
-     "how much a [reservation](reservations.md#learned-estimates) without an amount takes, learned from what earlier "
-     "ones have cost",
+     "how much a [reservation](reservations.md#learned-estimates) without an amount takes, learned from the actual "
+     "cost of earlier ones",
      "none: reservations need an amount",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) read_estimate(at, rule.estimate);
@@ -328,7 +329,7 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return rule.estimate ? Written(write_estimate(*rule.estimate)) : std::nullopt; },
      check_estimate},
     {"on_expiry",
-     "what a [reservation](reservations.md) has cost that is never settled: `release`, nothing; `commit`, what it held",
+     "the cost of a [reservation](reservations.md) that expires unsettled: `release`, nothing; `commit`, what it held",
      "`release`",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) read_choice(at, kExpiryPolicies, rule.on_expiry);
@@ -336,7 +337,7 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return write_choice_unless(kExpiryPolicies, rule.on_expiry, ExpiryPolicy::release); },
      check_on_expiry},
     {"on_exceed",
-     "`deny`; `challenge`: answers `challenge` in the place of a denial, and a reported success clears the bucket; see "
+     "`deny`; `challenge`: answers `challenge` instead of a denial, and a reported success clears the bucket; see "
      "[challenges](login-protection.md#challenges)",
      "`deny`", [](const FieldAt& at, Rule& rule) { read_choice(at, kOnExceed, rule.on_exceed); },
      [](const Rule& rule) { return write_choice_unless(kOnExceed, rule.on_exceed, OnExceed::deny); }, check_on_exceed},
@@ -350,14 +351,13 @@ constexpr Field<Rule> kRuleFields[] = {
      [](const Rule& rule) { return rule.penalty ? Written(write_penalty(*rule.penalty)) : std::nullopt; },
      check_penalty},
     {"distinct",
-     "fixed-window, sliding-log: counts different values of this attribute, each once, in the place of requests; limit "
-     "up to 1,000; see [counting different values](#counting-different-values)",
+     "fixed-window, sliding-log: counts different values of this attribute, each once, instead of requests; limit up "
+     "to 1,000; see [counting different values](#counting-different-values)",
      "requests are counted", [](const FieldAt& at, Rule& rule) { at.take(rule.distinct, read_text(at.node())); },
      [](const Rule& rule) { return rule.distinct.empty() ? Written() : YamlText::text(rule.distinct); },
      check_distinct},
     {"candidate",
-     "other numbers that are judged on the same traffic without affecting any answer; see "
-     "[rolling out](rollout.md#2-candidate)",
+     "other numbers to try on the same traffic without affecting any answer; see [rolling out](rollout.md#2-candidate)",
      "none",
      [](const FieldAt& at, Rule& rule) {
        if (!is_for_others(at, rule)) read_candidate(at, rule.candidate);
@@ -366,24 +366,23 @@ constexpr Field<Rule> kRuleFields[] = {
      check_candidate},
     {"consistency",
      "`exact`: every decision asks the store; `leased`: a node takes units from Redis in advance and spends them "
-     "without asking; `synced`: a node admits first and tells Redis afterwards; see [consistency](consistency.md)",
+     "without asking; `synced`: a node admits first and reports to Redis afterwards; see [consistency](consistency.md)",
      "`exact`", read_consistency, write_consistency, check_consistency},
     {"tolerance", "synced: what all nodes together may admit beyond the capacity, in units or percent of it", "`5%`",
      read_tolerance, write_tolerance, check_tolerance},
     {"sync_interval", "synced: how often a node reports what it has admitted, 10ms to 10s", "`100ms`",
      read_sync_interval, write_sync_interval, check_sync_interval},
     {"hot_keys",
-     "`show`; `lease`: a key that a node asks for more than 1,000 times per second is leased there; `off`: its keys "
-     "are neither counted nor listed as hot; see [hot keys](consistency.md#hot-keys)",
+     "`show`; `lease`: a key with more than 1,000 requests per second on a node is leased there; `off`: its keys are "
+     "neither counted nor listed as hot; see [hot keys](consistency.md#hot-keys)",
      "`show`", read_hot_keys, write_hot_keys, check_hot_keys},
     {"region",
      "`none`: each region has the whole limit; `slices`: each has a share that follows demand; `reconcile`: each "
-     "counts "
-     "and tells the others; `central`: one region counts for all; see [regions](regions.md)",
+     "counts and reports to the others; `central`: one region counts for all; see [regions](regions.md)",
      "`none`", read_region, write_region, check_region},
     {"on_partition",
-     "with `region: reconcile`, while the other regions cannot be heard: `hold` admits no more than the tolerance, "
-     "`continue` goes on with what is known",
+     "with `region: reconcile`, while other regions cannot be reached: `hold` admits at most the tolerance, `continue` "
+     "admits by the last known counts",
      "`hold`", read_on_partition, write_on_partition, check_on_partition},
     {"home", "with `region: central`, the region that counts", "none", read_home, write_home, check_home},
     {"hash_tag", "`tenant`, `tenant+action` or `subject`: which buckets share a slot of a Redis Cluster",
@@ -419,7 +418,7 @@ constexpr Field<Override> kOverrideFields[] = {
     {"when", "which requests, as in `match`", "every request that the rule counts",
      [](const FieldAt& at, Override& override) { read_conditions(at, override.when); },
      [](const Override& override) { return override.when.empty() ? Written() : write_conditions(override.when); }},
-    {"until", "a time such as `2036-12-31T00:00:00Z`, from which on it no longer applies", "no end",
+    {"until", "a time such as `2036-12-31T00:00:00Z`; from then on it no longer applies", "no end",
      [](const FieldAt& at, Override& override) { at.take(override.until, read_instant(at.node())); },
      [](const Override& override) {
        return override.until ? Written(YamlText::instant(*override.until)) : std::nullopt;
@@ -432,8 +431,7 @@ constexpr Field<Override> kOverrideFields[] = {
     {"emergency", "`true`: comes before all other overrides", "`false`",
      [](const FieldAt& at, Override& override) { at.take(override.emergency, read_bool(at.node())); },
      [](const Override& override) { return write_true(override.emergency); }},
-    {"mode", "for these requests in place of the rule's; with nothing else, the numbers stay what they are",
-     "the rule's",
+    {"mode", "for these requests instead of the rule's mode; a mode alone leaves the numbers unchanged", "the rule's",
      [](const FieldAt& at, Override& override) {
        Mode mode = Mode::enforce;
        read_choice(at, kModes, mode);
@@ -448,13 +446,13 @@ constexpr Field<Block> kBlockFields[] = {
     {"when", "which requests, as in `match`", "every request; needs `all`",
      [](const FieldAt& at, Block& block) { read_conditions(at, block.when); },
      [](const Block& block) { return block.when.empty() ? Written() : write_conditions(block.when); }},
-    {"until", "a time such as `2036-12-31T00:00:00Z`, from which on it no longer applies", "no end",
+    {"until", "a time such as `2036-12-31T00:00:00Z`; from then on it no longer applies", "no end",
      [](const FieldAt& at, Block& block) { at.take(block.until, read_instant(at.node())); },
      [](const Block& block) { return block.until ? Written(YamlText::instant(*block.until)) : std::nullopt; }},
     {"reason", "a note of at most 256 bytes, for operators; callers never see it", "none",
      [](const FieldAt& at, Block& block) { at.take(block.reason, read_text(at.node())); },
      [](const Block& block) { return block.reason.empty() ? std::nullopt : Written(YamlText::text(block.reason)); }},
-    {"all", "`true`: required of a block that matches everything, so that none does by mistake", "`false`", nullptr,
+    {"all", "`true` is required for a block that matches every request, to prevent mistakes", "`false`", nullptr,
      [](const Block& block) { return write_true(blocks_everything(block)); }},
 };
 

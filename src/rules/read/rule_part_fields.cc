@@ -30,7 +30,7 @@ constexpr Field<Estimate> kEstimateFields[] = {
     {"by", "learn for each value of this attribute", "for all requests together",
      [](const FieldAt& at, Estimate& estimate) { at.take(estimate.by, read_text(at.node())); },
      [](const Estimate& estimate) { return estimate.by.empty() ? WrittenPart() : YamlText::text(estimate.by); }},
-    {"quantile", "percent of the settled reservations that the estimate is to cover, 1 to 100", "95",
+    {"quantile", "percent of the settled reservations that the estimate should cover, 1 to 100", "95",
      [](const FieldAt& at, Estimate& estimate) { at.take(estimate.quantile, read_whole_number(at.node(), 1, 100)); },
      [](const Estimate& estimate) { return number_unless(estimate.quantile, Estimate().quantile); }},
     {"default", "units before anything is learned", "1000",
@@ -38,7 +38,7 @@ constexpr Field<Estimate> kEstimateFields[] = {
        at.take(estimate.initial, read_whole_number(at.node(), 1, kMaxUnits));
      },
      [](const Estimate& estimate) { return number_unless(estimate.initial, Estimate().initial); }},
-    {"max", "a share of the limit that no estimate exceeds, as in `50%`, 1% to 100%", "`50%`",
+    {"max", "the largest estimate, as a share of the limit, 1% to 100%", "`50%`",
      [](const FieldAt& at, Estimate& estimate) { at.take(estimate.most, read_percent(at.node(), 1, 100)); },
      [](const Estimate& estimate) {
        return estimate.most == Estimate().most ? WrittenPart() : YamlText::text(std::to_string(estimate.most) + "%");
@@ -46,17 +46,17 @@ constexpr Field<Estimate> kEstimateFields[] = {
 };
 
 constexpr Field<OnStoreFailure> kStoreFailureFields[] = {
-    {"policy", "what answers at first", "required",
+    {"policy", "the policy at the beginning of an outage", "required",
      [](const FieldAt& at, OnStoreFailure& failure) { read_choice(at, kFailurePolicies, failure.policy); },
      [](const OnStoreFailure& failure) -> WrittenPart { return write_choice(kFailurePolicies, failure.policy); }},
-    {"for", "how long, without a break, from 1 s to 365 days", "no end",
+    {"for", "how long the outage lasts before `then` applies, from 1 s to 365 days", "no end",
      [](const FieldAt& at, OnStoreFailure& failure) {
        if (!at.take(failure.term, read_duration(at.node()))) failure.term = kMinPolicyTerm;
      },
      [](const OnStoreFailure& failure) {
        return failure.term ? WrittenPart(YamlText::duration(*failure.term)) : std::nullopt;
      }},
-    {"then", "what answers from then on", "required with `for`",
+    {"then", "the policy after that time", "required with `for`",
      [](const FieldAt& at, OnStoreFailure& failure) {
        FailurePolicy then = failure.policy == FailurePolicy::deny ? FailurePolicy::allow : FailurePolicy::deny;
        read_choice(at, kFailurePolicies, then);

@@ -149,7 +149,7 @@ const BadFile kBadFiles[] = {
      "on_no_rule, blocks or shedding"},
     {"version: 1\nglobal_mode: off\nrules: []", "f.yaml:2:14: global_mode: is \"off\", expected shadow or enforce"},
     {"version: 1\nrules: []\nshedding: {}",
-     "f.yaml:3:11: shedding.capacity: has neither rate nor in_flight, expected what this node can do, as in {rate: "
+     "f.yaml:3:11: shedding.capacity: has neither rate nor in_flight, expected the capacity of this node, as in {rate: "
      "5000/s}\nf.yaml:3:11: shedding.classes: has no class, expected at least one, as in {name: read, shed_at: 80%}"},
     {"version: 1\nrules: []\nblocks: {}",
      "f.yaml:3:9: blocks: is a map, expected a list of blocks such as {when: {ip: 203.0.113.0/24}}"},

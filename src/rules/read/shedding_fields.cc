@@ -87,9 +87,9 @@ WrittenPart write_classes(const Shedding& shedding) {
 }
 
 constexpr Field<Shedding> kCapacityFields[] = {
-    {"rate", "requests that this node can do in a time, as in `5000/s` or `300/m`", "not bounded", read_rate,
+    {"rate", "requests per time that this node can handle, such as `5000/s` or `300/m`", "not bounded", read_rate,
      write_rate},
-    {"in_flight", "requests that this node can have open at a time, up to 100,000", "not bounded",
+    {"in_flight", "requests that this node can handle at the same time, up to 100,000", "not bounded",
      [](const FieldAt& at, Shedding& shedding) {
        at.take(shedding.in_flight, read_whole_number(at.node(), 1, kMaxInFlight));
      },
@@ -113,14 +113,14 @@ constexpr Field<SheddingClass> kClassFields[] = {
 };
 
 constexpr Field<Shedding> kSheddingFields[] = {
-    {"capacity", "what this node can do: `rate`, `in_flight`, or both", "required",
+    {"capacity", "the capacity of this node: `rate`, `in_flight`, or both", "required",
      [](const FieldAt& at, Shedding& shedding) { read_parts(at, capacity_fields(), shedding); },
      [](const Shedding& shedding) -> WrittenPart {
        YamlText map = YamlText::map();
        write_fields(capacity_fields(), shedding, map);
        return map;
      }},
-    {"classes", "the classes, at most 16; a request is in the first that matches, and is never refused if none does",
+    {"classes", "at most 16 classes; a request is in the first that matches, and is never refused if none does",
      "required", read_classes, write_classes},
     {"fair_by", "the attribute whose values get equal shares of a class that is being shed", "`tenant`",
      [](const FieldAt& at, Shedding& shedding) { at.take(shedding.fair_by, read_text(at.node())); },
@@ -129,7 +129,7 @@ constexpr Field<Shedding> kSheddingFields[] = {
      }},
     {"trust_priority",
      "requests that may name their class in the attribute `priority`: conditions as in `match`; `{}` trusts all",
-     "`priority` is not looked at",
+     "`priority` is ignored",
      [](const FieldAt& at, Shedding& shedding) { read_conditions(at, shedding.trust_priority.emplace()); },
      [](const Shedding& shedding) -> WrittenPart {
        if (!shedding.trust_priority) return std::nullopt;

@@ -59,7 +59,7 @@ TEST(SheddingFields, MistakesSayWhereAndWhatIsExpected) {
   EXPECT_EQ(fault_of("shedding: {capacity: {rate: fast}, classes: [{name: a, shed_at: 50%}]}"),
             "f.yaml:3:29: shedding.capacity.rate: is \"fast\", expected requests and a time, as in 5000/s");
   EXPECT_EQ(fault_of("shedding: {capacity: {}, classes: [{name: a, shed_at: 50%}]}"),
-            "f.yaml:3:22: shedding.capacity: has neither rate nor in_flight, expected what this node can do, as in "
+            "f.yaml:3:22: shedding.capacity: has neither rate nor in_flight, expected the capacity of this node, as in "
             "{rate: 5000/s}");
   EXPECT_EQ(fault_of("shedding: {capacity: {rate: 1/s}, classes: [{name: a, shed_at: 101%}]}"),
             "f.yaml:3:64: shedding.classes[0].shed_at: is \"101%\", expected never, or a load from 1% to 100%");

@@ -64,7 +64,7 @@ void ConnectionsModule::warn_if_unprotected(const Listener& listener) const {
                              : listener.name == "resp" ? "resp.password_file or tls.client_ca"
                                                        : "tls.client_ca";
   context_.log.warn("listener_unprotected",
-                    "other machines can reach this listener, and it asks for neither a token nor a client certificate",
+                    "other machines can reach this listener, and it requires neither a token nor a client certificate",
                     {{"listener", listener.name}, {"address", addresses_.back().second}, {"set", remedy}});
 }
 

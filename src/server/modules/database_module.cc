@@ -37,7 +37,7 @@ Status DatabaseModule::open() {
   if (location.value().kind != Location::Kind::postgres || !is_database_away(failure)) {
     return Failure{failure.code, "database: " + location.value().shown + ": " + failure.message};
   }
-  context_.log.warn("database_away", "the database does not answer; the server starts with what it has kept locally",
+  context_.log.warn("database_away", "the database does not answer; the server starts with its local copy",
                     {{"database", location.value().shown}, {"error", failure.message}});
   return success();
 }
@@ -47,7 +47,7 @@ Status DatabaseModule::open_folder() {
   const Config& config = context_.config;
   const bool explicitly = !place_of(config, "data_dir").empty() || !place_of(config, "database").empty();
   Failure failure{Code::invalid_argument,
-                  "data_dir: is not set, and none of STATE_DIRECTORY, XDG_STATE_HOME and HOME says where it could be"};
+                  "data_dir: is not set, and neither is STATE_DIRECTORY, XDG_STATE_HOME or HOME"};
   if (!config.data_dir.empty()) {
     Result<DataFolder> folder = DataFolder::open(config.data_dir);
     if (folder.ok()) {
@@ -173,7 +173,7 @@ void DatabaseModule::add_facts(observe::Facts& facts) const {
       health.connected && is_ready() ? 1 : 0);
   add("weir_database_queued_transactions", "Transactions that wait for a database thread.", Kind::gauge,
       static_cast<double>(health.queued));
-  add("weir_database_lag_seconds", "For how long the oldest transaction that is not done has waited.", Kind::gauge,
+  add("weir_database_lag_seconds", "How long the oldest unfinished transaction has waited.", Kind::gauge,
       static_cast<double>(health.lag.count()) / 1e6);
   constexpr std::string_view kTransactions = "weir_database_transactions_total";
   constexpr std::string_view kHelp =
@@ -184,8 +184,8 @@ void DatabaseModule::add_facts(observe::Facts& facts) const {
     facts.more.push_back({kTransactions, kHelp, Kind::counter, static_cast<double>(count), {{"result", result}}});
   }
   add("weir_database_repeated_transactions_total",
-      "Attempts beyond the first, because another transaction was in the way or the connection was lost.",
-      Kind::counter, static_cast<double>(health.repeated));
+      "Attempts beyond the first, because of a conflict with another transaction or a lost connection.", Kind::counter,
+      static_cast<double>(health.repeated));
 }
 
 void DatabaseModule::add_health(HealthDetails& details) const {

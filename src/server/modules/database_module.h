@@ -4,7 +4,7 @@
 //   if (database::Database* database = databases.database()) …       // null: `database: off`
 //   databases.when_ready([this] { load(); });                        // its tables exist
 //
-// A server whose PostgreSQL is away starts all the same: the tables are then brought up to date when it is back.
+// A server whose PostgreSQL is unavailable starts all the same: the tables are then brought up to date when it is back.
 // Without a usable data_dir a server that was not told where it is runs without a database, and says so; for example in
 // a container with a read-only root.
 #pragma once

@@ -282,7 +282,7 @@ void DecisionsModule::add_outages(observe::Facts& facts) const {
   const engine::OutageDebts::Totals totals = shared_.debts->totals();
   const auto add = [&](std::string_view result, std::uint64_t units) {
     facts.more.push_back({"weir_outage_units_total",
-                          "Units that failure policies have admitted without the store, by what became of them.",
+                          "Units that failure policies admitted without the store, by the result of charging them.",
                           Kind::counter,
                           static_cast<double>(units),
                           {{"result", std::string(result)}}});
@@ -293,7 +293,7 @@ void DecisionsModule::add_outages(observe::Facts& facts) const {
   add("over_capacity", totals.over_capacity);
   add("lost", totals.lost);
   facts.more.push_back({"weir_outage_subjects",
-                        "Buckets that the store is yet to be charged for.",
+                        "Buckets still to be charged after an outage.",
                         Kind::gauge,
                         static_cast<double>(totals.subjects),
                         {}});

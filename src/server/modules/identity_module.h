@@ -1,4 +1,4 @@
-// IdentityModule: who is asking: API keys, tokens, addresses and, if gateways send it, the time of arrival.
+// IdentityModule: identifies callers: API keys, tokens, addresses and, if gateways send it, the time of arrival.
 #pragma once
 
 #include <memory>

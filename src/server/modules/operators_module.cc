@@ -258,7 +258,7 @@ void OperatorsModule::add_facts(observe::Facts& facts) const {
   add("tenant", tenants_.current()->size());
   add("key", keys_.current()->size());
   facts.more.push_back({"weir_override_misfits",
-                        "Overrides set at run time that do not fit a rule that they name, or name none.",
+                        "Overrides set at run time that do not fit a rule that they name, or name no existing rule.",
                         observe::FactMetric::Kind::gauge,
                         static_cast<double>(book_->misfits().size()),
                         {}});

@@ -212,7 +212,7 @@ void QuotaModule::add_facts(observe::Facts& facts) const {
   const auto number = [](auto value) { return static_cast<double>(value); };
   add("weir_quota_usable", "1 if leased quotas can be taken, 0 if the ledger or the usage log does not work.",
       Kind::gauge, counts.usable ? 1 : 0);
-  add("weir_quota_accounts", "Accounts that this node has a slice of or has asked for lately.", Kind::gauge,
+  add("weir_quota_accounts", "Accounts that this node has a slice of, or has recently asked for.", Kind::gauge,
       number(counts.slices));
   add("weir_quota_waiting_decisions", "Decisions that wait for a slice.", Kind::gauge, number(counts.waiting));
   add("weir_quota_returned_units_total", "Units of slices that this node gave back.", Kind::counter,
@@ -220,7 +220,7 @@ void QuotaModule::add_facts(observe::Facts& facts) const {
   add("weir_quota_expired_units_total",
       "Units of slices that no one reported in time; they count against their limit and are not billed.", Kind::counter,
       number(counts.expired + swept_units_.load()));
-  add("weir_quota_replayed_units_total", "Units that an earlier run of this node had logged and not sent.",
+  add("weir_quota_replayed_units_total", "Units that an earlier run of this node had logged but not sent.",
       Kind::counter, number(counts.replayed));
   add("weir_quota_usage_batches_total", "Usage batches that the ledger has recorded.", Kind::counter,
       number(counts.batches));
@@ -231,11 +231,11 @@ void QuotaModule::add_facts(observe::Facts& facts) const {
   add("weir_quota_unrecorded_units_total",
       "Units that a failure policy admitted without the ledger and that could not be kept; they are not billed.",
       Kind::counter, number(counts.unrecorded));
-  add("weir_quota_lapses_total", "Times that the ledger was away for longer than slices live.", Kind::counter,
+  add("weir_quota_lapses_total", "Times that the ledger was unavailable for longer than slices live.", Kind::counter,
       number(counts.lapses));
   const ledger::Committer::Counts ledger = ledger_->counts();
   add("weir_ledger_operations_total", "Changes of the ledger.", Kind::counter, number(ledger.operations));
-  add("weir_ledger_transactions_total", "Transactions that these changes shared.", Kind::counter,
+  add("weir_ledger_transactions_total", "Database transactions that these changes shared.", Kind::counter,
       number(ledger.groups));
   notices_->add_facts(facts);
   retention_->add_facts(facts);

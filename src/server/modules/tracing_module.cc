@@ -105,13 +105,12 @@ std::shared_ptr<transport::Tracing> TracingModule::make_tracing() const {
 void TracingModule::add_facts(observe::Facts& facts) const {
   const SpanExporter::Counts counts = exporter_ == nullptr ? SpanExporter::Counts{} : exporter_->counts();
   const auto add = [&](const char* result, std::uint64_t count) {
-    facts.more.push_back(
-        {"weir_trace_spans_total",
-         "Spans of traces: sent to the collector, dropped because the queue was full, lost because the "
-         "collector did not take them.",
-         observe::FactMetric::Kind::counter,
-         static_cast<double>(count),
-         {{"result", result}}});
+    facts.more.push_back({"weir_trace_spans_total",
+                          "Spans of traces: sent to the collector, dropped because the queue was full, lost because "
+                          "the collector did not accept them.",
+                          observe::FactMetric::Kind::counter,
+                          static_cast<double>(count),
+                          {{"result", result}}});
   };
   add("sent", counts.sent);
   add("dropped", counts.dropped);

@@ -119,7 +119,7 @@ void TrafficModule::add_facts(observe::Facts& facts) const {
   using Kind = observe::FactMetric::Kind;
   if (hot_keys_ != nullptr) {
     facts.more.push_back({.name = "weir_hot_subjects",
-                          .help = "Subjects that ask for at least 2 % of all decisions.",
+                          .help = "Subjects with at least 2 % of all decisions.",
                           .kind = Kind::gauge,
                           .value = static_cast<double>(hot_keys_->hot(kHotShare))});
   }

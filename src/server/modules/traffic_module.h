@@ -1,5 +1,5 @@
 // TrafficModule: what the server remembers of its decisions, in bounded memory, for operators: how many there were
-// (observe/history.h), who asks most (observe/hot_keys.h), and why each was denied (observe/journal.h).
+// (observe/history.h), who sends most (observe/hot_keys.h), and why each was denied (observe/journal.h).
 #pragma once
 
 #include <atomic>

@@ -12,7 +12,7 @@
 // A decision over several buckets stays all or none: what a slice has given for it goes back to that slice if another
 // bucket denies or the store fails. Leases and reservations are passed on.
 //
-// Belongs to one thread, like the Redis store of a loop, and calls complete on it. Holds no timers: time is looked at
+// Belongs to one thread, like the Redis store of a loop, and calls complete on it. Holds no timers: time is read
 // when something is asked. Destroy it only when nothing is in flight.
 #pragma once
 

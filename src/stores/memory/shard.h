@@ -81,7 +81,7 @@ class SlotKind {
   std::uint8_t number_;
 };
 
-// A slot keeps the number of its bucket's rule in the place of the last bits of the key, so that a bucket that is
+// A slot keeps the number of its bucket's rule instead of the last bits of the key, so that a bucket that is
 // forgotten tells whose it was. The 108 bits of the hash that are left are enough to tell subjects apart.
 inline constexpr std::uint64_t kNumberBits = kMaxRuleNumber;
 // The bits of BucketKey::high that say which shard it is in.

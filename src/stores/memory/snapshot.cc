@@ -233,7 +233,7 @@ class SnapshotReading {
     if (!reader_.get(&expected_sum, sizeof(expected_sum))) return cut_short();
     if (sum != expected_sum) return damaged(path_, "wrong checksum");
     if (buckets != expected_buckets) return damaged(path_, "wrong number of buckets");
-    if (!reader_.at_end()) return damaged(path_, "something follows its end");
+    if (!reader_.at_end()) return damaged(path_, "extra data after its end");
     return success();
   }
 

@@ -354,7 +354,7 @@ void Transaction::count_denied() {
     bool changes = entry.created || fresh(i);
     const algorithms::BucketWords words = changing_words(i);
     if (entry.slot->has_holds()) entry.slot->holds().note(*charge.allowance, words, entry.now_us);
-    // The overdraft is for work that has been done already, and is told afterwards.
+    // The overdraft is for work that has been done already, and is reported afterwards.
     std::int64_t uncharged = 0;
     if (charge.follows && !reserves()) {
       uncharged = cost(i) - algorithms::charge_beyond(*charge.allowance, words, from_micros(entry.now_us), cost(i));

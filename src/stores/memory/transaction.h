@@ -3,7 +3,7 @@
 // Everything that can fail (a place in the table, a longer tail) is done before anything is charged, so a call that
 // finds no room leaves every bucket as it was.
 //
-// A charge of a lease without a hold is only looked at. Leases are in transaction_holds.cc, reservations in
+// A charge of a lease without a hold is only checked. Leases are in transaction_holds.cc, reservations in
 // transaction_reservations.cc, penalties and what else protects in transaction_penalties.cc, draws in
 // transaction_draw.cc.
 //

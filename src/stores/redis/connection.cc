@@ -165,7 +165,7 @@ bool Connection::take_greeting(Reply reply) {
 void Connection::take_reply(Reply reply, SteadyTime now) {
   if (pending_.empty()) {
     if (!owner_.on_message(reply)) {
-      break_off(FailureKind::lost, {Cause::protocol, "an answer that answers no command"});
+      break_off(FailureKind::lost, {Cause::protocol, "an answer without a command"});
     }
     return;
   }

@@ -41,12 +41,12 @@ enum class ScriptAction : char {
 
 struct ScriptCall {
   ScriptAction action = ScriptAction::take;
-  bool by_body = false;                              // EVAL, which also loads the script, in the place of EVALSHA
+  bool by_body = false;                              // EVAL, which also loads the script, instead of EVALSHA
   std::int64_t now_us = -1;                          // negative: Redis's own time
   std::span<const Charge> charges = {};              // of the whole decision
   std::span<const std::uint8_t> which = {};          // those of them that this call is about
   std::span<const std::int64_t> charged_at_us = {};  // for undo, of each of `which`
-  const HoldStep* hold = nullptr;                    // null: leases are only looked at
+  const HoldStep* hold = nullptr;                    // null: leases are only checked
   bool is_first = false;                             // follow: for the first time
   std::uint64_t full = 0;                            // by charge: only if its bucket exists
   const DrawStep* draw = nullptr;                    // of a draw, which is about one bucket

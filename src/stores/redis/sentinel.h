@@ -1,7 +1,7 @@
 // Sentinel: asks the sentinels where the master is, and moves when they say that it has changed.
 //
 // Each connection to a sentinel first asks for the master's address and then listens for `+switch-master`; to ask again
-// is to connect again. What a sentinel announces is believed at once. What it answers is believed only while there is
+// is to connect again. What a sentinel announces is trusted at once. What it answers is trusted only while there is
 // no working connection to a master, so that one that lags behind cannot pull the store back. A connection counts as
 // working only after the server has called itself a master (ROLE).
 #pragma once

@@ -70,7 +70,7 @@ struct StoredBucket {
   std::int64_t used = 0;
   std::int64_t used_before = 0;  // sliding-counter: in the window before that of the last change
   TimePoint last_change;         // leases: of the first of them
-  TimePoint idle_from;           // as good as new from then on
+  TimePoint idle_from;           // full again from then on
   // sliding-log: every entry; bucketed-window: each sub-bucket that is not empty. In order of time.
   std::vector<StoredUnits> entries;
   Duration width{0};  // bucketed-window: of a sub-bucket

@@ -204,7 +204,7 @@ Status apply_setting(std::string_view name, std::string_view encoded, RedisOptio
     return bad("unknown setting '" + std::string(name) + "'");
   }
   if (numeric ? apply_number_or_time(name, *value, options) : apply_switch(name, *value, options)) return success();
-  return bad("setting '" + std::string(name) + "' has a value that does not fit it");
+  return bad("setting '" + std::string(name) + "' has an invalid value");
 }
 
 Status parse_query(std::string_view query, RedisOptions& options) {
@@ -218,7 +218,7 @@ Status parse_query(std::string_view query, RedisOptions& options) {
     }
     query = next == std::string_view::npos ? std::string_view{} : query.substr(next + 1);
   }
-  if (options.tls.cert_file.empty() != options.tls.key_file.empty()) return bad("cert and key go together");
+  if (options.tls.cert_file.empty() != options.tls.key_file.empty()) return bad("cert and key must be set together");
   return success();
 }
 

@@ -78,7 +78,7 @@ Account* AccountTable::admit(const BucketKey& key) {
     if (oldest == nullptr || (oldest->asked_under != nullptr && account.used_at < oldest->used_at)) oldest = &account;
   }
   if (oldest == nullptr) return nullptr;
-  const bool listed = oldest->listed;  // it is still looked at, under its new key
+  const bool listed = oldest->listed;  // it is still checked, under its new key
   *oldest = Account{};
   oldest->listed = listed;
   oldest->key = key;

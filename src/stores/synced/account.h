@@ -1,4 +1,4 @@
-// Account: what a node knows of one bucket, and what it has admitted of it that the store has not been told.
+// Account: what a node knows of one bucket, and what it has admitted of it that was not reported to the store.
 // AccountTable: the accounts of a store.
 //
 // Plain values, for one thread. Times are by the node's clock unless it says otherwise.
@@ -39,7 +39,7 @@ struct Account {
   std::int64_t lost = 0;       // reported, and never answered: charged or not
   TimePoint due{};             // when what is unsynced is to be reported
   Exchange* exchange = nullptr;
-  bool listed = false;  // among those that are looked at for reports
+  bool listed = false;  // among those that are checked for reports
 
   std::int64_t unreflected() const { return unsynced + pending + in_flight + lost; }
   bool is_window() const { return allowance.algorithm == Algorithm::fixed_window; }

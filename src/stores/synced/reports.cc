@@ -99,7 +99,7 @@ void SyncedStore::report(Account& account, TimePoint now) {
   if (inner_->begin(exchange)) answered(exchange);
 }
 
-// The store decides, and is told at the same time what was admitted before.
+// The store decides, and the same call reports what was admitted before.
 bool SyncedStore::carry(Account& account, StoreCall& call, TimePoint now) {
   const Charge& charge = call.charges.front();
   Exchange& exchange = make_exchange(account, now);

@@ -11,7 +11,7 @@
 //
 // So whatever happens, no more than the tolerance is admitted beyond the limit (docs/consistency.md). A report without
 // an answer is never sent again: it may have been charged. Its units count against the credit until the store answers
-// again; a store that is away therefore costs one credit.
+// again; a store that is unavailable therefore costs one credit.
 //
 // A decision over several buckets stays all or none. Leases, reservations and calls that are charged once are passed
 // on.

@@ -1,11 +1,11 @@
 -- Calls with a lease, or about buckets of leases: a lease is one more charge of the decision that many.lua makes, all or
 -- none. Put together at build as keep + every algorithm + leases + several + this + lease_calls + many, so that calls
--- without leases have a script without them. Reservations have reservations.lua in the place of lease_calls.
+-- without leases have a script without them. Reservations have reservations.lua instead of lease_calls.
 --
 -- KEYS     as in many.lua
 -- ARGV     as in many.lua, with the algorithm 7 for leases and three actions more: n renew a lease, e end it, l list the
 --          leases. At the end five of the lease: id (16 bytes; '' if the call is about none, and then leases are only
---          looked at), ttl in microseconds, 1 if a client made the id (p then tells of its lease), token (its own; for t and s one that the next is to
+--          checked), ttl in microseconds, 1 if a client made the id (p then tells of its lease), token (its own; for t and s one that the next is to
 --          exceed), the last expiry that its holder knows
 -- Answer   as in many.lua; then four numbers: what was found or made of the lease (weir::HoldState), its token, its
 --          expiry, and the moment of this call; for l also five for each lease: index of the bucket from 0, id, units,

@@ -1,7 +1,7 @@
 -- What all scripts share: writing a bucket, telling whose it is, and the moment of the call.
 --
 -- A bucket's value is one string: a letter for its algorithm, the algorithm's own numbers, and in the last 7 bytes the
--- moment in microseconds from which the bucket is idle, that is, as good as new. Numbers are little-endian. The capital
+-- moment in microseconds from which the bucket is idle, that is, full again. Numbers are little-endian. The capital
 -- letters are the second format; small letters were the first, which said less, and count as empty.
 --
 -- An idle bucket is empty for every allowance, so that it makes no difference whether its key is still there. And

@@ -18,7 +18,7 @@ for i = 1, #ARGV - 1 do
   args[i] = ARGV[i]
 end
 
--- What was answered. If other rules apply since then, their buckets are only looked at.
+-- What was answered. If other rules apply since then, their buckets are only checked.
 local function replayed(value)
   if #value % 8 ~= 2 or value:byte() ~= 79 or value:byte(2) ~= 1 then
     return redis.error_reply('BADSTATE a key of Weir holds a value that Weir did not write')

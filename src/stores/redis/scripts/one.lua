@@ -1,5 +1,5 @@
 -- One charge: the common decision. Put together at build with keep.lua, one algorithm, which is called `algorithm`, its
--- letter, held.lua, and draw.lua in the place of DRAW.
+-- letter, held.lua, and draw.lua instead of DRAW.
 --
 -- KEYS[1]  the bucket
 -- ARGV     action: t take, p peek, r refund, x reset, q draw; now in microseconds, '' for Redis's TIME; flags: 2 a

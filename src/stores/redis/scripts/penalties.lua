@@ -1,5 +1,5 @@
 -- Penalties: the arithmetic of src/algorithms/penalty.cc on one string. A penalty is a key of its own beside the bucket
--- that it belongs to, in the place of an algorithm's bucket.
+-- that it belongs to, instead of an algorithm's bucket.
 --
 -- KEYS[i]  the penalty. Its value: 'P', when the last one ends in microseconds (7 bytes), when the first strike that
 --          counts came (7), strikes (2), step (1), and as in every value the moment from which it is idle (7).
