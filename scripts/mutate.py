@@ -2,13 +2,15 @@
 """Measures what the tests detect: changes one line of the program at a time and runs the tests of its room.
 
 usage: scripts/mutate.py [--seed N] [--count N] [--rooms ROOM,…] [--no-headers] [--without PROGRAM,…] [--jobs N]
-                         [--tree FOLDER] [--report FILE]
+                         [--tree FOLDER] [--report FILE] [--whole]
        scripts/mutate.py --only src/engine/check.cc:42,… …
 
 Works on a copy of the tracked files, which is built in debug mode; this tree is not touched. Faults are chosen at
 random by the seed: a room, a line of it, a fault of that line. For each, the tests that scripts/mutate_rooms.py lists
 for its room are built and run until one fails: first those nearest to it, then, for at most FURTHER_SECONDS, further
-ones of the suite. The report has one line of JSON per fault with its result:
+ones of the suite. With --whole, the rest of the suite is run for those that nothing detected, after all have been
+tried: every other program that contains the fault, and every other file of tests/e2e. The report has one line of JSON
+per fault with its result:
 
   detected    a test failed, again when run alone (or a program crashed, or did not end although it does without the
               fault)
@@ -35,6 +37,7 @@ SLOWEST = 6  # times what a program takes without a fault: longer counts as not 
 LEAST_SECONDS = 60
 FURTHER_SECONDS = 300  # for the second step of one fault
 SLOW_TEST_MS = 200
+WHOLE = "the whole suite passes"
 
 
 def read(path):
@@ -97,6 +100,11 @@ class Bench:
     def make(self, program):
         target = "weir_program" if program.endswith(".py") else program
         return run(["ninja", "-C", self.build, f"-j{self.jobs}", target])
+
+    def linked(self, program):
+        """When the program was last linked."""
+        path = os.path.join(self.build, "bin", program)
+        return os.stat(path).st_mtime_ns if os.path.exists(path) else None
 
     def test(self, program, names=None):
         if program.endswith(".py"):
@@ -220,6 +228,38 @@ def judge(bench, path, room, without_fault):
     return "survived", "not tried: " + ", ".join(untried) if untried else ""
 
 
+def suite(bench):
+    """Every test program and file of tests of the suite."""
+    code, output = run(["ctest", "--test-dir", bench.build, "--show-only=json-v1"])
+    if code != 0:
+        sys.exit(output)
+    commands = [test.get("command", [""])[0] for test in json.loads(output[output.index("{"):])["tests"]]
+    programs = {os.path.basename(path) for path in commands if path.startswith(os.path.join(bench.build, "bin"))}
+    folder = os.path.join("tests", "e2e")
+    files = [name for name in os.listdir(os.path.join(bench.tree, folder)) if re.fullmatch(r"test_\w+\.py", name)]
+    return sorted(programs) + sorted(os.path.join(folder, name) for name in files)
+
+
+def judge_by_the_rest(bench, entry, without_fault):
+    """Like judge(), by what that has not run."""
+    room = ROOMS[entry["room"]]
+    untried = entry["seen"].removeprefix("not tried: ").split(", ") if entry["result"] == "survived" else room.further
+    tried = set(room.nearest) | set(room.further).difference(untried)
+    for program in suite(bench):
+        if program in tried:
+            continue
+        if program not in bench.seconds and program not in bench.left_out:
+            without_fault(lambda: bench.measure(program))
+        before = bench.linked(program)
+        bench.make(program)
+        if not program.endswith(".py") and bench.linked(program) == before:
+            continue  # the fault is not in it
+        result, seen = run_one(bench, program, None, without_fault)
+        if result == "detected":
+            return result, seen
+    return "survived", WHOLE
+
+
 def all_faults(tree, rooms, endings):
     """{room: {(path, line): [fault]}}"""
     found = {}
@@ -255,7 +295,8 @@ def describe(tree, room, path, fault):
             "after": after.strip()}
 
 
-def try_fault(bench, room, path, fault):
+def try_fault(bench, room, path, fault, judged_by):
+    """The entry of the report; judged_by(without_fault) gives (result, what was seen)."""
     target = os.path.join(bench.tree, path)
     text = read(target)
     changed = text[:fault.start] + fault.replacement + text[fault.end:]
@@ -273,11 +314,31 @@ def try_fault(bench, room, path, fault):
     began = time.monotonic()
     try:
         write(changed)
-        entry["result"], entry["seen"] = judge(bench, path, ROOMS[room], without_fault)
+        entry["result"], entry["seen"] = judged_by(without_fault)
     finally:
         write(text)
     entry["seconds"] = round(time.monotonic() - began, 1)
     return entry
+
+
+def try_the_rest(bench, found, entries, report):
+    """Runs the rest of the suite for the faults that nothing has detected, and writes the report again."""
+    for i, entry in enumerate(entries):
+        faults = found.get(entry["room"], {}).get((entry["path"], entry["line"]), [])
+        fault = next((each for each in faults
+                      if describe(bench.tree, entry["room"], entry["path"], each)["after"] == entry["after"]), None)
+        if entry["result"] not in ("survived", "unsteady") or entry["seen"] == WHOLE or fault is None:
+            continue
+        entries[i] = try_fault(bench, entry["room"], entry["path"], fault,
+                               lambda without_fault: judge_by_the_rest(bench, entry, without_fault))
+        show(entries[i])
+        with open(report, "w", encoding="utf-8") as f:
+            f.writelines(json.dumps(each) + "\n" for each in entries)
+
+
+def show(entry):
+    print(f"{entry['result']:9} {entry['seconds']:6.1f} s  {entry['path']}:{entry['line']} {entry['kind']}: "
+          f"{entry['after']}", f"[{entry['seen']}]" if entry["seen"] else "", flush=True)
 
 
 def summary(entries):
@@ -296,6 +357,7 @@ def main():
     options.add_argument("--no-headers", action="store_true", help="a fault in a header takes long to compile")
     options.add_argument("--without", default="", help="programs and files of tests to leave out, separated by commas; "
                          "e2e stands for all of tests/e2e")
+    options.add_argument("--whole", action="store_true", help="run the rest of the suite for what nothing detected")
     options.add_argument("--only", default="", help="file:line, separated by commas: every fault of these lines")
     options.add_argument("--jobs", type=int, default=2, help="how many files are compiled at a time")
     options.add_argument("--tree", default=os.path.join(ROOT, "build", "mutate"), help="where the copy is built")
@@ -305,7 +367,7 @@ def main():
     report = chosen.report or os.path.join(chosen.tree, f"report-{chosen.seed}.jsonl")
     print(f"seed {chosen.seed}, report {report}", flush=True)
 
-    os.nice(max(0, 10 - os.nice(0)))
+    os.nice(max(0, 5 - os.nice(0)))
     bench = Bench(chosen.tree, chosen.jobs)
     left_out = set(chosen.without.split(","))
     for room in ROOMS.values():
@@ -332,12 +394,14 @@ def main():
         if key in done:
             continue
         done.add(key)
-        entry = try_fault(bench, room, path, fault)
+        entry = try_fault(bench, room, path, fault,
+                          lambda without_fault: judge(bench, path, ROOMS[room], without_fault))
         entries.append(entry)
         with open(report, "a", encoding="utf-8") as f:
             f.write(json.dumps(entry) + "\n")
-        print(f"{entry['result']:9} {entry['seconds']:6.1f} s  {path}:{fault.line} {entry['kind']}: {entry['after']}",
-              f"[{entry['seen']}]" if entry["seen"] else "", flush=True)
+        show(entry)
+    if chosen.whole:
+        try_the_rest(bench, found, entries, report)
     print(summary(entries))
 
 

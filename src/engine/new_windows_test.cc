@@ -1,10 +1,7 @@
 // Window lengths that are new to a rule, by reloads and by overrides at run time: what was used before stays used.
-#include <gtest/gtest.h>
-
 #include <random>
 
-#include "engine/engine.h"
-#include "stores/memory/memory_store.h"
+#include "tests/support/windows_engine.h"
 #include "weir/prepared_check.h"
 
 namespace weir::engine {
@@ -17,34 +14,18 @@ struct Numbers {
   Duration window = 1h;
 };
 
-class NewWindows : public ::testing::TestWithParam<Algorithm> {
+class NewWindows : public WindowsTest {
  protected:
-  NewWindows() { begin_again(); }
-
-  void begin_again() {
-    clock_ = std::make_shared<ManualClock>();
-    book_ = std::make_shared<rules::RuleBook>();
-    LimiterOptions options;
-    options.store = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 24});
-    options.clock = clock_;
-    options.hash_key = {1, 2, 3};
-    engine_ = std::make_unique<Engine>(book_, options, std::make_shared<memory::MemoryStore>(MemoryOptions{}));
-  }
-
   // The rule's own numbers, and those of the plan p.
   void load(Numbers own, std::optional<Numbers> plan = std::nullopt) {
-    Rule rule;
-    rule.id = "r";
-    rule.per = {"tenant"};
-    rule.allowance = {.algorithm = GetParam(), .limit = own.limit, .window = own.window};
+    Rule rule = rule_of(own.limit, own.window);
     if (plan) {
       AllowanceChange change;
       change.limit = plan->limit;
       change.window = plan->window;
       rule.plans = {{"p", change}};
     }
-    const Status loaded = book_->replace({.rules = {rule}}, clock_->wall());
-    ASSERT_TRUE(loaded.ok()) << loaded.failure().message;
+    WindowsTest::load(std::move(rule));
   }
   void override_window(Numbers numbers) {
     rules::RuntimeOverride made;
@@ -55,30 +36,16 @@ class NewWindows : public ::testing::TestWithParam<Algorithm> {
     made.change.use = std::make_shared<UseMark>("ovr_1");
     ASSERT_TRUE(book_->set_overrides({made}, clock_->wall()).ok());
   }
-  Decision ask(std::string_view plan, std::int64_t cost = 1) {
-    const Attribute attributes[] = {{"tenant", "acme"}, {"plan", plan}};
-    return engine_->check(Request(attributes, Cost{cost}));
-  }
+  Decision ask(std::string_view plan, std::int64_t cost = 1) { return check({"plan", plan}, cost); }
   // How many units of 10 each are admitted.
   std::int64_t take(std::string_view plan) {
     std::int64_t units = 0;
     while (units < 1'000 && ask(plan, 10).allowed) units += 10;
     return units;
   }
-
-  std::shared_ptr<ManualClock> clock_;
-  std::shared_ptr<rules::RuleBook> book_;
-  std::unique_ptr<Engine> engine_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, NewWindows,
-                         ::testing::Values(Algorithm::fixed_window, Algorithm::bucketed_window, Algorithm::sliding_log,
-                                           Algorithm::sliding_counter),
-                         [](const auto& tested) {
-                           std::string name(algorithm_name(tested.param));
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Algorithms, NewWindows, algorithms_with_windows(), algorithm_in_a_test_name);
 
 TEST_P(NewWindows, ReloadsGiveNothingAgain) {
   load({100, 60min});

@@ -1,18 +1,14 @@
 // Rules whose plans and overrides have windows of other lengths: each length keeps its own count of all that passed.
-#include <gtest/gtest.h>
-
-#include <array>
 #include <random>
 
-#include "engine/engine.h"
-#include "stores/memory/memory_store.h"
+#include "tests/support/windows_engine.h"
 
 namespace weir::engine {
 namespace {
 
 using namespace std::chrono_literals;
 
-class SeveralWindows : public ::testing::TestWithParam<Algorithm> {
+class SeveralWindows : public WindowsTest {
  protected:
   static Override override_for(std::string method, std::int64_t limit, Duration window) {
     Override change;
@@ -23,84 +19,50 @@ class SeveralWindows : public ::testing::TestWithParam<Algorithm> {
   }
 
   // 100 an hour; POST 10 a minute; PUT 40 in ten minutes.
-  Rule rule() const {
-    Rule rule;
-    rule.id = "several";
-    rule.per = {"tenant"};
-    rule.allowance = {.algorithm = GetParam(), .limit = 100, .window = 1h};
+  static Rule rule() {
+    Rule rule = rule_of(100, 1h);
     rule.overrides = {override_for("POST", 10, 1min), override_for("PUT", 40, 10min)};
     return rule;
   }
 
-  std::unique_ptr<Engine> engine_with(const Rule& rule, std::size_t max_bytes = 1 << 24) {
-    auto book = std::make_shared<rules::RuleBook>();
-    EXPECT_TRUE(book->replace({.rules = {rule}}).ok());
-    LimiterOptions options;
-    options.store = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = max_bytes});
-    options.clock = clock_;
-    options.hash_key = {1, 2, 3};
-    return std::make_unique<Engine>(book, options, fallback_);
-  }
-
-  // A request of tenant acme, with its attributes.
-  class Asking {
-   public:
-    Asking(std::string_view method, std::int64_t cost)
-        : attributes_{{{"tenant", "acme"}, {"method", method}}}, cost_{cost} {}
-    operator Request() const { return Request(attributes_, cost_); }  // NOLINT: reads as a request
-
-   private:
-    std::array<Attribute, 2> attributes_;
-    Cost cost_;
-  };
-  static Asking request(std::string_view method, std::int64_t cost = 1) { return {method, cost}; }
-
-  std::shared_ptr<ManualClock> clock_ = std::make_shared<ManualClock>();
-  std::shared_ptr<Store> fallback_ = std::make_shared<memory::MemoryStore>(MemoryOptions{.max_bytes = 1 << 22});
+  Decision ask(std::string_view method, std::int64_t cost = 1) { return check({"method", method}, cost); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, SeveralWindows,
-                         ::testing::Values(Algorithm::fixed_window, Algorithm::bucketed_window, Algorithm::sliding_log,
-                                           Algorithm::sliding_counter),
-                         [](const auto& tested) {
-                           std::string name(algorithm_name(tested.param));
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Algorithms, SeveralWindows, algorithms_with_windows(), algorithm_in_a_test_name);
 
 TEST_P(SeveralWindows, AShortOneDoesNotResetTheCountOfALongOne) {
-  auto engine = engine_with(rule());
-  ASSERT_TRUE(engine->check(request("GET", 100)).allowed);
-  EXPECT_FALSE(engine->check(request("POST")).allowed) << "what passed counts in every window";
+  load(rule());
+  ASSERT_TRUE(ask("GET", 100).allowed);
+  EXPECT_FALSE(ask("POST").allowed) << "what passed counts in every window";
   clock_->advance(2min);
-  EXPECT_TRUE(engine->check(request("POST")).allowed);
-  const Decision denied = engine->check(request("GET"));
+  EXPECT_TRUE(ask("POST").allowed);
+  const Decision denied = ask("GET");
   EXPECT_FALSE(denied.allowed);
   EXPECT_GT(denied.retry_after, 50min);
   EXPECT_EQ(denied.rules.size(), 1U);
   clock_->advance(25min);
-  EXPECT_TRUE(engine->check(request("PUT", 40)).allowed) << "nothing passed in the last two windows of ten minutes";
-  EXPECT_FALSE(engine->check(request("GET")).allowed);
+  EXPECT_TRUE(ask("PUT", 40).allowed) << "nothing passed in the last two windows of ten minutes";
+  EXPECT_FALSE(ask("GET").allowed);
 }
 
 TEST_P(SeveralWindows, RefundsAndResetsReachAllOfThem) {
-  auto engine = engine_with(rule());
-  ASSERT_TRUE(engine->check(request("POST", 10)).allowed);
-  ASSERT_TRUE(engine->check(request("GET", 90)).allowed);
-  EXPECT_FALSE(engine->check(request("GET")).allowed);
-  engine->refund(request("PUT", 95));
-  EXPECT_TRUE(engine->check(request("POST", 5)).allowed);
-  EXPECT_FALSE(engine->check(request("POST")).allowed);
-  engine->reset(request("GET"));
-  EXPECT_TRUE(engine->check(request("POST", 10)).allowed);
-  EXPECT_EQ(engine->check(request("GET")).decisive()->remaining, 89);
+  load(rule());
+  ASSERT_TRUE(ask("POST", 10).allowed);
+  ASSERT_TRUE(ask("GET", 90).allowed);
+  EXPECT_FALSE(ask("GET").allowed);
+  refund({"method", "PUT"}, 95);
+  EXPECT_TRUE(ask("POST", 5).allowed);
+  EXPECT_FALSE(ask("POST").allowed);
+  reset({"method", "GET"});
+  EXPECT_TRUE(ask("POST", 10).allowed);
+  EXPECT_EQ(ask("GET").decisive()->remaining, 89);
 }
 
 TEST_P(SeveralWindows, ADeniedRequestCountsInNone) {
-  auto engine = engine_with(rule());
-  ASSERT_TRUE(engine->check(request("POST", 10)).allowed);
-  for (int i = 0; i < 200; ++i) ASSERT_FALSE(engine->check(request("POST")).allowed);
-  EXPECT_EQ(engine->check(request("GET")).decisive()->remaining, 89);
+  load(rule());
+  ASSERT_TRUE(ask("POST", 10).allowed);
+  for (int i = 0; i < 200; ++i) ASSERT_FALSE(ask("POST").allowed);
+  EXPECT_EQ(ask("GET").decisive()->remaining, 89);
 }
 
 // At every admission, all that passed in the window of the numbers that applied is within their limit. A sliding
@@ -113,7 +75,8 @@ TEST_P(SeveralWindows, EachLengthCountsAllThatPassed) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    auto engine = engine_with(rule());
+    begin_again();
+    load(rule());
     std::vector<Passed> passed;
     constexpr struct {
       const char* method;
@@ -124,7 +87,7 @@ TEST_P(SeveralWindows, EachLengthCountsAllThatPassed) {
       const auto& numbers = kNumbers[random() % 3];
       const auto cost = static_cast<std::int64_t>(1 + random() % 12);
       const std::int64_t now = micros(clock_->now());
-      if (engine->check(request(numbers.method, cost)).allowed) {
+      if (ask(numbers.method, cost).allowed) {
         passed.push_back({now, cost});
         std::int64_t sum = 0;
         for (const Passed& one : passed) {
@@ -144,9 +107,9 @@ TEST_P(SeveralWindows, TooManyLengthsShareTheFirst) {
   Rule many = rule();
   many.overrides.clear();
   for (int i = 0; i < 12; ++i) many.overrides.push_back(override_for("M" + std::to_string(i), 5, (i + 2) * 10min));
-  auto engine = engine_with(many);
+  load(many);
   for (int i = 0; i < 12; ++i) {
-    const Decision decision = engine->check(request("M" + std::to_string(i)));
+    const Decision decision = ask("M" + std::to_string(i));
     EXPECT_EQ(decision.allowed, i < 5) << i;
     EXPECT_EQ(decision.rules.size(), 1U);
   }

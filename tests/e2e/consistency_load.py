@@ -4,6 +4,8 @@ import http.client
 import threading
 import time
 
+from redis_nodes import eventually
+
 RATE, BURST, TOLERANCE, NODES, LOOPS = 150, 400, 60, 3, 2
 CREDIT = TOLERANCE // (NODES * LOOPS)  # of one event loop
 LIFE_S = BURST / RATE / 10  # of a slice
@@ -43,6 +45,20 @@ class Load:
                 self.admitted[kind].append((began, time.monotonic()))
                 self.by_place[place][kind].append((began, time.monotonic()))
                 self.sources.add(answer["source"])
+
+    def go_on(self, more=RATE, places=range(NODES)):
+        """Waits until these nodes have admitted so many more calls of each rule, and each node at least one."""
+
+        def counts():
+            return [[len(self.by_place[place][kind]) for place in places] for kind in self.admitted]
+
+        before = counts()
+
+        def went_on():
+            grown = [[now - then for now, then in zip(*pair)] for pair in zip(counts(), before)]
+            return all(sum(rule) >= more and min(rule) > 0 for rule in grown)
+
+        eventually(f"{more} more calls of each rule are admitted", went_on)
 
     def stop(self):
         self.over.set()

@@ -37,7 +37,7 @@ class Nodes:
         eventually("all are known", lambda: all(node.metric("weir_synced_nodes") == NODES for node in self.nodes))
         self.load = Load(self.nodes)
         eventually("both are in use", lambda: {"lease", "synced"} <= self.load.sources)
-        time.sleep(1)
+        self.load.go_on()
         return self.load
 
     def admits(self, place, since):
@@ -71,11 +71,12 @@ def test_a_node_that_is_cut_off_spends_what_it_has_and_no_more(tmp_path):
         load = nodes.begin()
         island.cut()
         cut = time.monotonic()
-        time.sleep(LIFE_S + AWAY_S + 2)
+        time.sleep(LIFE_S + AWAY_S)
+        load.go_on(2 * RATE, places=(1, 2))
         joined = time.monotonic()
         island.join()
         eventually("it decides again", lambda: nodes.admits(0, joined))
-        time.sleep(1)
+        load.go_on()
         load.stop()
         assert nodes.admits(1, cut) and nodes.admits(2, cut)
         alone = {kind: between(load.by_place[0][kind], cut, joined) for kind in ("leased", "synced")}
@@ -101,7 +102,7 @@ def test_a_failover_costs_one_capacity_and_no_more(tmp_path):
         eventually("another master was elected", lambda: group.master_port_now() not in (None, group.master_port))
         elected = time.monotonic()
         eventually("all decide again", lambda: all(nodes.admits(place, elected) for place in range(NODES)))
-        time.sleep(1.5)
+        load.go_on()
         load.stop()
         end = time.monotonic()
         for begins, ends_at in ((0, began), (killed, end)):
@@ -129,13 +130,13 @@ def test_both_sides_of_a_partition_keep_the_bound_by_themselves(tmp_path):
         eventually("another master was elected", lambda: group.master_port_now() not in (None, group.master_port))
         elected = time.monotonic()
         eventually("both sides decide", lambda: all(nodes.admits(place, elected) for place in range(NODES)))
-        time.sleep(1.5)
+        load.go_on()
         joining = time.monotonic()
         island.join()
         eventually("the old master follows", lambda: "role:slave" in group.ask("INFO", "replication"))
         joined = time.monotonic()
         eventually("all decide again", lambda: all(nodes.admits(place, joined) for place in range(NODES)))
-        time.sleep(1)
+        load.go_on()
         load.stop()
         end = time.monotonic()
 

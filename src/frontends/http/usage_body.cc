@@ -1,7 +1,10 @@
 #include "frontends/http/usage_body.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "base/ascii.h"
 #include "frontends/http/attribute_reader.h"
@@ -28,6 +31,23 @@ bool take_sign(std::string_view& text, char sign) {
   if (text.empty() || text.front() != sign) return false;
   text.remove_prefix(1);
   return true;
+}
+
+// Members that may be given once; others are refused or not needed.
+constexpr std::string_view kReportMembers[] = {"attributes", "amount", "id", "at"};
+constexpr std::string_view kEventMembers[] = {"specversion", "source", "id", "time", "data"};
+
+unsigned bit_of(std::span<const std::string_view> names, std::string_view name) {
+  const auto place = std::find(names.begin(), names.end(), name);
+  return place == names.end() ? 0 : 1U << (place - names.begin());
+}
+
+// Whether an object has had a member; `seen` has a bit for each of `names`.
+bool given(std::span<const std::string_view> names, std::string_view name, unsigned seen) {
+  return (bit_of(names, name) & seen) != 0;
+}
+bool given_again(std::span<const std::string_view> names, std::string_view name, unsigned& seen) {
+  return given(names, name, std::exchange(seen, seen | bit_of(names, name)));
 }
 
 bool is_type(std::string_view content_type, std::string_view type) {
@@ -61,6 +81,7 @@ std::optional<TimePoint> parse_moment(std::string_view text) {
     text.remove_prefix(1);
     int hours = 0, minutes = 0;
     if (!take_digits(text, 2, hours) || !take_sign(text, ':') || !take_digits(text, 2, minutes)) return std::nullopt;
+    if (hours > 23 || minutes > 59) return std::nullopt;
     offset = sign * (std::chrono::hours(hours) + std::chrono::minutes(minutes));
   } else if (!take_sign(text, 'Z') && !take_sign(text, 'z')) {
     return std::nullopt;
@@ -77,15 +98,15 @@ class UsageBody::Reader {
 
   // What has happened: {"attributes":…,"amount":…}, and with `alone` also id and at.
   Status read_report(ondemand::object object, bool alone) {
-    bool seen_attributes = false;
+    unsigned seen = 0;
     for (auto field : object) {
       std::string_view name;
       if (auto error = read_name(field, name)) return bad(json_fault(error));
       ondemand::value value;
       if (auto error = field.value().get(value)) return bad(json_fault(error));
+      if (given_again(kReportMembers, name, seen)) return fault(name, "is given twice");
       Status status = success();
       if (name == "attributes") {
-        if (std::exchange(seen_attributes, true)) return fault("attributes", "is given twice");
         status = attributes_.read(value);
       } else if (name == "amount") {
         std::int64_t amount = 0;
@@ -100,7 +121,7 @@ class UsageBody::Reader {
       }
       if (!status.ok()) return status;
     }
-    if (!seen_attributes) return fault("attributes", "is missing");
+    if (!given(kReportMembers, "attributes", seen)) return fault("attributes", "is missing");
     return success();
   }
 
@@ -109,12 +130,13 @@ class UsageBody::Reader {
     std::string_view version;
     std::string_view source;
     std::string_view event_id;
-    bool has_data = false;
+    unsigned seen = 0;
     for (auto field : object) {
       std::string_view name;
       if (auto error = read_name(field, name)) return bad(json_fault(error));
       ondemand::value value;
       if (auto error = field.value().get(value)) return bad(json_fault(error));
+      if (given_again(kEventMembers, name, seen)) return fault(name, "is given twice");
       Status status = success();
       if (name == "specversion") status = read_text(value, "specversion", version);
       if (name == "source") status = read_text(value, "source", source);
@@ -123,7 +145,6 @@ class UsageBody::Reader {
       if (name == "data") {
         ondemand::object data;
         if (value.get_object().get(data)) return fault("data", "must be an object with attributes and amount");
-        has_data = true;
         status = read_report(data, /*alone=*/false);
       }
       if (!status.ok()) return status;
@@ -131,7 +152,7 @@ class UsageBody::Reader {
     if (version != "1.0") return fault("specversion", "must be \"1.0\"");
     if (source.empty()) return fault("source", "is missing");
     if (event_id.empty()) return fault("id", "is missing");
-    if (!has_data) return fault("data", "is missing");
+    if (!given(kEventMembers, "data", seen)) return fault("data", "is missing");
     keep_id(std::string(source) + "\n" + std::string(event_id));
     return success();
   }
