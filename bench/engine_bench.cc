@@ -19,11 +19,11 @@
 #include "bench/bare_table.h"
 #include "bench/name_parts.h"
 #include "bench/quota_bench.h"
+#include "engine/boot_clock.h"
 #include "observe/hot_keys.h"
 #include "observe/journal.h"
 #include "stores/leased/leased_store.h"
 #include "stores/memory/memory_store.h"
-#include "stores/synced/boot_clock.h"
 #include "stores/synced/synced_store.h"
 #include "weir/leases.h"
 #include "weir/limiter.h"
@@ -201,7 +201,7 @@ std::unique_ptr<Limiter> make_leased_limiter() {
 std::unique_ptr<Limiter> make_synced_limiter() {
   LimiterOptions options;
   options.clock = std::make_shared<ProcessClock>();
-  const auto boot = std::make_shared<synced::BootClock>();
+  const auto boot = std::make_shared<engine::BootClock>();
   const auto credit = std::make_shared<synced::Credit>();
   credit->set(25, boot->now() + std::chrono::hours(24));
   options.store = std::make_shared<synced::SyncedStore>(synced::Options{

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "stores/synced/boot_clock.h"
+#include "engine/boot_clock.h"
 
 namespace weir::server {
 namespace {
@@ -26,7 +26,7 @@ std::uint64_t random_id() {
 }  // namespace
 
 SyncedNodes::SyncedNodes(ServerContext& context, const RedisStores& redis, std::shared_ptr<const rules::RuleBook> rules)
-    : context_(context), redis_(redis), rules_(std::move(rules)), boot_(std::make_shared<synced::BootClock>()) {
+    : context_(context), redis_(redis), rules_(std::move(rules)), boot_(std::make_shared<engine::BootClock>()) {
   // The stores are asked on the first loop, which is the only one that changes the membership.
   membership_ = std::make_shared<synced::Membership>(synced::Membership::Options{
       .id = random_id(), .weight = static_cast<std::uint32_t>(context.loops->size()), .settled = [this] {

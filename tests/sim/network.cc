@@ -65,7 +65,7 @@ void RemoteStore::arrive(std::uint64_t id, const std::shared_ptr<Message>& messa
 
 void RemoteStore::answer(std::uint64_t id, const std::shared_ptr<Message>& message) {
   World& world = server_.world();
-  if (world.now() < paused_until_) {
+  if (paused()) {
     return world.at(paused_until_, [this, id, message, alive = std::weak_ptr<bool>(alive_)] {
       if (alive.lock()) answer(id, message);
     });
@@ -83,7 +83,7 @@ void RemoteStore::answer(std::uint64_t id, const std::shared_ptr<Message>& messa
 
 void RemoteStore::fail(std::uint64_t id) {
   World& world = server_.world();
-  if (world.now() < paused_until_) {
+  if (paused()) {
     return world.at(paused_until_, [this, id, alive = std::weak_ptr<bool>(alive_)] {
       if (alive.lock()) fail(id);
     });

@@ -41,10 +41,19 @@ class Server {
     // Tells the oracle when it was charged: a token bucket or a window answers no delay of its own.
     for (ChargeOutcome& outcome : call.outcomes) outcome.delay = world_.now() - World::kStart + Duration{1};
   }
-  // Without a trace.
-  void look(StoreCall& call) {
+  // Without a call of a node.
+  ChargeOutcome apply(Action action, Charge charge, std::int64_t cost) {
+    struct Call final : StoreCall {
+      void complete() override {}
+    } call;
+    ChargeOutcome outcome;
+    charge.cost = cost;
+    call.action = action;
+    call.charges = {&charge, 1};
+    call.outcomes = {&outcome, 1};
     call.now = world_.now();
     static_cast<void>(memory_->begin(call));
+    return outcome;
   }
   void lose_data() { memory_ = std::make_unique<memory::MemoryStore>(MemoryOptions{.max_bytes = 4U << 20U}); }
 
@@ -70,6 +79,7 @@ class RemoteStore final : public Store {
   // Nothing is delivered to the node before this: it was stopped.
   void pause_until(TimePoint time) { paused_until_ = time; }
   TimePoint paused_until() const { return paused_until_; }
+  bool paused() const { return server_.world().now() < paused_until_; }
   // Fails what is in flight.
   void close();
 

@@ -87,7 +87,7 @@ class Node {
   // Its connection to the store was made again.
   void reconnected() { epoch_->fetch_add(1); }
   std::uint64_t id() const { return membership_->id(); }
-  bool paused(TimePoint now) const { return now < remote_->paused_until(); }
+  bool paused() const { return remote_->paused(); }
 
   int turns = 0;            // of what the simulation does for it
   bool had_credit = false;  // at the last one

@@ -17,6 +17,8 @@ namespace weir::sim {
 // What is broken on purpose in a run of regions.
 enum class RegionMutation : std::uint8_t {
   none,
+  arrives_full,         // what a share grows by is there at once
+  grows_unpaid,         // what is left in a bucket is worth more when its share grows
   given_before_lapse,   // shares that others may still use are given away
   units_forgotten,      // what others were given of a window is not looked at
   heard_before_commit,  // a region takes for known to the others what was never written

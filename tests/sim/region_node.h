@@ -88,7 +88,7 @@ class RegionNode : public std::enable_shared_from_this<RegionNode> {
   Machine& machine() { return machine_; }
   std::size_t region() const { return region_; }
   std::uint64_t life() const { return life_; }
-  bool paused() const { return network_.world.now() < remotes_[0]->paused_until(); }
+  bool paused() const { return remotes_[0]->paused(); }
   void pause_until(TimePoint time) {
     for (const auto& remote : remotes_) remote->pause_until(time);
   }

@@ -47,7 +47,12 @@ TEST(RegionSimulation, TheSameSeedIsTheSameRun) {
   EXPECT_EQ(first.story, second.story);
 }
 
-// A share that arrives full is noticed by the simulation of shares alone (src/regions/shares_simulation_test.cc).
+TEST(RegionSimulation, NoticesAShareThatArrivesFull) {
+  EXPECT_TRUE(is_noticed({.mutation = RegionMutation::arrives_full}));
+}
+TEST(RegionSimulation, NoticesAShareThatGrowsWithWhatIsInItsBucket) {
+  EXPECT_TRUE(is_noticed({.mutation = RegionMutation::grows_unpaid}));
+}
 TEST(RegionSimulation, NoticesAShareGivenBeforeTheOldOneLapsed) {
   EXPECT_TRUE(is_noticed({.mutation = RegionMutation::given_before_lapse}));
 }

@@ -1,13 +1,10 @@
 #include "tests/sim/simulation.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <memory>
-#include <vector>
 
+#include "tests/sim/base_run.h"
 #include "tests/sim/node.h"
-#include "tests/sim/oracle.h"
 
 namespace weir::sim {
 namespace {
@@ -16,16 +13,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t kMostNodes = 6;
-constexpr std::int64_t kKeys = 2;
 
-class Run final : private leased::SliceListener {
+class Run final : private BaseRun<Node>, private leased::SliceListener {
  public:
   explicit Run(const Setting& setting)
-      : setting_(setting), world_(setting.seed), faults_(any_faults()), server_(world_, faults_) {
+      : BaseRun(setting.seed), setting_(setting), faults_(faults_of_run()), server_(world_, faults_) {
     choose_rule();
-    allowance_ = make_allowance(rules_.rules[0].allowance).value();
-    loosest_ = allowance_;
-    for (std::int64_t key = 0; key < kKeys; ++key) oracles_.emplace_back(loosest_);
     if (setting.mutation == Mutation::no_floor) {
       server_.tamper = [](StoreCall& call) {
         if (call.draw != nullptr) call.draw->floor = 0;
@@ -43,16 +36,10 @@ class Run final : private leased::SliceListener {
     const TimePoint end = World::kStart + length_;
     plan_traffic(end);
     if (crowd_) plan_crowd();
-    plan_trouble(end);
+    plan_trouble();
     world_.run_until(end);
-    Result result;
-    for (const std::unique_ptr<Node>& node : nodes_) count(*node);
-    nodes_.clear();
-    for (Oracle& oracle : oracles_) {
-      result.over += is_synced() ? oracle.over_at_once(tolerance_) : oracle.over();
-      result.admitted += oracle.total();
-    }
-    result.asked = asked_;
+    for (const std::shared_ptr<Node>& node : nodes_) count(*node);
+    Result result = judge(is_synced());
     result.store_calls = server_.calls;
     result.from_slices = from_slices_;
     result.story = story();
@@ -60,26 +47,14 @@ class Run final : private leased::SliceListener {
   }
 
  private:
-  NetworkFaults any_faults() {
-    NetworkFaults faults;
-    faults.least_delay = Duration{50};
-    faults.most_delay = world_.between(Duration{200}, Duration{8'000});
-    if (setting_.mutation == Mutation::joins_with_credit) {
-      faults.least_delay = Duration{500};
-      faults.most_delay = Duration{3'000};
-      return faults;
-    }
-    if (world_.chance(500)) faults.lost = world_.between(0, 60);
-    if (world_.chance(300)) faults.doubled = world_.between(0, 60);
-    return faults;
+  NetworkFaults faults_of_run() {
+    if (setting_.mutation != Mutation::joins_with_credit) return any_faults(Duration{8'000});
+    return {.least_delay = Duration{500}, .most_delay = Duration{3'000}};
   }
 
   void choose_rule() {
-    Rule rule;
-    rule.id = "r";
-    rule.per = {"key"};
+    Rule rule = rule_per_key();
     rule.consistency = setting_.consistency;
-    rule.on_store_failure = FailurePolicy::deny;
     if (is_synced()) return choose_synced_rule(std::move(rule));
     rule.allowance.algorithm =
         world_.pick({Algorithm::token_bucket, Algorithm::gcra, Algorithm::token_bucket, Algorithm::fixed_window,
@@ -94,7 +69,7 @@ class Run final : private leased::SliceListener {
         rule.allowance.algorithm == Algorithm::token_bucket || rule.allowance.algorithm == Algorithm::gcra;
     if (refills && world_.chance(500)) rule.allowance.burst = world_.between(20, 3 * rule.allowance.limit);
     length_ = std::min<Duration>(2 * rule.allowance.window, seconds(4));
-    rules_.rules = {rule, gate()};
+    use_rule(rule);
     gated_ = setting_.mutation == Mutation::slices_returned || world_.chance(300);
     quiet_ = gated_ && (setting_.mutation == Mutation::slices_returned || world_.chance(500));
   }
@@ -113,7 +88,7 @@ class Run final : private leased::SliceListener {
     rule.sync_interval = world_.between(Duration{10'000}, Duration{100'000});
     tolerance_ = rule.tolerance->of(rule.allowance.burst.value_or(rule.allowance.limit));
     length_ = std::min<Duration>(2 * rule.allowance.window, milliseconds(1'500));
-    rules_.rules = {rule, gate()};
+    use_rule(rule);
     gated_ = world_.chance(200);
     crowd_ = setting_.mutation == Mutation::joins_with_credit || world_.chance(150);
     quiet_ = crowd_;
@@ -121,7 +96,7 @@ class Run final : private leased::SliceListener {
 
   // A node tells that it lives, over the same network.
   void beat(Node& node) {
-    if (node.paused(world_.now())) return;
+    if (node.paused()) return;
     const synced::Beat beat = node.next_beat();
     const std::weak_ptr<synced::Membership> whose = node.membership();
     const auto delay = [this] { return world_.between(faults_.least_delay, faults_.most_delay); };
@@ -135,7 +110,7 @@ class Run final : private leased::SliceListener {
         if (lost) return;
         world_.after(back, [this, beat, whose, grant, node] {
           const std::shared_ptr<synced::Membership> membership = whose.lock();
-          if (membership != nullptr && !node->paused(world_.now())) membership->answered(beat.number, grant);
+          if (membership != nullptr && !node->paused()) membership->answered(beat.number, grant);
         });
       });
     }
@@ -146,7 +121,7 @@ class Run final : private leased::SliceListener {
     const auto found = std::find_if(nodes_.begin(), nodes_.end(), [id](const auto& node) { return node->id() == id; });
     if (found == nodes_.end()) return;
     Node& node = **found;
-    if (!node.paused(world_.now())) {
+    if (!node.paused()) {
       if (node.had_credit && node.parts() == 0) excuse(node.synced().unreported());
       node.had_credit = node.parts() > 0;
       node.synced().tick();
@@ -155,34 +130,13 @@ class Run final : private leased::SliceListener {
     world_.after(milliseconds(5), [this, id] { keep_up(id); });
   }
 
-  void excuse(std::int64_t units) {
-    for (Oracle& oracle : oracles_) oracle.forgive(World::kStart, units);
-  }
+  void excuse(std::int64_t units) { BaseRun::excuse(World::kStart, units); }
 
   // A mutation: a report is charged as far as it fits.
   void fit_report(StoreCall& call) {
     if (call.draw == nullptr || call.draw->late == 0) return;
-    struct Look final : StoreCall {
-      void complete() override {}
-    } look;
-    Charge charge = call.charges[0];
-    charge.cost = 0;
-    ChargeOutcome outcome;
-    look.action = Action::peek;
-    look.charges = {&charge, 1};
-    look.outcomes = {&outcome, 1};
-    server_.look(look);
-    call.draw->late = std::min(call.draw->late, outcome.remaining);
-  }
-
-  // Denies whatever has the attribute: slices are then drawn, and given for decisions that come to nothing.
-  Rule gate() const {
-    Rule gate;
-    gate.id = "gate";
-    gate.match = {{"gate", {"shut"}}};
-    gate.allowance = {.algorithm = Algorithm::fixed_window, .limit = 0, .window = seconds(1)};
-    gate.on_store_failure = FailurePolicy::deny;
-    return gate;
+    const std::int64_t remaining = server_.apply(Action::peek, call.charges[0], 0).remaining;
+    call.draw->late = std::min(call.draw->late, remaining);
   }
 
   void join() {
@@ -194,7 +148,7 @@ class Run final : private leased::SliceListener {
       rules.rules[0].tolerance = std::nullopt;
       rules.rules[0].sync_interval = std::nullopt;
     }
-    nodes_.push_back(std::make_unique<Node>(server_, rules, world_.between(-450, 450), askers_,
+    nodes_.push_back(std::make_shared<Node>(server_, rules, world_.between(-450, 450), askers_,
                                             static_cast<leased::SliceListener*>(this), ++joined_));
     if (!is_synced()) return;
     const std::uint64_t id = joined_;
@@ -260,13 +214,7 @@ class Run final : private leased::SliceListener {
 
   std::int64_t cost() { return world_.chance(100) ? world_.between(0, 5) : 1; }
 
-  void plan_trouble(TimePoint) {
-    const auto some_time = [this] { return World::kStart + world_.between(Duration{0}, length_); };
-    const auto on_some_node = [this, some_time](auto what) {
-      world_.at(some_time(), [this, what] {
-        if (!nodes_.empty()) what(static_cast<std::size_t>(world_.below(static_cast<std::int64_t>(nodes_.size()))));
-      });
-    };
+  void plan_trouble() {
     if (world_.chance(300)) world_.at(some_time(), [this] { join(); });
     if (world_.chance(300)) on_some_node([this](std::size_t i) { crash(i); });
     if (world_.chance(300)) {
@@ -286,7 +234,7 @@ class Run final : private leased::SliceListener {
     if (world_.chance(200)) world_.at(some_time(), [this] { change_rules(); });
     if (world_.chance(100)) world_.at(some_time(), [this] { lose_data(); });
     if (world_.chance(200)) {
-      for (int i = 0; i < 20; ++i) world_.at(some_time(), [this] { refund(); });
+      for (int i = 0; i < 20; ++i) on_some_node([this](std::size_t node) { refund(*nodes_[node]); });
     }
   }
 
@@ -296,14 +244,9 @@ class Run final : private leased::SliceListener {
   }
 
   void crash(std::size_t i) {
-    ++crashes_;
     count(*nodes_[i]);
     excuse(nodes_[i]->synced().unreported());
-    std::unique_ptr<Node> gone = std::move(nodes_[i]);
-    nodes_.erase(nodes_.begin() + static_cast<std::ptrdiff_t>(i));
-    crashing_ = true;
-    gone.reset();
-    crashing_ = false;
+    remove(i);
     world_.after(world_.between(Duration{1'000}, length_ / 4), [this] { join(); });
   }
 
@@ -312,63 +255,20 @@ class Run final : private leased::SliceListener {
   void lose_data() {
     ++losses_;
     server_.lose_data();
-    for (Oracle& oracle : oracles_)
-      oracle.forgive(world_.now(), loosest_.largest_cost() + refilled_in_a_life() + tolerance_);
-    for (std::size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->reconnected();
+    BaseRun::excuse(world_.now(), allowance_.largest_cost() + refilled_in_a_life() + tolerance_);
+    for (const std::shared_ptr<Node>& node : nodes_) node->reconnected();
   }
 
-  // Nodes load new rules one after the other. The oracle holds both against them: the larger numbers, and what the
-  // faster rate refills while a slice of the slower one lives.
+  // What the faster rate refills while a slice of the slower one lives is not too much.
   void change_rules() {
-    ++changes_;
-    const std::int64_t limit = rules_.rules[0].allowance.limit;
-    rules_.rules[0].allowance.limit = world_.between(limit / 2, limit);
-    for (const std::unique_ptr<Node>& node : nodes_) {
-      Node* const each = node.get();
-      world_.after(world_.between(Duration{0}, milliseconds(50)), [this, each] {
-        const bool alive =
-            std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& one) { return one.get() == each; });
-        if (alive) static_cast<void>(each->limiter().replace(rules_));
-      });
-    }
-    for (Oracle& oracle : oracles_) oracle.forgive(world_.now(), refilled_in_a_life());
+    BaseRun::change_rules();
+    BaseRun::excuse(world_.now(), refilled_in_a_life());
   }
 
-  std::int64_t refilled_in_a_life() const { return loosest_.largest_cost() / 10 + 1; }
-
-  void refund() {
-    if (nodes_.empty()) return;
-    Node& node = *nodes_[static_cast<std::size_t>(world_.below(static_cast<std::int64_t>(nodes_.size())))];
-    if (node.paused(world_.now())) return;
-    const std::int64_t key = world_.below(kKeys);
-    const std::int64_t units = world_.between(1, 5);
-    oracles_[static_cast<std::size_t>(key)].forgive(world_.now(), units);
-    const std::string name = std::to_string(key);
-    const Attribute attribute{"key", name};
-    ::weir::ask(
-        node.limiter(), Action::refund, Request({&attribute, 1}, Cost{units}), [](const Decision&) {},
-        [] { return [](const Decision&) {}; });
-  }
+  std::int64_t refilled_in_a_life() const { return allowance_.largest_cost() / 10 + 1; }
 
   void ask(std::size_t which, std::int64_t key, std::int64_t units, std::string_view gate = "open") {
-    if (nodes_.empty()) return;
-    Node& node = *nodes_[which % nodes_.size()];
-    if (node.paused(world_.now())) return;
-    ++asked_;
-    const std::string name = std::to_string(key);
-    const Attribute attributes[] = {{"key", name}, {"gate", gate}};
-    ::weir::ask(
-        node.limiter(), Action::take, Request(attributes, Cost{units}),
-        [this, key](const Decision& decision) { decided(key, decision); },
-        [this, key] { return [this, key](const Decision& decision) { decided(key, decision); }; });
-  }
-
-  void decided(std::int64_t key, const Decision& decision) {
-    if (crashing_ || !decision.allowed || decision.rules.empty()) return;
-    const RuleOutcome& rule = decision.rules[0];
-    // When the server charged it; what slices answered was spent just now.
-    const TimePoint time = rule.estimated ? world_.now() : World::kStart + rule.delay - Duration{1};
-    oracles_[static_cast<std::size_t>(key)].admitted(time, rule.cost);
+    if (!nodes_.empty()) take(*nodes_[which % nodes_.size()], key, units, gate);
   }
 
   // A mutation: giving back what is left of a slice.
@@ -379,51 +279,30 @@ class Run final : private leased::SliceListener {
       charge.key = key;
       charge.allowance = &allowance_;
       charge.rule = "r";
-      charge.cost = units;
-      ChargeOutcome outcome;
-      struct Given final : StoreCall {
-        void complete() override {}
-      } call;
-      call.action = Action::refund;
-      call.charges = {&charge, 1};
-      call.outcomes = {&outcome, 1};
-      server_.execute(call);
+      server_.apply(Action::refund, charge, units);
     });
   }
 
   std::string story() const {
-    const AllowanceSpec& spec = rules_.rules[0].allowance;
-    return std::string(algorithm_name(spec.algorithm)) + " limit " + std::to_string(allowance_.limit) + " window " +
-           std::to_string(allowance_.window.count()) + "us capacity " + std::to_string(allowance_.largest_cost()) +
-           ", delays to " + std::to_string(faults_.most_delay.count()) + "us, lost " + std::to_string(faults_.lost) +
-           ", doubled " + std::to_string(faults_.doubled) + ", crashes " + std::to_string(crashes_) + ", pauses " +
-           std::to_string(pauses_) + ", clock steps " + std::to_string(steps_) + ", rule changes " +
-           std::to_string(changes_) + ", losses " + std::to_string(losses_) + (mixed_ ? ", some nodes exact" : "") +
-           (gated_ ? ", gated" : "") + (quiet_ ? ", quiet" : "") + (crowd_ ? ", a crowd joins" : "");
+    return rule_story() + ", delays to " + std::to_string(faults_.most_delay.count()) + "us, lost " +
+           std::to_string(faults_.lost) + ", doubled " + std::to_string(faults_.doubled) + trouble_story() +
+           ", clock steps " + std::to_string(steps_) + ", losses " + std::to_string(losses_) +
+           (mixed_ ? ", some nodes exact" : "") + (gated_ ? ", gated" : "") + (quiet_ ? ", quiet" : "") +
+           (crowd_ ? ", a crowd joins" : "");
   }
 
   const Setting setting_;
-  World world_;
   const NetworkFaults faults_;
   Server server_;
-  Rules rules_;
-  Allowance allowance_;
-  Allowance loosest_;
-  Duration length_{0};
-  std::int64_t tolerance_ = 0;  // of a synced rule
   synced::MemberList members_{Node::kTtl};
   std::uint64_t joined_ = 0;
-  std::deque<Oracle> oracles_;
   const std::shared_ptr<std::atomic<std::uint32_t>> askers_ = std::make_shared<std::atomic<std::uint32_t>>(1);
-  std::vector<std::unique_ptr<Node>> nodes_;
-  bool crashing_ = false;
   bool mixed_ = false;  // some nodes are exact
   bool gated_ = false;  // there are requests that come to nothing
   bool crowd_ = false;  // many nodes join at once
   bool quiet_ = false;  // but for them and one burst there are no others, so that the bucket is full
-  std::int64_t asked_ = 0;
   std::uint64_t from_slices_ = 0;
-  int crashes_ = 0, pauses_ = 0, steps_ = 0, changes_ = 0, losses_ = 0;
+  int steps_ = 0, losses_ = 0;
 };
 
 }  // namespace

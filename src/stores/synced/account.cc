@@ -10,11 +10,21 @@ namespace {
 
 __extension__ typedef __int128 WideCount;
 
+// count · factor / divisor, and at most `most`. None is negative. The product nearly always fits into 64 bits, which
+// are divided in a fraction of the time that 128 take.
+std::int64_t multiplied(std::int64_t count, std::int64_t factor, std::int64_t divisor, bool rounded_up,
+                        std::int64_t most) {
+  const std::int64_t by = std::max<std::int64_t>(divisor, 1);
+  const std::int64_t more = rounded_up ? by - 1 : 0;
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(count, factor, &product) && !__builtin_add_overflow(product, more, &product)) [[likely]]
+    return std::min(product / by, most);
+  return static_cast<std::int64_t>(std::min<WideCount>((WideCount{count} * factor + more) / by, most));
+}
+
 // What the rate refills in a time, which is not negative.
 std::int64_t refilled(const Allowance& allowance, Duration time, bool rounded_up) {
-  const std::int64_t ticks = std::max<std::int64_t>(allowance.rate_ticks, 1);
-  const WideCount product = WideCount{allowance.rate_units} * time.count() + (rounded_up ? ticks - 1 : 0);
-  return static_cast<std::int64_t>(std::min<WideCount>(product / ticks, 2 * kMaxUnits));
+  return multiplied(time.count(), allowance.rate_units, allowance.rate_ticks, rounded_up, 2 * kMaxUnits);
 }
 
 bool owes_nothing(const Account& account) {
@@ -36,8 +46,7 @@ std::int64_t Account::level(TimePoint now) const {
 
 Duration Account::time_for(std::int64_t units) const {
   if (units <= 0 || allowance.rate_units <= 0) return Duration{0};
-  const WideCount ticks = (WideCount{units} * allowance.rate_ticks + allowance.rate_units - 1) / allowance.rate_units;
-  return Duration{static_cast<std::int64_t>(std::min<WideCount>(ticks, kMaxWindow.count()))};
+  return Duration{multiplied(units, allowance.rate_ticks, allowance.rate_units, true, kMaxWindow.count())};
 }
 
 // The answer was made at some moment between `sent` and `now`. A debt is not in `remaining`, but in how long the bucket

@@ -21,6 +21,8 @@ struct Account {
   Charge charge;                           // what a report charges; its allowance is the copy below
   Allowance allowance;
   SliceTerms terms;
+  std::uint32_t parts = 0;  // in which the tolerance was divided when credit was computed; 0: it was not
+  std::int64_t credit = 0;
 
   // What the store said last. It tells nothing of another window.
   bool known = false;

@@ -31,9 +31,9 @@ bool SyncedStore::wants_tick() const {
   return parts > 0 && parts != settled;
 }
 
-void SyncedStore::report_if_due(Account& account, TimePoint now) {
+void SyncedStore::report_if_due(Account& account, std::int64_t credit, TimePoint now) {
   if (account.unsynced == 0 || account.exchange != nullptr) return;
-  if (now >= account.due || 2 * account.unsynced >= credit_of(account, now)) report(account, now);
+  if (now >= account.due || 2 * account.unsynced >= credit) report(account, now);
 }
 
 void SyncedStore::tick(bool all) {
@@ -195,7 +195,7 @@ void SyncedStore::end_pending(const Split& split, bool admitted, TimePoint now) 
     account->pending -= charge.cost;
     if (!admitted) continue;
     admit(*account, charge.cost, now);
-    report_if_due(*account, now);
+    report_if_due(*account, credit_of(*account, now), now);
   }
 }
 

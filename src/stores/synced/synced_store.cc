@@ -79,6 +79,7 @@ Account* SyncedStore::open(const Charge& charge, TimePoint now) {
     account->asked_under = charge.allowance;
     account->allowance = *charge.allowance;
     account->terms = terms;
+    account->parts = 0;
     account->charge = charge;
     account->charge.allowance = &account->allowance;
     account->charge.slices = nullptr;
@@ -89,11 +90,15 @@ Account* SyncedStore::open(const Charge& charge, TimePoint now) {
   return account;
 }
 
-std::int64_t SyncedStore::credit_of(const Account& account, TimePoint now) {
+std::int64_t SyncedStore::credit_of(Account& account, TimePoint now) {
   const std::uint32_t parts = credit_->parts(now);
   if (parts == 0) return 0;
   note_parts(parts);
-  return account.terms.tolerated(account.allowance.largest_cost()) / parts;
+  if (account.parts != parts) [[unlikely]] {
+    account.credit = account.terms.tolerated(account.allowance.largest_cost()) / parts;
+    account.parts = parts;
+  }
+  return account.credit;
 }
 
 // What is known is used for two intervals; a bucket that is asked for more seldom is exact. While the store does not
@@ -103,10 +108,17 @@ bool SyncedStore::may_use(const Account& account, TimePoint now) const {
   return now - account.known_at <= 2 * account.terms.sync_interval || account.exchange != nullptr || account.failing;
 }
 
-bool SyncedStore::covers(const Account& account, std::int64_t cost, TimePoint now) {
-  if (!may_use(account, now)) return false;
-  const std::int64_t used = account.unreflected();
-  return used + cost <= credit_of(account, now) && used + cost <= account.level(now);
+SyncedStore::Room SyncedStore::room(Account& account, TimePoint now) {
+  Room room;
+  room.credit = credit_of(account, now);
+  if (!account.is_good(now)) return room;
+  room.left = account.level(now) - account.unreflected();
+  room.usable = may_use(account, now);
+  return room;
+}
+
+bool SyncedStore::covers(const Account& account, const Room& room, std::int64_t cost) {
+  return room.usable && account.unreflected() + cost <= room.credit && cost <= room.left;
 }
 
 void SyncedStore::admit(Account& account, std::int64_t cost, TimePoint now) {
@@ -115,10 +127,9 @@ void SyncedStore::admit(Account& account, std::int64_t cost, TimePoint now) {
   list(account);
 }
 
-void SyncedStore::describe(const Account& account, TimePoint now, ChargeOutcome& outcome) const {
+void SyncedStore::describe(const Account& account, std::int64_t left, TimePoint now, ChargeOutcome& outcome) const {
   outcome = ChargeOutcome{};
   outcome.estimated = true;
-  const std::int64_t left = account.level(now) - account.unreflected();
   outcome.remaining = std::clamp<std::int64_t>(left, 0, account.allowance.largest_cost());
   outcome.admitted = left >= 0;
   if (account.is_window()) {
@@ -133,20 +144,20 @@ bool SyncedStore::answer(const Split& split, TimePoint now) {
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Account* const account = split.covers(i) ? table_.find(call.charges[i].key) : nullptr;
     if (account == nullptr) continue;
-    describe(*account, now, call.outcomes[i]);
+    describe(*account, account->level(now) - account->unreflected(), now, call.outcomes[i]);
     call.outcomes[i].admitted = true;
   }
   return true;
 }
 
 // The store has just said that there is not enough: asking without a pause would only keep it busy.
-bool SyncedStore::deny_known(const Account& account, StoreCall& call, TimePoint now) const {
+bool SyncedStore::deny_known(const Account& account, const Room& room, StoreCall& call, TimePoint now) const {
   const std::int64_t cost = call.charges.front().cost;
   if (!account.is_good(now) || now - account.known_at >= kPace || cost > account.allowance.largest_cost()) return false;
-  const std::int64_t missing = cost - (account.level(now) - account.unreflected());
+  const std::int64_t missing = cost - room.left;
   if (missing <= 0) return false;
   ChargeOutcome& outcome = call.outcomes.front();
-  describe(account, now, outcome);
+  describe(account, room.left, now, outcome);
   outcome.admitted = false;
   outcome.retry_after =
       std::max(account.is_window() ? account.good_until - now : account.time_for(missing), Duration{1});
@@ -160,23 +171,22 @@ bool SyncedStore::take_one(StoreCall& call, TimePoint now) {
   Account* const account = open(charge, now);
   if (account == nullptr) return inner_->begin(call);
   const bool takes = call.action == Action::take;
-  const bool covered = covers(*account, charge.cost, now);
-  if (covered && takes) admit(*account, charge.cost, now);
-  if (covered || (takes && deny_known(*account, call, now))) {
-    if (covered) {
-      describe(*account, now, call.outcomes.front());
-      call.outcomes.front().admitted = true;
-    }
-    call.status = Code::ok;
-    call.atomic = true;
-    call.answered = Consistency::synced;
-    Stats::add(stats_.answered);
-    report_if_due(*account, now);
-    return true;
+  const Room found = room(*account, now);
+  if (covers(*account, found, charge.cost)) {
+    if (takes) admit(*account, charge.cost, now);
+    describe(*account, takes ? found.left - charge.cost : found.left, now, call.outcomes.front());
+    call.outcomes.front().admitted = true;
+  } else if (!takes || !deny_known(*account, found, call, now)) {
+    const bool may_carry = takes && charge.cost > 0 && account->exchange == nullptr &&
+                           (found.credit > 0 || account->unsynced > 0);
+    return may_carry ? carry(*account, call, now) : inner_->begin(call);
   }
-  const bool may_carry = takes && charge.cost > 0 && account->exchange == nullptr &&
-                         (credit_of(*account, now) > 0 || account->unsynced > 0);
-  return may_carry ? carry(*account, call, now) : inner_->begin(call);
+  call.status = Code::ok;
+  call.atomic = true;
+  call.answered = Consistency::synced;
+  Stats::add(stats_.answered);
+  report_if_due(*account, found.credit, now);
+  return true;
 }
 
 bool SyncedStore::take(StoreCall& call) {
@@ -187,7 +197,7 @@ bool SyncedStore::take(StoreCall& call) {
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Charge& charge = call.charges[i];
     Account* const account = is_synced(charge) ? open(charge, now) : nullptr;
-    if (account == nullptr || !covers(*account, charge.cost, now)) continue;
+    if (account == nullptr || !covers(*account, room(*account, now), charge.cost)) continue;
     if (takes) {
       account->pending += charge.cost;
       list(*account);

@@ -51,7 +51,7 @@ struct Stats {
 struct Options {
   std::shared_ptr<Store> store;
   std::shared_ptr<Clock> clock;  // what calls to the store have as their time
-  // What is known ages by this one, which no one can set (boot_clock.h), and so does the credit.
+  // What is known ages by this one, which no one can set (engine/boot_clock.h), and so does the credit.
   std::shared_ptr<Clock> boot;
   std::shared_ptr<const Credit> credit;
   // Changes when the store may have lost data: what was known before means nothing. Null: never.
@@ -98,17 +98,25 @@ class SyncedStore final : public Store {
   bool refund(StoreCall& call);
   bool pass_through(StoreCall& call);
   Account* open(const Charge& charge, TimePoint now);
-  std::int64_t credit_of(const Account& account, TimePoint now);
-  bool covers(const Account& account, std::int64_t cost, TimePoint now);
+  std::int64_t credit_of(Account& account, TimePoint now);
+  // What may be admitted without the store.
+  struct Room {
+    bool usable = false;      // what is known
+    std::int64_t credit = 0;  // for all that the store has not confirmed
+    std::int64_t left = 0;    // of the bucket, if something is known about now
+  };
+  Room room(Account& account, TimePoint now);
+  static bool covers(const Account& account, const Room& room, std::int64_t cost);
   bool may_use(const Account& account, TimePoint now) const;
-  bool deny_known(const Account& account, StoreCall& call, TimePoint now) const;
+  bool deny_known(const Account& account, const Room& room, StoreCall& call, TimePoint now) const;
   void admit(Account& account, std::int64_t cost, TimePoint now);
-  void describe(const Account& account, TimePoint now, ChargeOutcome& outcome) const;
+  // `left`: of the bucket, by what is known.
+  void describe(const Account& account, std::int64_t left, TimePoint now, ChargeOutcome& outcome) const;
   bool answer(const Split& split, TimePoint now);
   void forget_after_loss();
 
   // reports.cc
-  void report_if_due(Account& account, TimePoint now);
+  void report_if_due(Account& account, std::int64_t credit, TimePoint now);
   void report(Account& account, TimePoint now);
   Exchange& make_exchange(Account& account, TimePoint now);
   // True: answered.

@@ -4,19 +4,19 @@
 // Thread-safe.
 #pragma once
 
-#include <ctime>
+#include <memory>
 
+#include "engine/tick_timer.h"
 #include "weir/time.h"
 
-namespace weir::synced {
+namespace weir::engine {
 
 class BootClock final : public Clock {
  public:
-  TimePoint now() override {
-    timespec time{};
-    clock_gettime(CLOCK_BOOTTIME, &time);
-    return from_micros(std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1'000);
-  }
+  TimePoint now() override;
+
+ private:
+  const std::unique_ptr<TickTimer> ticks_ = TickTimer::of_this_machine();  // null: the system is asked
 };
 
-}  // namespace weir::synced
+}  // namespace weir::engine
