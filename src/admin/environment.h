@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "admin/access.h"
 #include "database/database.h"
@@ -22,6 +23,8 @@ struct Environment {
   std::shared_ptr<Clock> clock{};
   observe::Log& log;
   std::string node{};          // this node's name
+  // How the audit trail shows an attribute's value: a secret as a hash. None: as it is.
+  std::function<std::string(std::string_view name, std::string_view value)> shown_value{};
   http::OnceOptions once{};    // for POST
   std::size_t body_bytes = 0;  // the largest body
 };

@@ -39,7 +39,7 @@ void add_refund_route(Api& api, Limiter& limiter) {
     std::string reason = body.reason();
     if (!call.accepts(body)) return;
     const auto change = std::make_shared<const SubjectChange>(std::move(attributes), std::move(rules));
-    AuditNote note{"subject.refund", "subject", {}, change->json("cost", cost), std::move(reason)};
+    AuditNote note{"subject.refund", "subject", {}, change->json(call.environment(), "cost", cost), std::move(reason)};
     call.record_then(std::move(note), [&limiter, change, cost](const LaterAnswer& later) {
       const auto send = [change, later](const Decision& decision) { later.send(answer_refund(decision)); };
       ask(limiter, Action::refund, change->request(Cost{cost}), send, [&] { return send; });

@@ -2,11 +2,13 @@
 
 namespace weir::admin {
 
-std::string SubjectChange::json(std::string_view name, const std::optional<std::int64_t>& number) const {
+std::string SubjectChange::json(const Environment& environment, std::string_view name, const std::optional<std::int64_t>& number) const {
   JsonWriter out;
   out.begin_object();
   out.begin_object("attributes");
-  for (const auto& [attribute, value] : kept_.texts) out.member(attribute, value);
+  for (const auto& [attribute, value] : kept_.texts) {
+    out.member(attribute, environment.shown_value ? environment.shown_value(attribute, value) : value);
+  }
   out.end_object();
   out.begin_array("rules");
   for (const std::string& each : names_) out.value(each);

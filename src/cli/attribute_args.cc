@@ -72,7 +72,14 @@ std::string AttributeArgs::check_body(std::int64_t cost, bool peek) const {
   return body + "}";
 }
 
-std::string AttributeArgs::reset_body() const { return "{" + members() + "}"; }
+std::string AttributeArgs::reset_body(std::string_view reason) const {
+  std::string body = "{" + members();
+  if (!reason.empty()) {
+    body += ",\"reason\":";
+    base::append_json_string(body, reason);
+  }
+  return body + "}";
+}
 
 std::string AttributeArgs::query() const {
   constexpr std::string_view kUnreserved = "-._~";

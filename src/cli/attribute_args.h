@@ -22,7 +22,8 @@ class AttributeArgs {
   // The body of POST /v1/check and, without `peek`, of /v1/refund.
   std::string check_body(std::int64_t cost, bool peek) const;
   // The body of POST /v1/reset.
-  std::string reset_body() const;
+  // `reason` may be empty.
+  std::string reset_body(std::string_view reason) const;
   // "tenant=acme&action=export", percent-encoded.
   std::string query() const;
   // "attributes":{…}, a member of a JSON object.

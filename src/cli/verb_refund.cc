@@ -20,6 +20,7 @@ struct RefundOptions {
   std::vector<std::string> words;
   std::int64_t cost = 1;
   bool json = false;
+  std::string reason;  // of a reset
   ServerOptions server;
 };
 
@@ -29,7 +30,8 @@ Result<Answer> call(Kind kind, const RefundOptions& options, const Terminal& ter
   const Result<ServerTarget> target = server_target(options.server, terminal);
   if (!target.ok()) return target.failure();
   const bool refunds = kind == Kind::refund;
-  const std::string body = refunds ? args.value().check_body(options.cost, false) : args.value().reset_body();
+  const std::string body =
+      refunds ? args.value().check_body(options.cost, false) : args.value().reset_body(options.reason);
   Result<Answer> answer = ask(target.value(), refunds ? "/v1/refund" : "/v1/reset", body);
   if (answer.ok() && answer.value().decision.degraded) {
     return Failure{Code::unavailable,
@@ -83,11 +85,13 @@ void add_refund(CLI::App& parent, Session& session) {
 void add_reset(CLI::App& parent, Session& session) {
   Command verb(parent, "reset", "Forget what a caller has used");
   const auto options = std::make_shared<RefundOptions>();
+  verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT");
   add_common(verb, *options);
   verb.footer("The buckets of every rule that applies to the request become full again.\n" +
               std::string(kServerExitCodes) +
               "Examples:\n"
               "  weir reset tenant=acme api_key=k1 action=search\n"
+              "  weir reset tenant=acme --reason \"a broken client, ticket 812\"\n"
               "  weir reset tenant=acme --server https://limits.example --token-file token");
   verb.action(session, [&session, options] { return run(Kind::reset, *options, session.terminal); });
 }

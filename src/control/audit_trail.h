@@ -45,6 +45,9 @@ struct AuditFilter {
 };
 
 Status append(database::Session& session, const AuditEntry& entry);
+// Nothing if there is one of the same time, node, object and `after`: for work that is repeated when it is not known
+// whether it was committed.
+Status append_once(database::Session& session, const AuditEntry& entry);
 
 // Newest first, at most `limit`, and only those with an id below `below`.
 Result<std::vector<AuditEntry>> read_audit(database::Session& session, const AuditFilter& filter, std::int64_t below,

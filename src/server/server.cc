@@ -67,7 +67,7 @@ void Server::Parts::add_modules() {
   TracingModule& tracing = add<TracingModule>(tools);
   DecisionsModule& decisions = add<DecisionsModule>(rules, memory, redis, regions, traffic, quotas, tracing);
   connections = &add<ConnectionsModule>(identity);
-  add(make_http_module(context, decisions, identity, redis, tracing));
+  add(make_http_module(context, tools, decisions, identity, redis, tracing));
   add(make_grpc_module(context, decisions, identity, tracing));
   add(make_resp_module(context, decisions, identity));
   add(make_spop_module(context, decisions, identity));

@@ -98,18 +98,29 @@ TokenHashes TokenHashes::of(std::span<const std::string> tokens) {
   return hashes;
 }
 
-http::TokenVerdict TokenHashes::check(std::string_view token, std::string_view role) const {
-  const Hash given = hash_of(token);
+const TokenHashes::Entry* TokenHashes::find(const Hash& given) const {
   const Entry* found = nullptr;
   for (const Entry& entry : entries_) {
     std::uint8_t difference = 0;
     for (std::size_t i = 0; i < given.size(); ++i) difference |= static_cast<std::uint8_t>(given[i] ^ entry.hash[i]);
     found = difference == 0 ? &entry : found;
   }
+  return found;
+}
+
+http::TokenVerdict TokenHashes::check(std::string_view token, std::string_view role) const {
+  const Entry* found = find(hash_of(token));
   if (found == nullptr) return http::TokenVerdict::rejected;
   const std::vector<std::string>& roles = found->roles;
   const bool has_role = role.empty() || roles.empty() || std::find(roles.begin(), roles.end(), role) != roles.end();
   return has_role ? http::TokenVerdict::accepted : http::TokenVerdict::lacks_role;
+}
+
+std::string TokenHashes::name_of(std::string_view token) const {
+  constexpr std::size_t kShownDigits = 12;
+  const Entry* found = find(hash_of(token));
+  if (found == nullptr) return {};
+  return found->name.empty() ? "token-" + token_hash_text(token).substr(0, kShownDigits) : found->name;
 }
 
 Status TokenFile::load() {

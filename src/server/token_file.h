@@ -45,6 +45,8 @@ class TokenHashes final : public http::Tokens {
 
   // Compares with every hash, whichever matches.
   http::TokenVerdict check(std::string_view token, std::string_view role) const override;
+  // The name on its line, else the first digits of its hash; empty: it is none of these.
+  std::string name_of(std::string_view token) const;
   std::size_t size() const { return entries_.size(); }
 
  private:
@@ -56,6 +58,7 @@ class TokenHashes final : public http::Tokens {
   };
 
   static Hash hash_of(std::string_view token);
+  const Entry* find(const Hash& given) const;
   static Result<Entry> parse_line(std::string_view line, std::span<const std::string_view> roles);
 
   std::vector<Entry> entries_;
@@ -75,6 +78,7 @@ class TokenFile final : public http::Tokens {
   void poll();
 
   http::TokenVerdict check(std::string_view token, std::string_view role) const override;
+  std::string name_of(std::string_view token) const { return current()->name_of(token); }
   // What is wrong with the file, if the last reload failed.
   std::string last_error() const;
 

@@ -72,7 +72,7 @@ export interface paths {
         put?: never;
         /**
          * Reset: delete what was used
-         * @description Deletes the buckets of every rule that the request matches, as if nothing had been used. `cost` is ignored.
+         * @description Deletes the buckets of every rule that the request matches, as if nothing had been used. `cost` is ignored. Leaves an entry in the audit trail, with `reason`.
          */
         post: operations["reset"];
         delete?: never;
@@ -1261,6 +1261,22 @@ export interface components {
             cost: number;
             /** @description Becomes the attribute `priority`. */
             priority?: string;
+        };
+        Reset: {
+            /** @description Who asks, and for what. Names have 1 to 128 bytes. A name may have several values, given as an array. Numbers and booleans count as text: 17 is "17", true is "true", a fractional number is the text as it is written. */
+            attributes: {
+                [key: string]: string | number | boolean | components["schemas"]["AttributeScalar"][];
+            };
+            /**
+             * Format: int64
+             * @description How much to charge.
+             * @default 1
+             */
+            cost: number;
+            /** @description Becomes the attribute `priority`. */
+            priority?: string;
+            /** @description Why, for the audit trail. At most 2,000 bytes. */
+            reason?: string;
         };
         Batch: {
             requests: components["schemas"]["BatchedCheck"][];
@@ -3678,7 +3694,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Refund"];
+                "application/json": components["schemas"]["Reset"];
             };
         };
         responses: {
@@ -3722,7 +3738,7 @@ export interface operations {
                 };
             };
             429: components["responses"]["Throttled"];
-            /** @description The store did not answer. */
+            /** @description The store did not answer; or the audit trail has no room (`code` is `audit_full`), and nothing was reset. */
             503: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3737,7 +3753,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["Denial"];
+                    "application/problem+json": components["schemas"]["Denial"] | components["schemas"]["Problem"];
                 };
             };
         };

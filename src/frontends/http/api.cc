@@ -32,8 +32,8 @@ std::shared_ptr<Router> make_api_router(Limiter& limiter, const ApiOptions& opti
 void add_api_routes(Router& router, Limiter& limiter, const ApiOptions& options) {
   OnceOptions optional = options.once;
   optional.required = false;
-  auto checks =
-      std::make_shared<CheckHandler>(limiter, options.headers, options.times, options.identity, options.tracing);
+  auto checks = std::make_shared<CheckHandler>(limiter, options.headers, options.times, options.identity,
+                                               options.tracing, options.resets);
   router.add({.method = "POST",
               .path = "/v1/check",
               .body_bytes = options.check_body_bytes,

@@ -13,6 +13,7 @@
 
 #include "frontends/http/forward_auth.h"
 #include "frontends/http/once.h"
+#include "frontends/http/reset_trail.h"
 #include "frontends/http/router.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
@@ -41,6 +42,7 @@ struct ApiOptions {
   std::shared_ptr<transport::RequestIdentity> identity{};  // this loop's; none: attributes are used as they are sent
   std::shared_ptr<transport::Tracing> tracing{};           // this loop's; none: no request is traced
   std::shared_ptr<Guard> gateway_guard{};                  // of /v1/forward-auth; none: the router's
+  std::shared_ptr<ResetTrail> resets{};            // of all loops; none: resets are not recorded
   OnceOptions once{};  // of every route that changes something; checks never need a key
   // Who is authenticated, for leases and reservations; none: no one is.
   std::function<std::string(const HttpRequest&)> caller_of{};

@@ -16,6 +16,7 @@ struct Accepts {
   bool peek = false;
   bool wait_ms = false;
   bool report = false;  // outcome and duration_ms, and no cost
+  bool reason = false;
 };
 
 enum CheckMember : unsigned {
@@ -25,7 +26,8 @@ enum CheckMember : unsigned {
   kPriorityMember = 8,
   kWaitMs = 16,
   kOutcome = 32,
-  kDurationMs = 64
+  kDurationMs = 64,
+  kReason = 128
 };
 
 unsigned member_of(std::string_view name, const Accepts& accepts) {
@@ -36,6 +38,7 @@ unsigned member_of(std::string_view name, const Accepts& accepts) {
   if (name == "wait_ms" && accepts.wait_ms) return kWaitMs;
   if (name == "outcome" && accepts.report) return kOutcome;
   if (name == "duration_ms" && accepts.report) return kDurationMs;
+  if (name == "reason" && accepts.reason) return kReason;
   return 0;
 }
 
@@ -83,6 +86,8 @@ class CheckBody::Reader {
         return read_priority(value);
       case kOutcome:
         return read_outcome(value);
+      case kReason:
+        return read_reason(value);
       case kDurationMs:
         static_assert(kMaxDurationMs == 3'600'000);
         return read_whole(value, kMaxDurationMs, "duration_ms", "must be a whole number from 0 to 3600000",
@@ -116,6 +121,16 @@ class CheckBody::Reader {
     return success();
   }
 
+  Status read_reason(ondemand::value value) {
+    if (body_.json_->broken_in(value)) return fault("reason", "is not valid UTF-8");
+    if (read_string(value, body_.reason_)) return fault("reason", "must be a string");
+    const std::size_t bytes = body_.reason_.size();
+    static_assert(kMaxResetReason == 2'000);
+    if (bytes == 0 || bytes > kMaxResetReason) return fault("reason", "must have 1 to 2000 bytes");
+    if (body_.reason_.find('\0') != std::string_view::npos) return fault("reason", "must not contain NUL");
+    return success();
+  }
+
   // The priority becomes an attribute, so that rules can match it.
   Status finish() {
     if ((seen_ & kPriorityMember) != 0) {
@@ -144,6 +159,7 @@ Status CheckBody::read(std::string_view body, Read read_document) {
   attribute_ends_.clear();
   requests_.clear();
   wait_ms_ = duration_ms_ = 0;
+  reason_ = {};
   Status status = json_->read(body, read_document);
   if (status.ok()) refer_to_attributes();
   return status;
@@ -159,6 +175,11 @@ Status CheckBody::read_check(std::string_view body) {
 Status CheckBody::read_refund(std::string_view body) {
   const std::string where;
   return read(body, [&](ondemand::object object) { return Reader(*this, {}, where).read(object); });
+}
+
+Status CheckBody::read_reset(std::string_view body) {
+  const std::string where;
+  return read(body, [&](ondemand::object object) { return Reader(*this, {.reason = true}, where).read(object); });
 }
 
 Status CheckBody::read_report(std::string_view body) {

@@ -23,6 +23,7 @@ class JsonBody;
 
 inline constexpr std::size_t kMaxBatch = 1'000;
 inline constexpr std::size_t kMaxPriority = 32;
+inline constexpr std::size_t kMaxResetReason = 2'000;
 inline constexpr std::int64_t kMaxWaitMs = 30'000;
 inline constexpr std::int64_t kMaxDurationMs = 3'600'000;
 
@@ -34,6 +35,8 @@ class CheckBody {
   Status read_check(std::string_view body);
   // As a check, without "peek" and "wait_ms".
   Status read_refund(std::string_view body);
+  // The same, and perhaps "reason".
+  Status read_reset(std::string_view body);
   // Attributes, "outcome" and perhaps "duration_ms".
   Status read_report(std::string_view body);
   // {"requests":[…]}, each as a check without "wait_ms".
@@ -54,6 +57,8 @@ class CheckBody {
   // Of a report: how the work ended, and how long it took; 0: not reported.
   bool is_success() const { return success_; }
   std::int64_t duration_ms() const { return duration_ms_; }
+  // Of a reset: why; empty: not told. Refers to the body.
+  std::string_view reason() const { return reason_; }
 
  private:
   class Reader;
@@ -69,6 +74,7 @@ class CheckBody {
   std::int64_t wait_ms_ = 0;
   std::int64_t duration_ms_ = 0;
   bool success_ = false;
+  std::string_view reason_;
 };
 
 }  // namespace weir::http

@@ -25,10 +25,33 @@ void CheckHandler::check(const HttpRequest& request, ResponseWriter& writer) {
 }
 
 void CheckHandler::refund(const HttpRequest& request, ResponseWriter& writer) {
-  change(Action::refund, request, writer);
+  const Result<int> deny_status = render::read_deny_status(request.query);
+  if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
+  if (const Status status = body_.read_refund(request.body); !status.ok()) {
+    return writer.send_problem(400, status.failure().message);
+  }
+  note_fields(request, writer);
+  decide(Action::refund, {.deny_status = deny_status.value()}, writer);
 }
 
-void CheckHandler::reset(const HttpRequest& request, ResponseWriter& writer) { change(Action::reset, request, writer); }
+void CheckHandler::reset(const HttpRequest& request, ResponseWriter& writer) {
+  const Result<int> deny_status = render::read_deny_status(request.query);
+  if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
+  if (const Status status = body_.read_reset(request.body); !status.ok()) {
+    return writer.send_problem(400, status.failure().message);
+  }
+  note_fields(request, writer);
+  ResponseOptions options{.deny_status = deny_status.value()};
+  if (!identified(options, writer)) return;
+  if (resets_ != nullptr) {
+    options.reset = resets_->begin(request, writer.peer(), body_.request().attributes, body_.reason());
+    if (options.reset == nullptr) {
+      return writer.send_problem(503, "the audit trail has no room for this reset; nothing was reset, try again later",
+                                 "Retry-After: 1\r\n", "audit_full");
+    }
+  }
+  ask_limiter(Action::reset, options, writer);
+}
 
 void CheckHandler::report(const HttpRequest& request, ResponseWriter& writer) {
   if (!request.query.empty()) return writer.send_problem(400, "a report takes no query parameters");
@@ -40,28 +63,27 @@ void CheckHandler::report(const HttpRequest& request, ResponseWriter& writer) {
   decide(body_.is_success() ? Action::report_success : Action::report_failure, {.reports = true}, writer);
 }
 
-void CheckHandler::change(Action action, const HttpRequest& request, ResponseWriter& writer) {
-  const Result<int> deny_status = render::read_deny_status(request.query);
-  if (!deny_status.ok()) return writer.send_problem(400, deny_status.failure().message);
-  if (const Status status = body_.read_refund(request.body); !status.ok()) {
-    return writer.send_problem(400, status.failure().message);
-  }
-  note_fields(request, writer);
-  decide(action, {.deny_status = deny_status.value(), .wait_ms = 0}, writer);
+bool CheckHandler::identified(const ResponseOptions& options, ResponseWriter& writer) {
+  if (identity_ == nullptr) return true;
+  const auto refusal = transport::identify(*identity_, body_.requests().front());
+  if (!refusal) return true;
+  refuse(*refusal, options, writer);
+  return false;
 }
 
 void CheckHandler::decide(Action action, const ResponseOptions& options, ResponseWriter& writer) {
-  if (identity_ != nullptr) {
-    if (const auto refusal = transport::identify(*identity_, body_.requests().front())) {
-      return refuse(*refusal, options, writer);
-    }
-  }
+  if (identified(options, writer)) ask_limiter(action, options, writer);
+}
+
+void CheckHandler::ask_limiter(Action action, const ResponseOptions& options, ResponseWriter& writer) {
   const auto now = [&](const Decision& decision) {
+    if (options.reset != nullptr) options.reset->ended(decision);
     if (holds(decision, options)) return answer_later(decision, options, writer.defer());
     writer.send(render(decision, options));
   };
   ask(limiter_, action, body_.request(), now, [&] {
     return [self = shared_from_this(), options, later = writer.defer()](const Decision& decision) {
+      if (options.reset != nullptr) options.reset->ended(decision);
       if (later.link().on_loop()) return self->answer_later(decision, options, later);
       later.link().post([self, options, later, decision] { self->answer_later(decision, options, later); });
     };

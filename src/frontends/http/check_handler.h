@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "frontends/http/check_body.h"
+#include "frontends/http/reset_trail.h"
 #include "frontends/http/router.h"
 #include "frontends/render/decision_headers.h"
 #include "frontends/transport/ingress_time.h"
@@ -22,16 +23,17 @@ namespace weir::http {
 
 class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
  public:
-  // `times`, `identity` and `tracing` may be null.
+  // `times`, `identity`, `tracing` and `resets` may be null.
   CheckHandler(Limiter& limiter, const render::HeaderOptions& headers,
                std::shared_ptr<transport::IngressTime> times = {},
                std::shared_ptr<transport::RequestIdentity> identity = {},
-               std::shared_ptr<transport::Tracing> tracing = {})
+               std::shared_ptr<transport::Tracing> tracing = {}, std::shared_ptr<ResetTrail> resets = {})
       : limiter_(limiter),
         headers_(headers),
         times_(std::move(times)),
         identity_(std::move(identity)),
-        tracing_(std::move(tracing)) {}
+        tracing_(std::move(tracing)),
+        resets_(std::move(resets)) {}
 
   void check(const HttpRequest& request, ResponseWriter& writer);
   void check_batch(const HttpRequest& request, ResponseWriter& writer);
@@ -45,12 +47,16 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
     int deny_status = 0;  // 0: the default one
     std::int64_t wait_ms = 0;
     bool reports = false;  // a report is answered with what is known of the subject, and never refused
+    std::shared_ptr<ResetRecord> reset{};  // of a reset; usually null
   };
 
   // When a gateway received it, and its trace.
   void note_fields(const HttpRequest& request, const ResponseWriter& writer);
-  void change(Action action, const HttpRequest& request, ResponseWriter& writer);
+  // False: it has answered.
+  bool identified(const ResponseOptions& options, ResponseWriter& writer);
   void decide(Action action, const ResponseOptions& options, ResponseWriter& writer);
+  // Of a caller that is identified.
+  void ask_limiter(Action action, const ResponseOptions& options, ResponseWriter& writer);
   void refuse(const transport::RequestRefusal& refusal, const ResponseOptions& options, ResponseWriter& writer);
   Response render(const Decision& decision, const ResponseOptions& options);
   Response render_batch(std::span<const Decision> decisions, std::span<const std::size_t> refused);
@@ -62,6 +68,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   const std::shared_ptr<transport::IngressTime> times_;
   const std::shared_ptr<transport::RequestIdentity> identity_;
   const std::shared_ptr<transport::Tracing> tracing_;
+  const std::shared_ptr<ResetTrail> resets_;
   CheckBody body_;
   std::vector<Decision> decisions_;
   std::vector<std::size_t> refused_;  // requests of a batch

@@ -7,6 +7,7 @@
 
 #include "control/change_log.h"
 #include "server/listener_settings.h"
+#include "server/log_settings.h"
 
 namespace weir::server {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 // Twice within the second in which every node must know a change.
 constexpr Duration kChangeLookPeriod = std::chrono::milliseconds(250);
 constexpr Duration kUsedPeriod = std::chrono::seconds(10);
+constexpr Duration kAuditPeriod = std::chrono::milliseconds(250);
 constexpr std::size_t kIdempotencyKeys = 10'000;
 
 std::string machine_name() {
@@ -42,9 +44,13 @@ AdminToolsModule::AdminToolsModule(ServerContext& context, DatabaseModule& datab
     : context_(context),
       databases_(database),
       node_(context.config.node_name.empty() ? machine_name() : context.config.node_name),
-      access_(std::make_shared<admin::TokenAccess>(access_options(context, tokens_))) {}
+      access_(std::make_shared<admin::TokenAccess>(access_options(context, tokens_))),
+      audit_queue_(context.log) {}
 
 Status AdminToolsModule::open() {
+  Result<observe::DecisionLogOptions> lines = decision_log_options(context_.config, context_.keys);
+  if (!lines.ok()) return lines.failure();
+  const keys::KeyEncoder encoder(lines.value().hash_key);
   const auto keys = std::make_shared<http::IdempotencyTable>(http::IdempotencyTable::Bounds{kIdempotencyKeys});
   environment_ = std::make_shared<const admin::Environment>(
       admin::Environment{.database = databases_.database(),
@@ -56,6 +62,13 @@ Status AdminToolsModule::open() {
                          .clock = context_.clock,
                          .log = context_.log,
                          .node = node_,
+                         .shown_value =
+                             [secrets = std::move(lines.value().secrets), encoder](std::string_view name,
+                                                                                   std::string_view value) {
+                               if (!secrets.contains(name)) return std::string(value);
+                               const SubjectDigits digits = observe::value_digits(name, value, encoder);
+                               return "#" + std::string(digits.data(), digits.size());
+                             },
                          .once = {.table = keys,
                                   .clock = context_.clock,
                                   .caller_of =
@@ -65,6 +78,7 @@ Status AdminToolsModule::open() {
                                       }},
                          .body_bytes = static_cast<std::size_t>(context_.config.http_body_bytes)});
   if (databases_.database() == nullptr) return success();
+  audit_queue_.use(*databases_.database(), [this] { return databases_.is_ready(); });
   const std::filesystem::path folder = databases_.data_dir() / "known";
   std::error_code error;
   std::filesystem::create_directory(folder, error);
@@ -83,10 +97,16 @@ Status AdminToolsModule::start() {
   watch_->start(databases_.is_ready());
   context_.add_task(kChangeLookPeriod, [this] { watch_->look(); });
   listen();
+  context_.add_task(kAuditPeriod, [this] { audit_queue_.write(); });
   context_.add_task(kUsedPeriod, [this] { note_used_tokens(); });
   context_.add_facts([this](observe::Facts& facts) { add_facts(facts); });
   context_.add_health([this](HealthDetails& details) { add_health(details); });
   return success();
+}
+
+void AdminToolsModule::stop() {
+  listener_.reset();
+  audit_queue_.finish();
 }
 
 // A look that runs may have begun before the change, so another one follows it.
@@ -131,6 +151,24 @@ void AdminToolsModule::add_facts(observe::Facts& facts) const {
                         observe::FactMetric::Kind::gauge,
                         static_cast<double>(watch_->age().count()) / 1e6,
                         {}});
+  using Kind = observe::FactMetric::Kind;
+  const AuditQueue::Counts audit = audit_queue_.counts();
+  facts.more.push_back({"weir_audit_waiting",
+                        "Entries of the audit trail about resets over the API that wait for the database.",
+                        Kind::gauge,
+                        static_cast<double>(audit.waiting),
+                        {}});
+  const auto add = [&](std::string_view result, std::uint64_t count) {
+    facts.more.push_back({"weir_audit_queued_total",
+                          "Entries of the audit trail about resets over the API, by what became of them; refused: too "
+                          "many waited.",
+                          Kind::counter,
+                          static_cast<double>(count),
+                          {{"result", std::string(result)}}});
+  };
+  add("written", audit.written);
+  add("refused", audit.refused);
+  add("lost", audit.lost);
   if (listener_ == nullptr) return;
   facts.more.push_back({"weir_control_notifications_total",
                         "Changes that PostgreSQL has notified this node of; without them it notices within a second.",

@@ -16,6 +16,7 @@
 #include "control/change_watch.h"
 #include "control/tokens.h"
 #include "database/postgres/postgres_listener.h"
+#include "server/audit_queue.h"
 #include "server/module.h"
 #include "server/modules/database_module.h"
 #include "server/server_context.h"
@@ -28,7 +29,7 @@ class AdminToolsModule final : public Module {
 
   Status open() override;
   Status start() override;
-  void stop() override { listener_.reset(); }
+  void stop() override;
 
   // Called once for each event loop.
   void add_routes(std::function<void(admin::Api&)> add);
@@ -37,6 +38,8 @@ class AdminToolsModule final : public Module {
   const admin::Environment& environment() const { return *environment_; }
   const std::shared_ptr<admin::TokenAccess>& access() const { return access_; }
   const control::TokenTable& tokens() const { return *tokens_; }
+  // For changes that must not wait for the database.
+  AuditQueue& audit_queue() { return audit_queue_; }
   // This node's name.
   const std::string& node() const { return node_; }
   DatabaseModule& databases() const { return databases_; }
@@ -53,6 +56,7 @@ class AdminToolsModule final : public Module {
   const std::shared_ptr<control::TokenTable> tokens_ = std::make_shared<control::TokenTable>();
   const std::shared_ptr<admin::TokenAccess> access_;
   std::shared_ptr<const admin::Environment> environment_;
+  AuditQueue audit_queue_;
   std::unique_ptr<control::ChangeWatch> watch_;
   std::unique_ptr<database::PostgresListener> listener_;  // null: not PostgreSQL, or stopped
 };

@@ -18,8 +18,9 @@ class OperatorsModule;
 class TracingModule;
 
 // The HTTP API: checks, Envoy's /json, forward auth, health.
-std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity,
-                                         const RedisModule& redis, const TracingModule& tracing);
+std::unique_ptr<Module> make_http_module(ServerContext& context, AdminToolsModule& tools, DecisionsModule& decisions,
+                                         IdentityModule& identity, const RedisModule& redis,
+                                         const TracingModule& tracing);
 // gRPC: Envoy's rate limit service, weir.v1.Limiter, health and reflection.
 std::unique_ptr<Module> make_grpc_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity,
                                          const TracingModule& tracing);

@@ -10,10 +10,12 @@
 #include "frontends/http/usage_handler.h"
 #include "server/envoy_settings.h"
 #include "server/listener_settings.h"
+#include "server/log_settings.h"
 #include "server/modules/front_ends.h"
 #include "server/modules/tracing_module.h"
 #include "server/redis_once.h"
 #include "server/redis_settings.h"
+#include "server/reset_audit.h"
 #include "server/token_file.h"
 
 namespace weir::server {
@@ -21,12 +23,18 @@ namespace {
 
 class HttpModule final : public Module {
  public:
-  HttpModule(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity, const RedisModule& redis,
-             const TracingModule& tracing)
-      : context_(context), decisions_(decisions), identity_(identity), redis_(redis), tracing_(tracing) {}
+  HttpModule(ServerContext& context, AdminToolsModule& tools, DecisionsModule& decisions, IdentityModule& identity,
+             const RedisModule& redis, const TracingModule& tracing)
+      : context_(context),
+        tools_(tools),
+        decisions_(decisions),
+        identity_(identity),
+        redis_(redis),
+        tracing_(tracing) {}
 
   Status start() override {
     if (Status loaded = load_tokens(); !loaded.ok()) return loaded;
+    if (Status made = make_resets(); !made.ok()) return made;
     if (!uses_redis(context_.config)) {
       const auto entries = static_cast<std::size_t>(context_.config.http_idempotency_keys);
       once_table_ = std::make_shared<http::IdempotencyTable>(http::IdempotencyTable::Bounds{.entries = entries});
@@ -60,6 +68,23 @@ class HttpModule final : public Module {
     });
     return success();
   }
+  Status make_resets() {
+    Result<observe::DecisionLogOptions> lines = decision_log_options(context_.config, context_.keys);
+    if (!lines.ok()) return lines.failure();
+    ResetAudit::Options options{.node = tools_.node(),
+                                .plain = lines.value().plain,
+                                .secrets = std::move(lines.value().secrets),
+                                .hash_key = lines.value().hash_key,
+                                .name_of = {}};
+    if (tokens_ != nullptr) {
+      const http::TokenGuard reader("http", tokens_, nullptr);
+      options.name_of = [tokens = tokens_, reader](const http::HttpRequest& request) {
+        return tokens->name_of(reader.token_of(request));
+      };
+    }
+    resets_ = std::make_shared<ResetAudit>(tools_.audit_queue(), context_.clock, std::move(options));
+    return success();
+  }
   void add_routes(http::Router& router, std::size_t loop) {
     const Config& config = context_.config;
     const std::shared_ptr<GatewayTime> times = identity_.make_gateway_time();
@@ -72,6 +97,7 @@ class HttpModule final : public Module {
     options.times = times;
     options.identity = identity_.make_sent("http");
     options.tracing = tracing_.make_tracing();
+    options.resets = resets_;
     options.once = {.table = once_table_,
                     .clock = context_.clock,
                     .keep = config.http_idempotency_ttl,
@@ -110,6 +136,7 @@ class HttpModule final : public Module {
   }
 
   ServerContext& context_;
+  AdminToolsModule& tools_;
   DecisionsModule& decisions_;
   IdentityModule& identity_;
   const RedisModule& redis_;
@@ -117,14 +144,16 @@ class HttpModule final : public Module {
   // Null: answers are kept in Redis, for all nodes.
   std::shared_ptr<http::IdempotencyTable> once_table_;
   std::shared_ptr<TokenFile> tokens_;                          // null: no token is needed
+  std::shared_ptr<ResetAudit> resets_;
   std::vector<std::shared_ptr<http::StatusCounts>> statuses_;  // one for each loop
 };
 
 }  // namespace
 
-std::unique_ptr<Module> make_http_module(ServerContext& context, DecisionsModule& decisions, IdentityModule& identity,
-                                         const RedisModule& redis, const TracingModule& tracing) {
-  return std::make_unique<HttpModule>(context, decisions, identity, redis, tracing);
+std::unique_ptr<Module> make_http_module(ServerContext& context, AdminToolsModule& tools, DecisionsModule& decisions,
+                                         IdentityModule& identity, const RedisModule& redis,
+                                         const TracingModule& tracing) {
+  return std::make_unique<HttpModule>(context, tools, decisions, identity, redis, tracing);
 }
 
 }  // namespace weir::server
