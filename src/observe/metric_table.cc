@@ -264,16 +264,11 @@ constexpr MetricRow kMetrics[] = {
     {"weir_control_age_seconds", Kind::gauge, Group::database,
      "Time since this node last compared tokens, rules and other changes of operators with the database.", "", "",
      kDatabase},
-<<<<<<< HEAD
-    {"weir_control_records", Kind::gauge, Group::database, "Active records that operators have set, by kind.", "kind",
-=======
     {"weir_audit_waiting", Kind::gauge, Group::database,
-     "Entries of the audit trail about resets over the API that wait for the database.", "", "", kDatabase},
+     "Audit entries about resets over the API that wait for the database.", "", "", kDatabase},
     {"weir_audit_queued_total", Kind::counter, Group::database,
-     "Entries of the audit trail about resets over the API, by what became of them; refused: too many waited.",
-     "result", "3", kDatabase},
-    {"weir_control_records", Kind::gauge, Group::database, "What operators have set and is active, by kind.", "kind",
->>>>>>> operators
+     "Audit entries about resets over the API, by result; refused: too many were waiting.", "result", "3", kDatabase},
+    {"weir_control_records", Kind::gauge, Group::database, "Active records that operators have set, by kind.", "kind",
      "kinds", kDatabase},
     {"weir_refused_callers_total", Kind::counter, Group::callers,
      "Requests that identity refused before any rule was evaluated.", "reason", "3", ""},
