@@ -108,7 +108,7 @@ TEST(Query, TakesOnlyCursorsOfItsOwnList) {
   EXPECT_EQ(query.page("audit").after, "17");
   Query other("cursor=" + next_cursor("tokens", "17"));
   static_cast<void>(other.page("audit"));
-  EXPECT_THAT(other.finish().failure().message, HasSubstr("cursor: is not one of this list"));
+  EXPECT_THAT(other.finish().failure().message, HasSubstr("cursor: is not a cursor of this list"));
 }
 
 Preconditions preconditions(std::vector<http::HttpField> fields) {

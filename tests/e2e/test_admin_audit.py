@@ -192,7 +192,7 @@ def test_every_change_has_exactly_one_entry(start):  # noqa: F811
 
 @pytest.mark.parametrize("query, what", [
     ("limit=0", "limit: is '0', expected a whole number from 1 to 1000"),
-    ("cursor=abc", "cursor: is not one of this list"),
+    ("cursor=abc", "cursor: is not a cursor of this list"),
     ("from=yesterday", "from: is 'yesterday', expected a time"),
     ("format=xml", "format: is 'xml', expected one of json, ndjson"),
     ("actr=ada", "actr: is not a parameter of this path"),

@@ -281,7 +281,7 @@ def test_the_longest_request_that_haproxy_takes_is_judged(serve):
 
 
 @pytest.mark.parametrize("arguments, told", [
-    ("args method=method uri=url headers=req.hdrs_bin", "there must be src=src"),
+    ("args method=method uri=url headers=req.hdrs_bin", "headers also needs src=src"),
     ("args src=src method=method uri=url headers=req.hdrs", "expected headers=req.hdrs_bin"),
     ("args src=req.hdr(x-none) method=method uri=url headers=req.hdrs_bin", "src has no value"),
 ])

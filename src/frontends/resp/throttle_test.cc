@@ -133,7 +133,7 @@ TEST_F(ThrottleTest, NamesTheArgumentThatIsWrong) {
       {"CL.THROTTLE k", "-ERR wrong number of arguments for 'cl.throttle' command: max_burst is missing"},
       {"CL.THROTTLE k 1", "-ERR wrong number of arguments for 'cl.throttle' command: count is missing"},
       {"CL.THROTTLE k 1 1", "-ERR wrong number of arguments for 'cl.throttle' command: period is missing"},
-      {"CL.THROTTLE k 1 1 1 1 1", "-ERR wrong number of arguments for 'cl.throttle' command: something follows"},
+      {"CL.THROTTLE k 1 1 1 1 1", "-ERR wrong number of arguments for 'cl.throttle' command: unexpected argument"},
       {"CL.THROTTLE k x 1 1", "-ERR max_burst: is 'x', expected an integer from 0 to 999999999999"},
       {"CL.THROTTLE k -1 1 1", "-ERR max_burst: is '-1'"},
       {"CL.THROTTLE k 9223372036854775807 1 1", "-ERR max_burst: is '9223372036854775807'"},

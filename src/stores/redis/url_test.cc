@@ -96,7 +96,7 @@ TEST(RedisUrl, SaysWhatIsWrong) {
       {"redis://h?time=lunar", "'time'"},
       {"redis://h?verify=perhaps", "'verify'"},
       {"redis://h?deadline", "name=value"},
-      {"rediss://h?cert=c", "go together"},
+      {"rediss://h?cert=c", "must be set together"},
       {"redis://h?name=%4", "%-escape"},
   };
   for (const auto& [text, expected] : cases) {
