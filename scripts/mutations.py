@@ -18,6 +18,8 @@ NO_STATEMENT = re.compile(r"(return|if|for|while|else|case|default|break|continu
                           r"class|switch|do|goto|throw|explicit|inline|mutable|public|private|protected|std)\b")
 STATEMENT = re.compile(r"(\*?[\w.\[\]>:()-]+ (=|[-+*/|&^]=) .*|[\w.>:\[\]-]+\(.*\)|(\+\+|--)[\w.>\[\]-]+|"
                        r"[\w.>\[\]-]+(\+\+|--));$")
+# What `return {};` returns as well, or what it cannot stand for.
+SAME_AS_EMPTY = ("true", "false", "{}", "nullptr", "std::nullopt", "0", "success()")
 NAME = r"[A-Za-z_][\w.:]*(?:\(\))?"
 
 
@@ -77,7 +79,7 @@ def edits(line, following):
                 yield "condition", found.end(), end, "true"
     for found in re.finditer(r"\breturn ([^;]+);", line):
         value = found.group(1)
-        if value not in ("true", "false", "{}"):
+        if value not in SAME_AS_EMPTY:
             yield "return", *found.span(1), "{}"
         if re.search(r"&&|\|\|| [<>=!]=? |^!", value) and "?" not in value:
             yield "return", *found.span(1), f"!({value})"

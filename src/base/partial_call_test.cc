@@ -82,5 +82,22 @@ TEST(PartialCall, SaysWhoAnsweredAndForgetsItForTheNext) {
   EXPECT_TRUE(whole.atomic);
 }
 
+TEST(PartialCall, AsksForTheSameAtTheSameTime) {
+  Whole whole;
+  whole.action = Action::refund;
+  whole.set_reading({TimePoint(Duration{5}), Duration{7}});
+  whole.ingress = TimePoint(Duration{9});
+  Part part;
+  part.take_over(whole, 0b0001);
+  EXPECT_EQ(part.action, Action::refund);
+  EXPECT_EQ(part.now, TimePoint(Duration{5}));
+  EXPECT_EQ(part.ahead, Duration{7});
+  EXPECT_EQ(part.ingress, TimePoint(Duration{9}));
+  part.take_over(Whole(), 0b0001);
+  EXPECT_EQ(part.action, Whole().action) << "nothing is left of the call before";
+  EXPECT_EQ(part.now, TimePoint{});
+  EXPECT_EQ(part.ingress, TimePoint{});
+}
+
 }  // namespace
 }  // namespace weir::base

@@ -89,5 +89,39 @@ TEST(Estimates, ErrorsAreCountedByRule) {
   EXPECT_EQ(errors[1].over + errors[1].under, 0U);
 }
 
+TEST(Estimates, SketchesOfRulesAreBoundedToo) {
+  Estimates estimates;
+  for (std::uint64_t value = 1; value <= Estimates::kMaxSketches; ++value) estimates.learn(subject(value), 1);
+  for (std::uint64_t rule = 2; rule <= Estimates::kMaxRules + 1; ++rule) estimates.learn(subject(7, rule), 5);
+  constexpr std::size_t kAll = Estimates::kMaxSketches + Estimates::kMaxRules;
+  EXPECT_EQ(estimates.learned().size(), kAll);
+  EXPECT_EQ(estimates.quantile(subject(7, Estimates::kMaxRules + 1), 95), 5);
+  estimates.learn(subject(7, 999'999), 5);
+  EXPECT_FALSE(estimates.quantile(subject(7, 999'999), 95)) << "there is no room for another rule";
+  estimates.restore({{999'999, 1}, estimates.learned().front().sketch});
+  EXPECT_EQ(estimates.learned().size(), kAll);
+  for (int i = 0; i < 100; ++i) estimates.learn(subject(7), 9);
+  EXPECT_EQ(estimates.quantile(subject(7), 95), 9) << "what is there goes on learning";
+}
+
+TEST(Estimates, WhatWasLearnedIsRestoredBesideWhatIsThere) {
+  Estimates before;
+  before.learn(subject(1), 7);
+  before.learn(subject(2), 8);
+  Estimates after;
+  after.learn(subject(2), 3);
+  for (const Estimates::Learned& each : before.learned()) after.restore(each);
+  EXPECT_EQ(after.quantile(subject(1), 95), 7);
+  EXPECT_EQ(after.quantile(subject(2), 95), 3);
+}
+
+TEST(Estimates, ErrorsAreOfABoundedNumberOfRules) {
+  Estimates estimates;
+  for (std::size_t i = 0; i <= Estimates::kMaxRules; ++i) estimates.count_error("r" + std::to_string(i), 2, 1);
+  EXPECT_EQ(estimates.errors().size(), Estimates::kMaxRules);
+  estimates.count_error("r0", 2, 1);
+  EXPECT_EQ(estimates.errors().front().settled, 2U);
+}
+
 }  // namespace
 }  // namespace weir::engine

@@ -289,5 +289,58 @@ TEST(OutageDebtsTest, WhatIsPutBackHasItsTurnAfterTheOthers) {
   EXPECT_TRUE(debts.owing());
 }
 
+TEST(OutageDebtsTest, ADebtIsTheChargeThatWasAdmittedAndHoldsNothingBack) {
+  memory::MemoryStore model{MemoryOptions{}};
+  OutageDebts debts;
+  const Allowance allowance =
+      make_allowance({.algorithm = Algorithm::fixed_window, .limit = 10, .window = 100s}).value();
+  const RegionTerms region{.sharing = RegionSharing::slices};
+  Charge charge;
+  charge.key = {1, 2};
+  charge.tag = {3, 4};
+  charge.allowance = &allowance;
+  charge.rule = "r";
+  charge.region = &region;
+  charge.cost = 4;
+  const Reading at{from_micros(1'800'000'000'000'000)};
+  EXPECT_FALSE(debts.owing());
+  debts.note(model, charge, at);
+  EXPECT_TRUE(debts.owing());
+  EXPECT_EQ(debts.totals().subjects, 1U);
+  OutageDebts::Debt debt;
+  ASSERT_TRUE(debts.next(model, at, debt));
+  EXPECT_EQ(debt.charge.key, charge.key);
+  EXPECT_EQ(debt.charge.tag, charge.tag);
+  EXPECT_EQ(debt.charge.rule, "r");
+  EXPECT_EQ(debt.charge.cost, 4);
+  ASSERT_NE(debt.charge.region, nullptr);
+  EXPECT_EQ(debt.charge.region->sharing, RegionSharing::slices);
+  EXPECT_EQ(debt.charge.allowance->limit, 10);
+  EXPECT_FALSE(debt.charge.binding);
+  EXPECT_TRUE(debt.charge.count_denied && debt.charge.follows) << "what does not fit is debt";
+  EXPECT_EQ(debt.charge.kind, ChargeKind::bucket);
+  EXPECT_FALSE(debts.owing());
+  EXPECT_EQ(debts.totals().subjects, 0U);
+  debts.lost(debt);
+  EXPECT_EQ(debts.totals().lost, 4U);
+  EXPECT_FALSE(debts.next(model, at, debt));
+}
+
+TEST(OutageDebtsTest, WhatCostsNothingOrHasNoLimitOwesNothing) {
+  memory::MemoryStore model{MemoryOptions{}};
+  OutageDebts debts;
+  const Allowance none = make_allowance({.algorithm = Algorithm::fixed_window, .limit = 0, .window = 100s}).value();
+  const Allowance some = make_allowance({.algorithm = Algorithm::fixed_window, .limit = 10, .window = 100s}).value();
+  Charge charge;
+  charge.allowance = &none;
+  const Reading at{from_micros(1'800'000'000'000'000)};
+  debts.note(model, charge, at);
+  charge.allowance = &some;
+  charge.cost = 0;
+  debts.note(model, charge, at);
+  EXPECT_FALSE(debts.owing());
+  EXPECT_EQ(debts.totals().admitted, 0U);
+}
+
 }  // namespace
 }  // namespace weir::engine

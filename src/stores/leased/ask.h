@@ -27,7 +27,7 @@ struct Waiter {
   StoreCall* call = nullptr;
   std::uint64_t covered = 0;          // a bit for each charge that slices cover
   std::size_t charge = 0;             // the one that it waits for
-  InlineVector<Spent, 8> spent = {};  // of each charge; units only where covered
+  InlineVector<Spent, 8> spent = {};  // of each charge, of a refund none; units only where covered
 
   bool covers(std::size_t i) const { return (covered >> i & 1U) != 0; }
 };

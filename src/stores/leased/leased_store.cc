@@ -281,14 +281,14 @@ void LeasedStore::refill(SliceEntry& entry, const StoreCall& call, const Charge&
   if (may_draw(entry, charge)) ask_ahead(entry, call, charge, now);
 }
 
-// Into the slice that is being spent, if it has been spent from there; else to the store.
+// Into the slice that is being spent, if it has been spent from there; else to the store. A refund spends nothing, so
+// that nothing is given back for it.
 bool LeasedStore::refund(StoreCall& call) {
   const TimePoint now = clock_->now();
   Waiter waiter;
   waiter.call = &call;
   for (std::size_t i = 0; i < call.charges.size(); ++i) {
     const Charge& charge = call.charges[i];
-    waiter.spent.append() = {};
     SliceEntry* const entry = is_leased(charge) ? table_.find(charge.key) : nullptr;
     const bool ours = entry != nullptr && entry->version == charge.slices->version;
     if (!ours || !entry->current.live(now)) continue;

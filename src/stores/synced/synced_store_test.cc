@@ -279,6 +279,26 @@ TEST_F(SyncedStoreTest, AStoreThatNoOneAsksSettlesToo) {
   EXPECT_EQ(synced_.settled(), 4U);
 }
 
+TEST_F(SyncedStoreTest, WantsATickOnlyWhileThereIsSomethingToReportOrToSettle) {
+  EXPECT_FALSE(synced_.wants_tick()) << "no one has used its credit";
+  take(charge());
+  synced_.tick(true);
+  EXPECT_FALSE(synced_.wants_tick()) << "the store knows all";
+  take(charge());
+  EXPECT_TRUE(synced_.wants_tick());
+  synced_.tick(true);
+  synced_.tick(true);
+  EXPECT_FALSE(synced_.wants_tick());
+  credit_->set(4, clock_->now() + std::chrono::hours(10));
+  EXPECT_TRUE(synced_.wants_tick()) << "its part is smaller";
+  synced_.tick(false);
+  EXPECT_FALSE(synced_.wants_tick());
+  credit_->set(2, clock_->now() + std::chrono::hours(10));
+  EXPECT_TRUE(synced_.wants_tick()) << "its part is larger";
+  clock_->advance(std::chrono::hours(11));
+  EXPECT_FALSE(synced_.wants_tick()) << "there is no part to settle";
+}
+
 TEST_F(SyncedStoreTest, AKeyThatIsAskedForNowAndThenIsExact) {
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(run(Action::take, charge()).estimated);
