@@ -174,7 +174,7 @@ constexpr MetricRow kMetrics[] = {
     {"weir_synced_units_total", Kind::counter, Group::redis,
      "Units reported; `lost`: of these, the ones that may not have been charged.", "result", "2", kRedis},
     {"weir_synced_nodes", Kind::gauge, Group::redis,
-     "Nodes that share the tolerance of synced rules, as last read from Redis.", "", "", kRedis},
+     "Nodes that share leased and synced rules, as last read from Redis.", "", "", kRedis},
     {"weir_region_share_ratio", Kind::gauge, Group::redis,
      "Share of a rule's limit that this region may use, as the mean of the subjects in use.", "rule", "100", kRegions},
     {"weir_region_keys", Kind::gauge, Group::redis, "Subjects whose limit is shared with other regions.", "rule", "100",

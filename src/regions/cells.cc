@@ -16,8 +16,12 @@ std::int64_t sum_of(const std::map<std::int64_t, std::int64_t>& epochs) {
 
 }  // namespace
 
-std::int64_t tolerated_part(std::int64_t tolerance, std::size_t regions) {
-  return std::max<std::int64_t>(tolerance / static_cast<std::int64_t>(std::max<std::size_t>(regions, 1)), 1);
+Division divide_tolerance(std::int64_t limit, std::int64_t tolerance, std::size_t regions, std::size_t own) {
+  const auto count = static_cast<std::int64_t>(std::max<std::size_t>(regions, 1));
+  if (tolerance >= count) return {tolerance / count, limit};
+  const std::int64_t left = limit - (count - tolerance);
+  if (left > 0) return {1, left};
+  return {static_cast<std::int64_t>(own) < limit + tolerance ? 1 : 0, 1};
 }
 
 std::int64_t CellView::others() const {

@@ -79,7 +79,16 @@ class CellView {
   std::vector<std::map<std::int64_t, std::int64_t>> others_;  // by region and epoch
 };
 
-// What each region may admit before the others know: its part of the tolerance, and at least one unit.
-std::int64_t tolerated_part(std::int64_t tolerance, std::size_t regions);
+struct Division {
+  std::int64_t part = 0;   // that a region may admit before the others know
+  std::int64_t limit = 0;  // that it counts against
+
+  bool operator==(const Division&) const = default;
+};
+
+// A region's part of the tolerance. It could never begin without a unit, so each has at least one; what these are
+// together beyond the tolerance comes off the limit. If the limit is too small for that, the first regions have one unit
+// each and the others nothing.
+Division divide_tolerance(std::int64_t limit, std::int64_t tolerance, std::size_t regions, std::size_t own);
 
 }  // namespace weir::regions

@@ -11,8 +11,12 @@ __extension__ typedef __int128 WideDemand;
 // Demand that falls is trusted slowly.
 constexpr Ppm remembered(Ppm demand) { return demand * 7 / 10; }
 
-std::int64_t part_of(const Charge& charge, std::size_t regions) {
-  return tolerated_part(charge.region->tolerance.of(charge.allowance->limit), regions);
+Division division_of(const Charge& charge, const RegionMap& map) {
+  const std::int64_t limit = charge.allowance->limit;
+  const Division held = divide_tolerance(limit, charge.region->tolerance.of(limit), map.size(), map.own);
+  if (charge.region->on_partition == OnPartition::hold) return held;
+  // With `continue` each region may admit the limit.
+  return {std::max<std::int64_t>(held.part, 1), limit};
 }
 
 }  // namespace
@@ -169,15 +173,15 @@ RegionBook::CellEntry* RegionBook::cell_entry(Shard& shard, const Charge& charge
 
 std::int64_t RegionBook::most_of(const Charge& charge, const WindowAt& window, TimePoint now) {
   if (charge.region->sharing == RegionSharing::slices) return most_given(charge, window, now);
-  const std::int64_t part = part_of(charge, options_.map.size());
+  const Division division = division_of(charge, options_.map);
   Shard& shard = shard_of(charge.key);
   const std::lock_guard lock(shard.mutex);
   CellEntry* const entry = cell_entry(shard, charge, window, now);
   // Without an entry, nothing that it admits would be told to the others.
-  if (entry == nullptr) return std::min(part, charge.allowance->limit);
-  const std::int64_t most = entry->view.most(charge.allowance->limit, part, charge.region->on_partition);
+  if (entry == nullptr) return std::min(division.part, division.limit);
+  const std::int64_t most = entry->view.most(division.limit, division.part, charge.region->on_partition);
   const bool holds = charge.region->on_partition == OnPartition::hold;
-  return holds && window.near_edge ? std::min(most, part) : most;
+  return holds && window.near_edge ? std::min(most, division.part) : most;
 }
 
 void RegionBook::note_count(const Charge& charge, const WindowAt& window, std::optional<std::int64_t> used,
@@ -186,7 +190,7 @@ void RegionBook::note_count(const Charge& charge, const WindowAt& window, std::o
   bool urgent = false;
   bool denied_by_part = false;
   {
-    const std::int64_t part = part_of(charge, options_.map.size());
+    const std::int64_t part = division_of(charge, options_.map).part;
     Shard& shard = shard_of(charge.key);
     const std::lock_guard lock(shard.mutex);
     CellEntry* const entry = cell_entry(shard, charge, window, now);

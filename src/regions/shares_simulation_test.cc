@@ -1,9 +1,8 @@
 // Regions that share a token bucket, simulated by seed on one thread: nodes with clocks of their own, a coordinator,
 // and messages that are lost, doubled, late and out of order; nodes that crash, a coordinator that cannot be reached or
-// has lost its rows. An exact bucket judges what all of them admit together. More seeds: WEIR_SIM_SEEDS=10000.
+// has lost its rows. An exact bucket judges what all of them admit together.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <random>
@@ -11,6 +10,7 @@
 #include "algorithms/bucket.h"
 #include "regions/scaled_bucket.h"
 #include "regions/shares.h"
+#include "tests/sim/seeds.h"
 
 namespace weir::regions {
 namespace {
@@ -276,11 +276,6 @@ class ShareWorld {
   ShareRun result_;
 };
 
-std::uint64_t seeds_or(std::uint64_t otherwise) {
-  const char* const text = std::getenv("WEIR_SIM_SEEDS");
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 bool is_caught(ShareFault fault) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     if (ShareWorld(seed, fault).run().over > 0) return true;
@@ -291,15 +286,16 @@ bool is_caught(ShareFault fault) {
 TEST(RegionShares, AdmitNoMoreThanOneBucketWhateverHappens) {
   std::int64_t admitted = 0;
   std::int64_t grown = 0;
-  const std::uint64_t seeds = seeds_or(60);
-  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+  std::int64_t runs = 0;
+  sim::for_each_seed(60, [&](std::uint64_t seed) {
     const ShareRun run = ShareWorld(seed, ShareFault::none).run();
-    ASSERT_EQ(run.over, 0) << "seed " << seed;
+    ASSERT_EQ(run.over, 0) << sim::how_to_repeat(seed);
     admitted += run.admitted;
     grown += run.grown;
-  }
+    ++runs;
+  });
   EXPECT_GT(admitted, 0);
-  EXPECT_GT(grown, static_cast<std::int64_t>(seeds)) << "shares hardly grew: nothing was tested";
+  EXPECT_GT(grown, runs) << "shares hardly grew: nothing was tested";
 }
 
 TEST(RegionShares, AShareThatArrivesFullIsCaught) { EXPECT_TRUE(is_caught(ShareFault::arrives_full)); }

@@ -25,8 +25,14 @@ std::uint64_t random_id() {
 
 }  // namespace
 
-SyncedNodes::SyncedNodes(ServerContext& context, const RedisStores& redis, std::shared_ptr<const rules::RuleBook> rules)
-    : context_(context), redis_(redis), rules_(std::move(rules)), boot_(std::make_shared<engine::BootClock>()) {
+SyncedNodes::SyncedNodes(ServerContext& context, const RedisStores& redis, std::shared_ptr<const rules::RuleBook> rules,
+                         std::shared_ptr<std::atomic<std::uint32_t>> askers)
+    : context_(context),
+      redis_(redis),
+      rules_(std::move(rules)),
+      askers_(std::move(askers)),
+      boot_(std::make_shared<engine::BootClock>()) {
+  askers_->store(static_cast<std::uint32_t>(context.loops->size()));
   // The stores are asked on the first loop, which is the only one that changes the membership.
   membership_ = std::make_shared<synced::Membership>(synced::Membership::Options{
       .id = random_id(), .weight = static_cast<std::uint32_t>(context.loops->size()), .settled = [this] {
@@ -52,7 +58,7 @@ std::shared_ptr<Store> SyncedNodes::decorate(std::size_t loop, std::shared_ptr<S
 void SyncedNodes::start() {
   context_.add_task(kTickPeriod, [this] { tick(); });
   context_.add_task(synced::kBeatPeriod, [this] {
-    if (has_synced_rules()) context_.loops->post(0, [this] { beat(); });
+    if (knows_others()) context_.loops->post(0, [this] { beat(); });
   });
 }
 
@@ -99,11 +105,11 @@ std::optional<std::int64_t> SyncedNodes::ask_loops(std::chrono::steady_clock::ti
   return answers->sum;
 }
 
-bool SyncedNodes::has_synced_rules() const {
+// Needs to: some rule is leased, or may be, or synced.
+bool SyncedNodes::knows_others() const {
   const auto current = rules_->current();
-  return std::any_of(current->rules().begin(), current->rules().end(), [](const rules::CompiledRule& rule) {
-    return rule.slices && rule.slices->consistency == Consistency::synced;
-  });
+  return std::any_of(current->rules().begin(), current->rules().end(),
+                     [](const rules::CompiledRule& rule) { return rule.slices.has_value(); });
 }
 
 void SyncedNodes::tick() {
@@ -118,8 +124,11 @@ void SyncedNodes::beat() {
   const synced::Beat beat = membership_->next(boot_->now());
   store->beat(
       {.id = beat.id, .number = beat.number, .weight = beat.weight, .held = beat.held, .ttl = synced::kMemberTtl},
-      [membership = membership_, number = beat.number](const redis::MemberGrant& grant) {
+      [membership = membership_, askers = askers_, loops = beat.weight,
+       number = beat.number](const redis::MemberGrant& grant) {
         membership->answered(number, {.parts = grant.parts, .nodes = grant.nodes});
+        // Others are taken to have as many loops as this node. An old number does no harm.
+        if (grant.nodes > 0) askers->store(grant.nodes * loops);
       });
 }
 
@@ -141,7 +150,7 @@ void SyncedNodes::add_facts(observe::Facts& facts) const {
       &synced::Stats::reported, {{"result", "reported"}});
   add("weir_synced_units_total", "", &synced::Stats::lost, {{"result", "lost"}});
   facts.more.push_back({"weir_synced_nodes",
-                        "Nodes that share the tolerance of synced rules, as last read from Redis.",
+                        "Nodes that share leased and synced rules, as last read from Redis.",
                         Kind::gauge,
                         static_cast<double>(membership_->nodes()),
                         {}});

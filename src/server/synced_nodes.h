@@ -1,9 +1,11 @@
-// SyncedNodes: this node among those that share the tolerance of synced rules (stores/synced/): it tells Redis that it
-// lives, and has the stores of its loops report what they have admitted. Without a synced rule it does neither.
+// SyncedNodes: this node among those that share the tolerance of synced rules (stores/synced/) and what slices of leased
+// rules are taken from: it tells Redis that it lives, and has the stores of its loops report what they have admitted.
+// Without such a rule it does neither.
 //
 // decorate() before the loops run, start() after that. Borrows everything it is given.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -22,7 +24,9 @@ namespace weir::server {
 
 class SyncedNodes {
  public:
-  SyncedNodes(ServerContext& context, const RedisStores& redis, std::shared_ptr<const rules::RuleBook> rules);
+  // `askers`: set to how many event loops all nodes have together.
+  SyncedNodes(ServerContext& context, const RedisStores& redis, std::shared_ptr<const rules::RuleBook> rules,
+              std::shared_ptr<std::atomic<std::uint32_t>> askers);
 
   // In front of a loop's store.
   std::shared_ptr<Store> decorate(std::size_t loop, std::shared_ptr<Store> store);
@@ -38,11 +42,12 @@ class SyncedNodes {
   // Runs it on each loop, and answers the sum; nothing: not all of them answered in time.
   std::optional<std::int64_t> ask_loops(std::chrono::steady_clock::time_point end,
                                         const std::function<std::int64_t(std::size_t)>& ask);
-  bool has_synced_rules() const;
+  bool knows_others() const;
 
   ServerContext& context_;
   const RedisStores& redis_;
   const std::shared_ptr<const rules::RuleBook> rules_;
+  const std::shared_ptr<std::atomic<std::uint32_t>> askers_;
   const std::shared_ptr<Clock> boot_;
   std::shared_ptr<synced::Membership> membership_;            // of the first loop
   std::vector<std::shared_ptr<synced::SyncedStore>> stores_;  // by loop; constant once started

@@ -190,14 +190,14 @@ class Caller:
     def __init__(self, address):
         self.link = connection_to(address)
 
-    def check(self, kind, tenant="acme"):
-        return self.ask("/v1/check", kind, tenant)
+    def check(self, kind, tenant="acme", cost=1):
+        return self.ask("/v1/check", kind, tenant, cost)
 
     def refund(self, kind, tenant="acme"):
         return self.ask("/v1/refund", kind, tenant)
 
-    def ask(self, path, kind, tenant):
-        body = json.dumps({"attributes": {"kind": kind, "tenant": tenant}})
+    def ask(self, path, kind, tenant, cost=1):
+        body = json.dumps({"attributes": {"kind": kind, "tenant": tenant}, "cost": cost})
         self.link.request("POST", path, body)
         answer = self.link.getresponse()
         return answer.status, json.loads(answer.read())

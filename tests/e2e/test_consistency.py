@@ -69,6 +69,26 @@ def test_a_bucket_never_gives_more_than_its_burst_and_its_rate(redis, start, rul
     assert ends
 
 
+# One draw, and the next one that is under way before its slice is used up.
+def test_a_node_leaves_a_part_of_what_is_left_for_the_others(redis, start, rules):
+    limit = 100_000
+    rules.write_text(WINDOW.replace("1500", str(limit)))
+    nodes = [start(redis.url, "--loops", "1") for _ in range(3)]
+    eventually("all are known", lambda: all(node.metric("weir_synced_nodes") == len(nodes) for node in nodes))
+    drawn = lambda: nodes[0].metric('weir_lease_units_total{result="drawn"}')  # noqa: E731
+    caller = nodes[0].caller()
+    for _ in range(40):
+        assert caller.check("leased", cost=2_000)[0] == 200
+    parts = []
+    for _ in range(60):
+        before = drawn()
+        caller.check("leased", cost=100)
+        parts.append((drawn() - before) / (limit - before))
+        if limit - drawn() < 2_000:
+            break
+    assert 0.1 < max(parts) <= 2 / 6 + 0.05, parts
+
+
 def test_an_answer_says_that_it_is_an_estimate(redis, start, rules):
     rules.write_text(WINDOW)
     node = start(redis.url)

@@ -52,103 +52,124 @@ class Nodes:
             node.process.wait()
 
 
-@contextlib.contextmanager
-def an_island():
-    island = Island()
-    try:
-        yield island
-    finally:
-        island.close()
+@pytest.fixture
+def island():
+    made = Island()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def redis(tmp_path, island):
+    made = Redis(tmp_path, "--bind", "127.0.0.1", island.here)
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def nodes_of(tmp_path, island):
+    """Makes the nodes of a store, and ends them."""
+    with contextlib.ExitStack() as ends:
+
+        def begin(url):
+            nodes = Nodes(tmp_path, url, island)
+            ends.callback(nodes.close)
+            return nodes
+
+        yield begin
+
+
+@pytest.fixture
+def group(tmp_path, island):
+    made = Group(island, tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def nodes(group, nodes_of):
+    """Under load, with a group of Redis servers."""
+    begun = nodes_of(group.url)
+    begun.begin()
+    return begun
+
+
+def another_master(group):
+    """When it had been elected."""
+    eventually("another master was elected", lambda: group.master_port_now() not in (None, group.master_port))
+    return time.monotonic()
 
 
 # Its slices live for a moment, its credit is used once, and then the rules' policy denies; the others go on.
-def test_a_node_that_is_cut_off_spends_what_it_has_and_no_more(tmp_path):
-    with an_island() as island, contextlib.ExitStack() as ends:
-        redis = Redis(tmp_path, "--bind", "127.0.0.1", island.here)
-        ends.callback(redis.kill)
-        nodes = Nodes(tmp_path, f"redis://:{PASSWORD}@{island.here}:{redis.port}", island)
-        ends.callback(nodes.close)
-        load = nodes.begin()
-        island.cut()
-        cut = time.monotonic()
-        time.sleep(LIFE_S + AWAY_S)
-        load.go_on(2 * RATE, places=(1, 2))
-        joined = time.monotonic()
-        island.join()
-        eventually("it decides again", lambda: nodes.admits(0, joined))
-        load.go_on()
-        load.stop()
-        assert nodes.admits(1, cut) and nodes.admits(2, cut)
-        alone = {kind: between(load.by_place[0][kind], cut, joined) for kind in ("leased", "synced")}
-        # A slice is never spent later than its life; a request that waits for Redis is answered when that does not.
-        assert all(began <= cut + LIFE_S + 0.05 for began, _ in alone["leased"]), "its slices have lapsed"
-        assert len(alone["synced"]) <= LOOPS * CREDIT
-        assert most_beyond(load.admitted["leased"], RATE, BURST) <= 0
-        # What it had not reported, and what the others were told twice.
-        assert most_beyond(load.admitted["synced"], RATE, BURST) <= TOLERANCE + LOOPS * CREDIT
+def test_a_node_that_is_cut_off_spends_what_it_has_and_no_more(island, redis, nodes_of):
+    nodes = nodes_of(f"redis://:{PASSWORD}@{island.here}:{redis.port}")
+    load = nodes.begin()
+    island.cut()
+    cut = time.monotonic()
+    time.sleep(LIFE_S + AWAY_S)
+    load.go_on(2 * RATE, places=(1, 2))
+    joined = time.monotonic()
+    island.join()
+    eventually("it decides again", lambda: nodes.admits(0, joined))
+    load.go_on()
+    load.stop()
+    assert nodes.admits(1, cut) and nodes.admits(2, cut)
+    alone = {kind: between(load.by_place[0][kind], cut, joined) for kind in ("leased", "synced")}
+    # A slice is never spent later than its life; a request that waits for Redis is answered when that does not.
+    assert all(began <= cut + LIFE_S + 0.05 for began, _ in alone["leased"]), "its slices have lapsed"
+    assert len(alone["synced"]) <= LOOPS * CREDIT
+    assert most_beyond(load.admitted["leased"], RATE, BURST) <= 0
+    # What it had not reported, and what the others were told twice.
+    assert most_beyond(load.admitted["synced"], RATE, BURST) <= TOLERANCE + LOOPS * CREDIT
 
 
 # What the replica had not heard of is lost, so a bucket may hold more than it should: never more than its capacity.
-def test_a_failover_costs_one_capacity_and_no_more(tmp_path):
-    with an_island() as island, contextlib.ExitStack() as ends:
-        group = Group(island, tmp_path)
-        ends.callback(group.stop)
-        nodes = Nodes(tmp_path, group.url, island)
-        ends.callback(nodes.close)
-        load = nodes.begin()
-        began = time.monotonic()
-        group.kill_master()
-        killed = time.monotonic()
-        eventually("another master was elected", lambda: group.master_port_now() not in (None, group.master_port))
-        elected = time.monotonic()
-        eventually("all decide again", lambda: all(nodes.admits(place, elected) for place in range(NODES)))
-        load.go_on()
-        load.stop()
-        end = time.monotonic()
-        for begins, ends_at in ((0, began), (killed, end)):
-            leased = most_beyond(between(load.admitted["leased"], begins, ends_at), RATE, BURST)
-            synced = most_beyond(between(load.admitted["synced"], begins, ends_at), RATE, BURST)
-            assert leased <= (0 if begins == 0 else SLICES), (begins, leased)
-            assert synced <= TOLERANCE + (0 if begins == 0 else TOLERANCE), (begins, synced)
-        # All together: what an exact bucket that was lost once would admit.
-        assert most_beyond(load.admitted["leased"], RATE, BURST) <= BURST + SLICES
-        assert most_beyond(load.admitted["synced"], RATE, BURST) <= BURST + 2 * TOLERANCE
+def test_a_failover_costs_one_capacity_and_no_more(group, nodes):
+    began = time.monotonic()
+    group.kill_master()
+    killed = time.monotonic()
+    elected = another_master(group)
+    eventually("all decide again", lambda: all(nodes.admits(place, elected) for place in range(NODES)))
+    nodes.load.go_on()
+    nodes.load.stop()
+    end = time.monotonic()
+    for begins, ends_at in ((0, began), (killed, end)):
+        leased = most_beyond(between(nodes.load.admitted["leased"], begins, ends_at), RATE, BURST)
+        synced = most_beyond(between(nodes.load.admitted["synced"], begins, ends_at), RATE, BURST)
+        assert leased <= (0 if begins == 0 else SLICES), (begins, leased)
+        assert synced <= TOLERANCE + (0 if begins == 0 else TOLERANCE), (begins, synced)
+    # All together: what an exact bucket that was lost once would admit.
+    assert most_beyond(nodes.load.admitted["leased"], RATE, BURST) <= BURST + SLICES
+    assert most_beyond(nodes.load.admitted["synced"], RATE, BURST) <= BURST + 2 * TOLERANCE
 
 
 # The master and one node are alone; the other two get another master. Each side keeps its own bound, and so do all
 # together when the cable is back.
-def test_both_sides_of_a_partition_keep_the_bound_by_themselves(tmp_path):
-    with an_island() as island, contextlib.ExitStack() as ends:
-        group = Group(island, tmp_path)
-        ends.callback(group.stop)
-        nodes = Nodes(tmp_path, group.url, island)
-        ends.callback(nodes.close)
-        load = nodes.begin()
-        began = time.monotonic()
-        island.cut()
-        cut = time.monotonic()
-        eventually("another master was elected", lambda: group.master_port_now() not in (None, group.master_port))
-        elected = time.monotonic()
-        eventually("both sides decide", lambda: all(nodes.admits(place, elected) for place in range(NODES)))
-        load.go_on()
-        joining = time.monotonic()
-        island.join()
-        eventually("the old master follows", lambda: "role:slave" in group.ask("INFO", "replication"))
-        joined = time.monotonic()
-        eventually("all decide again", lambda: all(nodes.admits(place, joined) for place in range(NODES)))
-        load.go_on()
-        load.stop()
-        end = time.monotonic()
+def test_both_sides_of_a_partition_keep_the_bound_by_themselves(island, group, nodes):
+    began = time.monotonic()
+    island.cut()
+    cut = time.monotonic()
+    elected = another_master(group)
+    eventually("both sides decide", lambda: all(nodes.admits(place, elected) for place in range(NODES)))
+    nodes.load.go_on()
+    joining = time.monotonic()
+    island.join()
+    eventually("the old master follows", lambda: "role:slave" in group.ask("INFO", "replication"))
+    joined = time.monotonic()
+    eventually("all decide again", lambda: all(nodes.admits(place, joined) for place in range(NODES)))
+    nodes.load.go_on()
+    nodes.load.stop()
+    end = time.monotonic()
 
-        def beyond(kind, places, begins, ends_at):
-            calls = [call for place in places for call in between(load.by_place[place][kind], begins, ends_at)]
-            return most_beyond(calls, RATE, BURST)
+    def beyond(kind, places, begins, ends_at):
+        calls = [call for place in places for call in between(nodes.load.by_place[place][kind], begins, ends_at)]
+        return most_beyond(calls, RATE, BURST)
 
-        everyone, mainland = range(NODES), range(1, NODES)
-        for kind, at_first, later in (("leased", 0, SLICES), ("synced", TOLERANCE, 2 * TOLERANCE)):
-            assert beyond(kind, everyone, 0, began) <= at_first
-            assert beyond(kind, [0], 0, joining) <= later, "the old master has lost nothing"
-            assert beyond(kind, mainland, cut, joining) <= later
-            # From here on there is one master again.
-            assert beyond(kind, everyone, joined, end) <= later
-            assert beyond(kind, everyone, 0, end) <= 2 * BURST + RATE * (joined - cut) + 2 * later
+    everyone, mainland = range(NODES), range(1, NODES)
+    for kind, at_first, later in (("leased", 0, SLICES), ("synced", TOLERANCE, 2 * TOLERANCE)):
+        assert beyond(kind, everyone, 0, began) <= at_first
+        assert beyond(kind, [0], 0, joining) <= later, "the old master has lost nothing"
+        assert beyond(kind, mainland, cut, joining) <= later
+        # From here on there is one master again.
+        assert beyond(kind, everyone, joined, end) <= later
+        assert beyond(kind, everyone, 0, end) <= 2 * BURST + RATE * (joined - cut) + 2 * later

@@ -94,6 +94,8 @@ class RegionRun final : private BaseRun<RegionNode> {
     }
     if (is_reconcile()) {
       rule.tolerance = Share{.amount = world_.between(5, 40), .percent = true};
+      // Less than a unit for each region, as a plan can bring it.
+      if (world_.chance(150)) rule.tolerance = Share{.amount = world_.between(1, 3), .percent = false};
       tolerance_ = rule.tolerance->of(rule.allowance.limit);
       if (setting_.on_partition == OnPartition::continue_on) {
         tolerance_ = static_cast<std::int64_t>(regions_ - 1) * rule.allowance.limit;
@@ -227,7 +229,7 @@ class RegionRun final : private BaseRun<RegionNode> {
     std::int64_t alone = allowance_.largest_cost() * 3 / 10;
     if (!is_window()) alone += allowance_.limit * (length_ / allowance_.window + 1) * 3 / 10;
     if (is_window()) alone *= 4;  // windows that were begun
-    if (is_reconcile()) alone = 4 * regions * regions::tolerated_part(tolerance_, regions_);
+    if (is_reconcile()) alone = 4 * std::max(tolerance_, regions);
     std::int64_t beyond = 0;
     for (const Oracle& oracle : oracles_) beyond += std::max<std::int64_t>(oracle.total() - alone, 0);
     return static_cast<std::uint64_t>(beyond);

@@ -26,7 +26,7 @@ Status DecisionsModule::open() {
                        " entries, expected at most " + std::to_string(observe::RequestCounters::kMaxTenants)};
   }
   if (redis_.stores() != nullptr) {
-    synced_ = std::make_unique<SyncedNodes>(context_, *redis_.stores(), rules_.book());
+    synced_ = std::make_unique<SyncedNodes>(context_, *redis_.stores(), rules_.book(), askers_);
   }
   for (std::size_t i = 0; i < context_.loops->size(); ++i) {
     counters_.push_back(std::make_shared<observe::DecisionCounters>(rules_.labels()));
@@ -55,7 +55,6 @@ Status DecisionsModule::open() {
     if (context_.keys.previous) add_rotating(options);
   }
   traffic_.set_counters(counters());
-  askers_->store(static_cast<std::uint32_t>(context_.loops->size()));
   return success();
 }
 
