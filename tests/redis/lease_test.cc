@@ -259,6 +259,24 @@ TEST(RedisLeasesAcrossSlots, AnIdChargesOtherSlotsOnce) {
   node.harness.run_until("it is undone", [&] { return left() == 9; });
 }
 
+// Their tokens differ, and there is no lease to write the larger one to.
+TEST(RedisLeasesAcrossSlots, ACostOfNothingIsAnsweredAndTakesNoSlot) {
+  ClusterGroup cluster;
+  LeaseNode node(with_given_time(cluster.url()));
+  const TimePoint now = from_micros(1'800'000'000'000'000);
+  std::vector<Charge> charges = {node.slot(1, 1), node.slot(2, 2), node.slot(3, 3)};
+  node.acquire(1, {charges[0]}, now);
+  node.acquire(2, {charges[1]}, now + seconds(1));
+  for (Charge& charge : charges) charge.cost = 0;
+  for (const bool named : {false, true}) {
+    EXPECT_EQ(node.acquire(named ? 4 : 3, charges, now, named).state, HoldState::taken);
+  }
+  charges[2].cost = 1;
+  EXPECT_EQ(node.acquire(5, charges, now).state, HoldState::taken);
+  EXPECT_EQ(node.held(charges[0], now), 1);
+  EXPECT_EQ(node.held(charges[2], now), 1);
+}
+
 // What the page on leases says of a Redis that loses its keys: for at most one TTL, twice the limit.
 TEST_F(RedisLeases, AfterFlushallThereAreAtMostTwiceAsManyHoldersForOneTtl) {
   LeaseNode node(with_given_time(server().url()));

@@ -267,6 +267,32 @@ TEST_F(RedisReservationsAcrossSlots, ADenialInOneSlotIsUndoneInTheOthers) {
   EXPECT_EQ(node_.commit(2, 1, charges(), now_).reserved, ReservationState::expired) << "it never was";
 }
 
+// Operations are used again: what one was about a reservation must not be part of the next one's undo.
+TEST_F(RedisReservationsAcrossSlots, ADeniedCheckAfterAReservationLeavesNothingCharged) {
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_EQ(node_.reserve(id, 1, {node_.bucket(4, 4), node_.slot(3, 3)}, now_).state, HoldState::taken);
+    Charge fits = node_.bucket(1, 1);
+    Charge too_large = node_.bucket(2, 2);
+    fits.follows = too_large.follows = false;
+    fits.cost = 10;
+    too_large.cost = kCapacity + 1;
+    TestCall call(Action::take, {fits, too_large}, now_);
+    node_.harness.run(call);
+    ASSERT_EQ(call.status, Code::ok);
+    EXPECT_FALSE(call.outcomes[1].admitted);
+    node_.harness.run_until("it is undone", [&] { return node_.left(node_.bucket(1, 1), now_) == kCapacity; });
+  }
+}
+
+TEST_F(RedisReservationsAcrossSlots, WhatTakesNoSlotNeedsNoToken) {
+  Charge one = node_.slot(3, 3);
+  Charge other = node_.slot(4, 4);
+  EXPECT_EQ(node_.reserve(1, 1, {node_.bucket(1, 1), one, other}, now_).state, HoldState::taken);
+  one.cost = other.cost = 0;
+  EXPECT_EQ(node_.reserve(2, 1, {node_.bucket(1, 1), one, other}, now_ + seconds(1)).state, HoldState::taken);
+  EXPECT_EQ(node_.left(node_.slot(3, 3), now_), 49);
+}
+
 TEST_F(RedisReservationsAcrossSlots, ADeadClosersWorkIsDoneByTheNext) {
   EXPECT_EQ(node_.reserve(1, 10, charges(), now_).state, HoldState::taken);
   // The record's slot only: as if the closer had died after it.

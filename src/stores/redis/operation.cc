@@ -34,7 +34,7 @@ void Part::reset() {
   standing_.clear();
   node = nullptr;
   attempts_ = 0;
-  reloaded_ = undoing_ = answered_ = charged_ = candidate_charged_ = leases_ = holds_ = record_ = lost_ = false;
+  reloaded_ = undoing_ = answered_ = charged_ = candidate_charged_ = leases_ = has_units_ = holds_ = record_ = lost_ = false;
   asked_ = true;
   hold_ = {};
 }
@@ -307,7 +307,7 @@ bool Operation::begin(StoreCall& call, Origin caller, SteadyTime now) {
   since = now;
   deadline_ = now + host_.options().deadline;
   raising_ = false;
-  if (call.hold != nullptr) step_ = *call.hold;
+  step_ = call.hold != nullptr ? *call.hold : HoldStep{};  // nothing of the call before
   is_first_ = follows_ = false;
   divide();
   stage_ = first_stage();
@@ -355,8 +355,10 @@ void Operation::divide() {
   for (std::size_t i = 0; i < call_->charges.size(); ++i) {
     Part& part = part_for(slotted ? slot_of(call_->charges[i]) : std::uint16_t{0});
     part.which.push_back(static_cast<std::uint8_t>(i));
-    part.leases_ = part.leases_ || call_->charges[i].kind == ChargeKind::lease;
-    part.record_ = part.record_ || call_->charges[i].kind == ChargeKind::record;
+    const Charge& charge = call_->charges[i];
+    part.leases_ = part.leases_ || charge.kind == ChargeKind::lease;
+    part.has_units_ = part.has_units_ || (charge.kind == ChargeKind::lease && charge.cost > 0);
+    part.record_ = part.record_ || charge.kind == ChargeKind::record;
     part.holds_ = part.leases_ || reserves();
   }
 }

@@ -93,6 +93,7 @@ class Part final : public ReplyHandler {
   bool asked_ = true;               // in the present stage of a reservation
   bool holds_ = false;              // its answers tell of a lease or a reservation
   bool leases_ = false;             // some of its charges are leases
+  bool has_units_ = false;          // some of these have a cost: there is a lease to take, renew or end
   bool record_ = false;             // it has the reservation's record
   bool lost_ = false;               // the lease was lost while it was being acquired
   HoldAnswer hold_;                 // what is known of the call's hold, if there is one and it has charges here

@@ -65,7 +65,7 @@ bool Operation::agree_on_token(SteadyTime now) {
   if (finds(HoldState::gone) || finds(HoldState::other)) return false;
   std::uint64_t largest = 0;
   for (std::size_t i = 0; i < used_; ++i) largest = std::max(largest, parts_[i].hold_.token);
-  const auto is_behind = [&](const Part& part) { return part.leases_ && part.hold_.token < largest; };
+  const auto is_behind = [&](const Part& part) { return part.has_units_ && part.hold_.token < largest; };
   InlineVector<Part*, 8> behind;
   for (std::size_t i = 0; i < used_; ++i) {
     if (is_behind(parts_[i])) behind.push_back(&parts_[i]);

@@ -67,7 +67,7 @@ bool Operation::takes_part(const Part& part) const {
     case Stage::follow:
       return !part.record_;
     case Stage::raise:
-      return (part.leases_ || part.record_) && part.hold_.token < step_.token;
+      return (part.has_units_ || part.record_) && part.hold_.token < step_.token;
   }
   return false;
 }
@@ -158,7 +158,7 @@ bool Operation::raise_token(SteadyTime now) {
   bool behind = false;
   for (std::size_t i = 0; i < used_; ++i) largest = std::max(largest, parts_[i].hold_.token);
   for (std::size_t i = 0; i < used_; ++i) {
-    behind = behind || ((parts_[i].leases_ || parts_[i].record_) && parts_[i].hold_.token < largest);
+    behind = behind || ((parts_[i].has_units_ || parts_[i].record_) && parts_[i].hold_.token < largest);
   }
   if (!behind) return false;
   raising_ = true;
