@@ -180,6 +180,37 @@ TEST_F(SyncedStoreTest, AnAnswerThatIsLostCostsItsUnitsOnceAndIsNotSentAgain) {
   EXPECT_EQ(store_left(charge()), 998) << "what was lost is not charged";
 }
 
+TEST_F(SyncedStoreTest, WithoutAnAnswerNothingIsKnownOfABucket) {
+  store_->at_once = false;
+  store_->failure = Code::deadline_exceeded;
+  CountingCall first(Action::take, clock_->now(), {charge()});
+  ASSERT_FALSE(synced_.begin(first));
+  store_->answer();
+  EXPECT_EQ(first.status, Code::deadline_exceeded);
+  clock_->advance(seconds(10));
+  CountingCall next(Action::take, clock_->now(), {charge()});
+  EXPECT_FALSE(synced_.begin(next)) << "the store decides";
+  store_->failure = Code::ok;
+  store_->answer();
+  EXPECT_TRUE(run(Action::take, charge()).estimated);
+}
+
+TEST_F(SyncedStoreTest, ABucketThatTheStoreCannotReadIsNoLongerKnown) {
+  take(charge());
+  ASSERT_TRUE(run(Action::take, charge()).estimated);
+  store_->at_once = false;
+  synced_.tick(true);
+  ASSERT_EQ(store_->waiting.size(), 1U);
+  StoreCall& report = *store_->waiting.back();
+  store_->waiting.clear();
+  report.status = Code::ok;
+  report.outcomes[0].status = Code::data_loss;
+  report.complete();
+  CountingCall next(Action::take, clock_->now(), {charge()});
+  EXPECT_FALSE(synced_.begin(next)) << "the store decides";
+  store_->answer();
+}
+
 TEST_F(SyncedStoreTest, AReportThatWasNotSentIsSentLater) {
   take(charge());
   store_->refuses = true;
