@@ -83,6 +83,23 @@ TEST_F(LeasedStoreTest, AHotKeyIsMostlyAnsweredWithoutTheStore) {
   EXPECT_EQ(answered_, Consistency::leased);
 }
 
+TEST_F(LeasedStoreTest, AnAnswerFromASliceTellsWhatIsLeftThereAndInTheStoreAndWhenItIsFull) {
+  heat();
+  const std::int64_t in_store = store_left();
+  const ChargeOutcome first = run(Action::take, charge());
+  ASSERT_TRUE(first.estimated);
+  EXPECT_EQ(first.status, Code::ok);
+  EXPECT_GT(first.remaining, 0);
+  EXPECT_LE(first.remaining, in_store + 100) << "no more than the store and a slice have";
+  EXPECT_GT(first.reset_after, Duration{0});
+  EXPECT_LE(first.reset_after, seconds(1));
+  clock_->advance(Duration{300});
+  const ChargeOutcome second = run(Action::take, charge());
+  ASSERT_TRUE(second.estimated);
+  EXPECT_EQ(second.remaining, first.remaining - 1);
+  EXPECT_EQ(second.reset_after, first.reset_after - Duration{300});
+}
+
 TEST_F(LeasedStoreTest, DrawsPayForTheFloorAndAskForAPartOnly) {
   heat();
   ASSERT_FALSE(store_->draws.empty());

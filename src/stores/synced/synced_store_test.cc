@@ -89,6 +89,45 @@ TEST_F(SyncedStoreTest, TheFirstRequestIsExactAndTheNextAreAdmittedByWhatItSaid)
   EXPECT_EQ(store_->calls, 1);
 }
 
+TEST_F(SyncedStoreTest, WhatIsAdmittedHereDelaysWhenTheBucketIsFull) {
+  take(charge(100));
+  const ChargeOutcome first = run(Action::take, charge());
+  ASSERT_TRUE(first.estimated);
+  EXPECT_EQ(first.remaining, 899);
+  // A second for the hundred, a thousandth of it for the clocks, and ten milliseconds for the one.
+  EXPECT_EQ(first.reset_after, milliseconds(1'011) + Duration{1});
+  clock_->advance(milliseconds(5));
+  const ChargeOutcome second = run(Action::take, charge(2));
+  EXPECT_EQ(second.remaining, 897);
+  EXPECT_EQ(second.reset_after, milliseconds(1'026) + Duration{1});
+}
+
+TEST_F(SyncedStoreTest, ADenialThatIsKnownTellsTheWaitWithoutTheStore) {
+  take(charge(995));
+  const ChargeOutcome denied = run(Action::take, charge(10));
+  EXPECT_EQ(store_->calls, 1);
+  EXPECT_FALSE(denied.admitted);
+  EXPECT_TRUE(denied.estimated);
+  EXPECT_EQ(denied.remaining, 5);
+  EXPECT_EQ(denied.retry_after, milliseconds(50));
+  EXPECT_GE(denied.reset_after, seconds(9));
+  run(Action::take, charge(1'001));
+  EXPECT_EQ(store_->calls, 2) << "the store says that it can never fit";
+}
+
+TEST_F(SyncedStoreTest, ADenialInAWindowWaitsForItsEnd) {
+  take(in_window(995));
+  const ChargeOutcome denied = run(Action::take, in_window(10));
+  EXPECT_EQ(store_->calls, 1);
+  EXPECT_FALSE(denied.admitted);
+  EXPECT_EQ(denied.remaining, 5);
+  EXPECT_GT(denied.retry_after, Duration{0});
+  EXPECT_LE(denied.retry_after, seconds(10));
+  EXPECT_EQ(denied.reset_after, denied.retry_after);
+  clock_->advance(denied.retry_after);
+  EXPECT_TRUE(take(in_window(5)));
+}
+
 TEST_F(SyncedStoreTest, HalfOfTheCreditIsReportedAtOnce) {
   for (int i = 0; i < 13; ++i) take(charge());
   EXPECT_EQ(store_->calls, 1) << "12 of 25";
@@ -178,6 +217,37 @@ TEST_F(SyncedStoreTest, AnAnswerThatIsLostCostsItsUnitsOnceAndIsNotSentAgain) {
   EXPECT_TRUE(take(charge())) << "it answers again";
   synced_.tick(true);
   EXPECT_EQ(store_left(charge()), 998) << "what was lost is not charged";
+}
+
+TEST_F(SyncedStoreTest, WithoutAnAnswerNothingIsKnownOfABucket) {
+  store_->at_once = false;
+  store_->failure = Code::deadline_exceeded;
+  CountingCall first(Action::take, clock_->now(), {charge()});
+  ASSERT_FALSE(synced_.begin(first));
+  store_->answer();
+  EXPECT_EQ(first.status, Code::deadline_exceeded);
+  clock_->advance(seconds(10));
+  CountingCall next(Action::take, clock_->now(), {charge()});
+  EXPECT_FALSE(synced_.begin(next)) << "the store decides";
+  store_->failure = Code::ok;
+  store_->answer();
+  EXPECT_TRUE(run(Action::take, charge()).estimated);
+}
+
+TEST_F(SyncedStoreTest, ABucketThatTheStoreCannotReadIsNoLongerKnown) {
+  take(charge());
+  ASSERT_TRUE(run(Action::take, charge()).estimated);
+  store_->at_once = false;
+  synced_.tick(true);
+  ASSERT_EQ(store_->waiting.size(), 1U);
+  StoreCall& report = *store_->waiting.back();
+  store_->waiting.clear();
+  report.status = Code::ok;
+  report.outcomes[0].status = Code::data_loss;
+  report.complete();
+  CountingCall next(Action::take, clock_->now(), {charge()});
+  EXPECT_FALSE(synced_.begin(next)) << "the store decides";
+  store_->answer();
 }
 
 TEST_F(SyncedStoreTest, AReportThatWasNotSentIsSentLater) {
