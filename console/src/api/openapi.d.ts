@@ -2323,7 +2323,7 @@ export interface components {
             when: {
                 [key: string]: string | string[];
             };
-            /** @description Required of a block that matches everything. */
+            /** @description Required of a block of which every condition is true for nearly any value or without the attribute. */
             all?: boolean;
             /**
              * @description RFC 3339, or a duration from now such as `2h`.

@@ -454,8 +454,10 @@ constexpr Field<Block> kBlockFields[] = {
     {"reason", "a note of at most 256 bytes, for operators; callers never see it", "none",
      [](const FieldAt& at, Block& block) { at.take(block.reason, read_text(at.node())); },
      [](const Block& block) { return block.reason.empty() ? std::nullopt : Written(YamlText::text(block.reason)); }},
-    {"all", "`true`: required of a block that matches everything, so that none does by mistake", "`false`", nullptr,
-     [](const Block& block) { return write_true(blocks_everything(block)); }},
+    {"all",
+     "`true`: required of a block of which every condition is true for nearly any value or without the attribute, so "
+     "that none refuses everyone by mistake",
+     "`false`", nullptr, [](const Block& block) { return write_true(needs_all(block)); }},
 };
 
 }  // namespace
