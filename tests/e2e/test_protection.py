@@ -4,6 +4,7 @@ import http.client
 import json
 import pathlib
 import re
+import urllib.error
 import urllib.request
 
 import pytest
@@ -234,3 +235,26 @@ def test_a_key_works_from_twenty_addresses_and_the_next_one_is_told_so(serve):
     assert check(server, api_key="k2", ip="198.51.100.1")[0] == 200
     status, answer, _ = check(server, api_key="k1")
     assert status == 200 and answer["reason"] == "no_rule", "without the value nothing is counted"
+
+
+def test_a_gateway_can_tell_a_challenge_from_a_block(start, tmp_path):  # noqa: F811
+    rules = """version: 1
+rules:
+  - {id: page, match: {path: "/signup*"}, per: [ip], algorithm: fixed-window, limit: 1, window: 3650d, on_exceed: challenge}
+blocks:
+  - {when: {ip: 198.51.100.7}, reason: scraping}
+"""
+    (tmp_path / "rules.yaml").write_text(rules)
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+
+    def forward(address):
+        request = urllib.request.Request(f"http://{server.http}/v1/forward-auth?deny_status=403", headers={
+            "X-Forwarded-Uri": "/signup", "X-Forwarded-Method": "GET", "X-Forwarded-For": address})
+        try:
+            urllib.request.urlopen(request, timeout=10)
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers["Weir-Status"], error.headers["Weir-Reason"]
+
+    assert forward("192.0.2.1") is None, "the first one is allowed"
+    assert forward("192.0.2.1") == (403, "403", "challenge")
+    assert forward("198.51.100.7") == (403, "403", "blocked")
