@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""Plots for docs/shedding.md, from the figures of the simulation: scripts/shedding_plots.py FIGURES.csv docs/images
+"""Plots for docs/shedding.md, from the figures of the simulations: scripts/shedding_plots.py FIGURES.csv SPIKE.csv docs/images
 
-The figures are written by the test AdaptiveSimulation with WEIR_FIGURES=FIGURES.csv. The same figures make the same files.
+The figures are written by the tests AdaptiveSimulation and SheddingSimulation with WEIR_FIGURES=FIGURES.csv and
+WEIR_SPIKE_FIGURES=SPIKE.csv. The same figures make the same files.
 """
 
 import pathlib
@@ -71,8 +72,37 @@ def courses(rows, load):
     return svg(left + width + 20, top + height + 30, parts)
 
 
+def spike(path):
+    """What a node admits of each class, second by second, on top of each other; and what of it was of use."""
+    seconds = [[int(each) for each in line.split(",")] for line in pathlib.Path(path).read_text().splitlines()]
+    classes = {"critical": "#0b6e4f", "write": "#3f6fb5", "read": "#9fc3e7", "test": "#c9b3dd"}
+    left, top, height, width, most = 60, 50, 200, 640, 1200
+    x, y = lambda second: left + width * second / len(seconds), lambda count: top + height - height * min(count / most, 1)
+    parts = [text(left, 20, "Requests a second that are admitted, by class; capacity 1,000. From the 5th to the 80th second 6,000 are asked for")]
+    place = left
+    for name, colour in {**classes, "answered in time": "#222222"}.items():
+        parts += [f'<rect x="{place}" y="29" width="10" height="10" fill="{colour}"/>', text(place + 14, 38, name)]
+        place += 90
+    below = [0] * len(seconds)
+    for number, colour in enumerate(classes.values()):
+        above = [low + row[2 + number] for low, row in zip(below, seconds)]
+        edge = [f"{x(at + half):.1f},{y(count):.1f}" for at, count in enumerate(above) for half in (0, 1)]
+        back = [f"{x(at + half):.1f},{y(count):.1f}" for at, count in reversed(list(enumerate(below))) for half in (1, 0)]
+        parts.append(f'<polygon points="{" ".join(edge + back)}" fill="{colour}"/>')
+        below = above
+    useful = " ".join(f"{x(at + half):.1f},{y(row[1]):.1f}" for at, row in enumerate(seconds) for half in (0, 1))
+    parts.append(f'<polyline points="{useful}" fill="none" stroke="#222222" stroke-width="1.2"/>')
+    for step in range(5):
+        parts += [f'<line x1="{left}" x2="{left + width}" y1="{y(300 * step)}" y2="{y(300 * step)}" stroke="#dddddd" stroke-opacity="0.6"/>',
+                  text(left - 6, y(300 * step) + 4, f"{300 * step:,}", "end")]
+    for second in range(0, len(seconds), 10):
+        parts.append(text(x(second), top + height + 18, f"{second} s", "middle"))
+    return svg(left + width + 20, top + height + 30, parts)
+
+
 def main():
-    rows, folder = read(sys.argv[1]), pathlib.Path(sys.argv[2])
+    rows, folder = read(sys.argv[1]), pathlib.Path(sys.argv[3])
+    (folder / "shedding-spike.svg").write_text(spike(sys.argv[2]))
     (folder / "adaptive-goodput.svg").write_text(
         bars(rows, 2, "Goodput, of what the workers could do", 1.0, lambda value: f"{100 * value:.0f} %"))
     (folder / "adaptive-p99.svg").write_text(

@@ -29,7 +29,7 @@ void write_file_blocks(JsonWriter& out, const OperatorState& state) {
     out.begin_object();
     out.member("id", block.use->id());
     write_when(out, block.when);
-    out.member("all", rules::blocks_everything(block));
+    out.member("all", rules::needs_all(block));
     out.member("until", block.until);
     out.member("reason", block.reason);
     out.member("actor", "file");
@@ -46,9 +46,10 @@ Status check_block_body(const BlockRecord& record, bool all, const OperatorState
   const Block block = block_of(record);
   const std::vector<rules::BlockFault> faults = rules::check_block(block);
   if (!faults.empty()) return Failure{Code::invalid_argument, faults.front().field + ": " + faults.front().what};
-  if (!all && rules::blocks_everything(block)) {
+  if (!all && rules::needs_all(block)) {
     return Failure{Code::invalid_argument,
-                   "when: matches every request; add a narrower condition, or \"all\": true if that is what you want"};
+                   "when: names no one in particular: each condition is true for nearly any value or without the "
+                   "attribute; add a narrower one, or \"all\": true if that is what you want"};
   }
   if (rules::is_filed(block)) return success();
   const std::shared_ptr<const rules::Intake> intake = state.book->loaded().intake;
@@ -95,7 +96,7 @@ std::string describe(const BlockRecord& record) {
   out.begin_object();
   out.member("id", record.id);
   write_when(out, record.when);
-  out.member("all", rules::blocks_everything(block_of(record)));
+  out.member("all", rules::needs_all(block_of(record)));
   out.member("until", record.until);
   out.member("reason", record.reason);
   out.member("actor", record.actor);

@@ -64,6 +64,9 @@ class Write {
   // does not exist.
   std::optional<Answer> refuse(const std::optional<std::string>& etag) const { return preconditions_.refuse(etag); }
 
+  // The caller has said what it has seen.
+  bool is_conditional() const { return !preconditions_.empty(); }
+
   const std::string& node() const { return node_; }
   const std::vector<control::AuditEntry>& entries() const { return entries_; }
 

@@ -22,7 +22,7 @@ struct Environment {
   std::shared_ptr<Access> access{};
   std::shared_ptr<Clock> clock{};
   observe::Log& log;
-  std::string node{};          // this node's name
+  std::string node{};  // this node's name
   // How the audit trail shows an attribute's value: a secret as a hash. None: as it is.
   std::function<std::string(std::string_view name, std::string_view value)> shown_value{};
   http::OnceOptions once{};    // for POST

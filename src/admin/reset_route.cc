@@ -50,7 +50,8 @@ void add_reset_route(Api& api, Limiter& limiter) {
     std::string reason = body.reason();
     if (!call.accepts(body)) return;
     const auto reset = std::make_shared<const SubjectChange>(std::move(attributes), std::move(rules));
-    AuditNote note{"subject.reset", "subject", {}, reset->json(call.environment(), "expected_count", expected), std::move(reason)};
+    AuditNote note{
+        "subject.reset", "subject", {}, reset->json(call.environment(), "expected_count", expected), std::move(reason)};
     const auto go = [&limiter, reset, expected](const LaterAnswer& later) {
       if (!expected) return reset_now(limiter, reset, later);
       const auto compare = [&limiter, reset, expected = *expected, later](const Decision& decision) {

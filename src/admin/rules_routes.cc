@@ -129,7 +129,7 @@ Result<Answer> store(Write& write, const NewRules& rules, const std::string& rea
   const auto latest = control::latest_rule_version(write.session, control::kDatabaseRules);
   if (!latest.ok()) return latest.failure();
   const std::int64_t current = latest.value() ? latest.value()->version : 0;
-  if (needs_match) {
+  if (needs_match || write.is_conditional()) {
     if (const std::optional<Answer> refused = write.refuse(std::to_string(current))) return *refused;
   }
   RuleVersion version{.version = 0,

@@ -2,7 +2,8 @@
 
 namespace weir::admin {
 
-std::string SubjectChange::json(const Environment& environment, std::string_view name, const std::optional<std::int64_t>& number) const {
+std::string SubjectChange::json(const Environment& environment, std::string_view name,
+                                const std::optional<std::int64_t>& number) const {
   JsonWriter out;
   out.begin_object();
   out.begin_object("attributes");

@@ -32,7 +32,8 @@ class SubjectChange {
   }
 
   // For the audit trail; `name` and `number` are a member of its own.
-  std::string json(const Environment& environment, std::string_view name, const std::optional<std::int64_t>& number) const;
+  std::string json(const Environment& environment, std::string_view name,
+                   const std::optional<std::int64_t>& number) const;
 
  private:
   const KeptAttributes kept_;

@@ -67,7 +67,8 @@ void add_block_add(CLI::App& parent, Session& session) {
   verb.text("--until", options->until, "How long: a duration such as 2h, or a time; without it, until it is removed")
       .value("TIME");
   verb.text("--reason", options->reason, "Why, for the audit trail; callers never see it").value("TEXT").required();
-  verb.flag("--all", options->all, "Allow a block that matches every request");
+  verb.flag("--all", options->all,
+            "Allow a block that may match every request: without conditions, or with none that names someone");
   add_admin_options(verb, options->admin);
   verb.footer("Blocked requests get 403 with reason `blocked` and are charged nothing.\n" +
               std::string(kServerExitCodes) +

@@ -90,7 +90,7 @@ void AdaptiveLimit::finish(std::int64_t now_us) {
   measured.throughput = count / length;
   measured.mean_us = round_.held_us / count;
   measured.held = measured.throughput * measured.mean_us;
-  measured.limited = round_.refusals > 0;
+  measured.limited = round_.refusals > 0 || (without_leases_ && measured.held >= static_cast<double>(applied_));
   const bool enough = round_.completions >= kLeastCompletions;
   round_ = {.begin_us = now_us};
   settling_ = true;

@@ -37,6 +37,12 @@ class AdaptiveLimit {
   void refused() { ++round_.refusals; }
   // A lease that was held for so long has been released.
   void completed(Duration held, TimePoint now);
+  // Work without a lease took so long. What is in progress at a time is then known from Little's law alone: the limit
+  // holds something back if that is more.
+  void reported(Duration took, TimePoint now) {
+    without_leases_ = true;
+    completed(took, now);
+  }
 
  private:
   struct Round {
@@ -79,6 +85,7 @@ class AdaptiveLimit {
   int started_ = 0;       // rounds of the start so far
   Measured last_start_;   // the last of them
   bool high_ = false;     // the variation of this round
+  bool without_leases_ = false;
   bool settling_ = true;  // what completes was begun under another limit
   Round round_;
   Sums sums_[2];         // of low and of high rounds

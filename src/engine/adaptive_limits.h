@@ -23,6 +23,7 @@ namespace weir::engine {
 class AdaptiveLimits {
  public:
   static constexpr std::size_t kMaxSubjects = 10'000;
+  static constexpr Duration kLeaseMemory = std::chrono::minutes(10);
 
   struct Standing {
     std::string rule;
@@ -36,7 +37,13 @@ class AdaptiveLimits {
   // False: nothing has ever been asked for, and nothing below does anything.
   bool used() const { return used_.load(std::memory_order_relaxed); }
   void refused(const BucketKey& key);
+  // A lease was released. From then on, for kLeaseMemory, reports() of the subject are left out: the same work would
+  // count twice.
   void completed(const BucketKey& key, Duration held, TimePoint now);
+  // Work of the subject took so long, as its caller has said. Work that failed sooner than work usually ends says
+  // nothing about capacity and is left out.
+  void reported(std::string_view rule, const BucketKey& key, const AutoLimit& bounds, Duration took, bool succeeded,
+                TimePoint now);
   // Of at most `count` subjects, the most recently used first.
   std::vector<Standing> list(std::size_t count) const;
 
@@ -46,11 +53,14 @@ class AdaptiveLimits {
     BucketKey key;
     AutoLimit bounds;
     AdaptiveLimit limit;
+    bool by_reports = false;  // what the limit has learned from
+    TimePoint lease_ended{};  // the last one; the epoch: none
   };
   struct KeyHash {
     std::size_t operator()(const BucketKey& key) const { return static_cast<std::size_t>(key.low ^ key.high); }
   };
   Subject* find(const BucketKey& key);
+  Subject& find_or_add(std::string_view rule, const BucketKey& key, const AutoLimit& bounds);
 
   std::atomic<bool> used_{false};
   mutable std::mutex mutex_;

@@ -80,6 +80,8 @@ class Check {
   // Gives rules with an auto_limit the limit that applies now. In shadow mode only their match gets it: what is charged
   // has the largest, so that everything that is held is counted (stages/adaptive.h).
   void use_adaptive_limits(AdaptiveLimits& limits);
+  // Tells the limits of rules with an auto_limit how long the request's work took.
+  void note_work(AdaptiveLimits& limits, Duration took, bool succeeded, TimePoint now) const;
   // Some rule of the set has an auto_limit.
   bool may_have_auto_limits() const { return rules_ != nullptr && rules_->has_auto_limits(); }
   // For holds, which candidates do not judge: what they take is settled later.

@@ -100,6 +100,17 @@ void Check::use_adaptive_limits(AdaptiveLimits& limits) {
   }
 }
 
+void Check::note_work(AdaptiveLimits& limits, Duration took, bool succeeded, TimePoint now) const {
+  std::size_t charge = 0;
+  for (const rules::Match& match : matches_) {
+    if (match.allowance == nullptr) continue;
+    const Charge& charged = charges_[charge++];
+    const rules::CompiledRule& rule = *match.rule;
+    if (rule.adapted.empty() || charged.allowance != rule.own) continue;
+    limits.reported(rule.name.id, charged.key, *rule.source.auto_limit, took, succeeded, now);
+  }
+}
+
 void Check::drop_candidates() {
   std::size_t kept = charges_.size();
   while (kept > deciding_ && charges_[kept - 1].candidate) --kept;

@@ -40,6 +40,7 @@
 #include "weir/limiter.h"
 #include "weir/reservations.h"
 #include "weir/usage.h"
+#include "weir/work_report.h"
 
 namespace weir::engine {
 
@@ -49,7 +50,8 @@ class Engine final : public Limiter,
                      public AdHocLimiter,
                      public LeaseLimiter,
                      public ReservationLimiter,
-                     public UsageRecorder {
+                     public UsageRecorder,
+                     public WorkReports {
  public:
   // options.store, options.clock and options.hash_key must be set; `fallback` counts while the store fails, and must
   // answer at once.
@@ -61,6 +63,7 @@ class Engine final : public Limiter,
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   [[nodiscard]] bool begin_reservation(ReservationCall& call) override;
   void note_duration(Duration duration) override { shedder_->open_work().reported(duration, clock_->now()); }
+  void note_work(const Request& request, Duration duration, bool succeeded) override;
   bool may_wait() const override { return !store_->answers_on_this_thread(); }
   AdHocLimiter* ad_hoc() override { return this; }
   LeaseLimiter* leases() override { return this; }

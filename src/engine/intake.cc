@@ -73,4 +73,15 @@ class CompletedRequests {
   return true;
 }
 
+void Engine::note_work(const Request& asked, Duration duration, bool succeeded) {
+  const ActiveRules& rules = rules_.current();
+  if (!rules.set->has_auto_limits() || !Check::within_bounds(asked)) return;
+  rules::CompletedRequest room;
+  const Request& request = completed(asked, rules, room);
+  const Reading at = clock_->read();
+  Check check;
+  check.plan(request, at.wall(), rules, rules_.encoder(), with_tags_);
+  check.note_work(*adaptive_, duration, succeeded, at.now);
+}
+
 }  // namespace weir::engine

@@ -20,10 +20,15 @@
 #include "weir/leases.h"
 #include "weir/limiter.h"
 #include "weir/reservations.h"
+#include "weir/work_report.h"
 
 namespace weir::engine {
 
-class RotatingLimiter final : public Limiter, public AdHocLimiter, public LeaseLimiter, public ReservationLimiter {
+class RotatingLimiter final : public Limiter,
+                              public AdHocLimiter,
+                              public LeaseLimiter,
+                              public ReservationLimiter,
+                              public WorkReports {
  public:
   // `previous` should have the observers. Both must take ad-hoc charges and give leases.
   RotatingLimiter(Limiter& previous, Limiter& current) : previous_(previous), current_(current) {}
@@ -33,6 +38,12 @@ class RotatingLimiter final : public Limiter, public AdHocLimiter, public LeaseL
   [[nodiscard]] bool begin_lease(LeaseCall& call) override;
   [[nodiscard]] bool begin_reservation(ReservationCall& call) override;
   void note_duration(Duration duration) override { previous_.note_duration(duration); }
+  // The limiters share what adapts, and find subjects under their own keys.
+  void note_work(const Request& request, Duration duration, bool succeeded) override {
+    for (Limiter* limiter : {&previous_, &current_}) {
+      if (WorkReports* const reports = work_reports(*limiter)) reports->note_work(request, duration, succeeded);
+    }
+  }
   bool may_wait() const override { return previous_.may_wait(); }
   AdHocLimiter* ad_hoc() override { return this; }
   LeaseLimiter* leases() override { return previous_.leases() == nullptr ? nullptr : this; }

@@ -8,6 +8,7 @@ namespace {
 
 // How long the database may take for what is left when the server stops.
 constexpr std::chrono::seconds kLastPatience{5};
+constexpr std::chrono::milliseconds kPause{100};  // before it is asked again
 
 // Trying again later is of no use: the database has refused the entry.
 bool is_final(const Failure& failure) {
@@ -107,16 +108,17 @@ void AuditQueue::write() {
 void AuditQueue::finish() {
   const auto deadline = std::chrono::steady_clock::now() + kLastPatience;
   std::unique_lock lock(mutex_);
-  failed_ = false;
   const bool can_write = database_ != nullptr && is_ready_();
-  while (can_write && !waiting_.empty() && !failed_ && std::chrono::steady_clock::now() < deadline) {
+  while (can_write && !told_ && !waiting_.empty() && std::chrono::steady_clock::now() < deadline) {
+    failed_ = false;
     lock.unlock();
     write();
     lock.lock();
     settled_.wait_until(lock, deadline, [this] { return !busy_; });
+    if (failed_) settled_.wait_for(lock, kPause);
   }
-  if (waiting_.empty()) return;
   const std::size_t left = waiting_.size();
+  if (left == 0 || std::exchange(told_, true)) return;
   counts_.lost += left;
   lock.unlock();
   log_.error("audit_lost", "the database did not answer: entries of the audit trail are only in this log",

@@ -52,7 +52,7 @@ class AuditQueue {
 
   // Hands what waits to the database, unless it is still busy with the last batch.
   void write();
-  // The same, and waits until all is written or the database does not answer; then the rest is lost.
+  // The same, and waits until all is written or the database does not answer; then the rest is lost. Idempotent.
   void finish();
 
   Counts counts() const;
@@ -74,6 +74,7 @@ class AuditQueue {
   std::size_t most_ = kMaxBatch;             // of the next batch
   bool busy_ = false;                        // a batch is with the database
   bool failed_ = false;                      // the database did not answer for the last one
+  bool told_ = false;                        // what was lost at the end
   std::condition_variable settled_;
   Counts counts_;
 };

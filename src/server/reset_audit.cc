@@ -82,8 +82,8 @@ std::string ResetAudit::attributes_json(std::span<const Attribute> attributes) c
   for (const Attribute& each : attributes) {
     const bool secret = options_.secrets.contains(each.name);
     const SubjectDigits digits = observe::value_digits(each.name, each.value, encoder_);
-    out.member(each.name, secret ? "#" + std::string(digits.data(), digits.size())
-                                 : std::string(observe::cut_value(each.value)));
+    out.member(each.name,
+               secret ? "#" + std::string(digits.data(), digits.size()) : std::string(observe::cut_value(each.value)));
   }
   out.end_object();
   return out.take();

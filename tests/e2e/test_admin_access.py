@@ -74,6 +74,22 @@ def test_every_route_asks_for_its_role(roles):
             assert allowed or json.loads(body)["code"] == "role_missing"
 
 
+# What changes nothing, so that readers may ask; and what only an admin may do. Everything else is for operators.
+QUESTIONS = {"POST /rules/validate", "POST /rules/diff", "POST /rules/simulate", "POST /subjects/lookup"}
+FOR_ADMINS = {"PUT /rules", "POST /rules/versions/{n}/restore", "POST /tokens", "DELETE /tokens/{id}",
+              "POST /accounts/{id}/adjust", "POST /accounts/{id}/reverse"}
+
+
+def test_what_changes_something_is_for_operators_unless_it_is_listed(start):  # noqa: F811
+    """The audit trail's completeness test drives what operators and admins may do; a change for readers would escape it."""
+    needed = {f"{each['method']} {each['path'].removeprefix('/admin/v1')}": each["role"] for each in Admin(start().admin).get("")["routes"] if each["role"]}
+    changes = {route: role for route, role in needed.items() if not route.startswith("GET ")}
+    assert len(changes) > 20
+    assert changes == {route: "reader" if route in QUESTIONS else "admin" if route in FOR_ADMINS else "operator" for route in changes}
+    assert QUESTIONS | FOR_ADMINS <= changes.keys()
+    assert {role for route, role in needed.items() if route.startswith("GET ")} == {"reader"}
+
+
 def test_tokens_are_shown_once_and_stored_hashed(start, tmp_path):  # noqa: F811
     server = start("--data-dir", str(tmp_path / "state"))
     admin = Admin(server.admin)

@@ -90,6 +90,8 @@ def test_rules_in_the_database_are_put_listed_and_restored(server):
     assert [each["version"] for each in admin.get(f"/rules/versions?cursor={versions['next']}")["items"]] == [1]
     assert admin.get("/rules/versions/1")["text"] == rules_text(2)
     assert admin.call("GET", "/rules/versions/7")[0] == 404
+    stale = admin.call("POST", "/rules/versions/1/restore", {"reason": "back"}, {"If-Match": '"1"'})
+    assert stale[0] == 412 and admin.get("/rules")["version"] == 2
     restored = admin.post("/rules/versions/1/restore", {"reason": "back"}, status=200)
     assert restored["version"] == 3 and admin.get("/rules")["text"] == rules_text(2)
     assert check(server)[1]["limit"] == 2

@@ -166,7 +166,7 @@ def test_a_block_refuses_on_http_and_reveals_nothing(server, operators):
 
 
 def test_a_block_of_everything_must_be_meant(server, operators):
-    for when in ({}, {"tenant": "*"}):
+    for when in ({}, {"tenant": "*"}, {"zzz": "absent"}, {"api_key": ["absent", "guest"], "path": "/*"}):
         status, answer = operators.call("POST", "/blocks", {"when": when, "reason": "oops"})
         assert status == 400 and '"all": true' in answer["detail"]
     operators.made("/blocks", {"when": {}, "all": True, "until": "1m", "reason": "maintenance"})
@@ -262,6 +262,11 @@ def test_the_command_line_sets_lists_and_removes(server, operators):
 
     assert operators.weir("block", "add", "--reason", "x").returncode == 2
     assert operators.weir("block", "add", "tenant=*", "--reason", "x").returncode == 2
+    refused = operators.weir("block", "add", "zzz=absent", "--reason", "x")
+    assert refused.returncode == 2 and "names no one in particular" in refused.stderr
+    for_now = operators.weir("block", "add", "zzz=absent", "--all", "--until", "1m", "--reason", "maintenance")
+    assert for_now.returncode == 0, for_now.stderr
+    assert operators.weir("block", "remove", for_now.stdout.split()[1], "--reason", "over").returncode == 0
     blocked = operators.weir("block", "add", "ip=203.0.113.0/24", "ip=198.51.100.0/24", "--until", "1h", "--reason", "scraping")
     assert blocked.returncode == 0, blocked.stderr
     assert check(server, ip="198.51.100.3")[0] == 403

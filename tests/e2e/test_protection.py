@@ -4,6 +4,7 @@ import http.client
 import json
 import pathlib
 import re
+import urllib.error
 import urllib.request
 
 import pytest
@@ -234,3 +235,72 @@ def test_a_key_works_from_twenty_addresses_and_the_next_one_is_told_so(serve):
     assert check(server, api_key="k2", ip="198.51.100.1")[0] == 200
     status, answer, _ = check(server, api_key="k1")
     assert status == 200 and answer["reason"] == "no_rule", "without the value nothing is counted"
+
+
+ADAPTS = """version: 1
+rules:
+  - {id: exports, match: {action: export}, per: [tenant], algorithm: concurrency, limit: {auto: {min: 2, max: 500}}, lease: 30s}
+"""
+
+
+def adaptive_limit(server):
+    found = re.search(r'^weir_adaptive_limit\{rule="exports",subject="[0-9a-f]+"\} (\d+)$', server.metrics(), re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def send_reports(server, protocol, count):
+    """As fast as one connection can, so that many are in progress at a time for the durations that they tell."""
+    if protocol == "resp":
+        host, port = server.await_event("listening")["resp"].rsplit(":", 1)
+        connection = redis_py.Redis(host=host, port=int(port))
+        for _ in range(count):
+            connection.execute_command("WEIR.REPORT", "SUCCESS", "DURATION", 100, "tenant", "acme", "action", "export")
+        return connection.close()
+    host, port = server.http.rsplit(":", 1)
+    connection = http.client.HTTPConnection(host, int(port), timeout=10)
+    body = json.dumps({"attributes": {"tenant": "acme", "action": "export"}, "outcome": "success", "duration_ms": 100})
+    for _ in range(count):
+        connection.request("POST", "/v1/report", body)
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        answer.read()
+    connection.close()
+
+
+@pytest.mark.parametrize("protocol", ["http", "resp"])
+def test_reported_durations_move_a_limit_that_adapts(start, tmp_path, protocol):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(ADAPTS)
+    server = start("--rules", str(tmp_path / "rules.yaml"), "--listen-resp", "127.0.0.1:0")
+    assert adaptive_limit(server) is None
+    send_reports(server, protocol, 1500)
+    assert adaptive_limit(server) > 4
+    status, lease, _ = ask(server, "/v1/leases", {"attributes": {"tenant": "acme", "action": "export"}})
+    assert status == 201
+    release = urllib.request.Request(f"http://{server.http}/v1/leases/{lease['lease']}", method="DELETE")
+    assert urllib.request.urlopen(release, timeout=10).status == 204
+    assert adaptive_limit(server) == 2, "a lease was released: from now on leases count, and the limit begins again"
+    send_reports(server, protocol, 300)
+    assert adaptive_limit(server) == 2, "work with a lease does not count twice"
+
+
+def test_a_gateway_can_tell_a_challenge_from_a_block(start, tmp_path):  # noqa: F811
+    rules = """version: 1
+rules:
+  - {id: page, match: {path: "/signup*"}, per: [ip], algorithm: fixed-window, limit: 1, window: 3650d, on_exceed: challenge}
+blocks:
+  - {when: {ip: 198.51.100.7}, reason: scraping}
+"""
+    (tmp_path / "rules.yaml").write_text(rules)
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+
+    def forward(address):
+        request = urllib.request.Request(f"http://{server.http}/v1/forward-auth?deny_status=403", headers={
+            "X-Forwarded-Uri": "/signup", "X-Forwarded-Method": "GET", "X-Forwarded-For": address})
+        try:
+            urllib.request.urlopen(request, timeout=10)
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers["Weir-Status"], error.headers["Weir-Reason"]
+
+    assert forward("192.0.2.1") is None, "the first one is allowed"
+    assert forward("192.0.2.1") == (403, "403", "challenge")
+    assert forward("198.51.100.7") == (403, "403", "blocked")

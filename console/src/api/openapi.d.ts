@@ -2323,7 +2323,7 @@ export interface components {
             when: {
                 [key: string]: string | string[];
             };
-            /** @description Required of a block that matches everything. */
+            /** @description Required of a block of which every condition is true for nearly any value or without the attribute. */
             all?: boolean;
             /**
              * @description RFC 3339, or a duration from now such as `2h`.
@@ -3404,6 +3404,8 @@ export interface components {
         AdminReason: string;
         /** @description The `etag` of what was seen, in quotes. */
         AdminIfMatch: string;
+        /** @description The `etag` of the rules that were seen, in quotes: nothing is done if they have changed since. */
+        AdminIfMatchOptional: string;
     };
     requestBodies: never;
     headers: {
@@ -6686,7 +6688,10 @@ export interface operations {
     restoreRules: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `etag` of the rules that were seen, in quotes: nothing is done if they have changed since. */
+                "If-Match"?: components["parameters"]["AdminIfMatchOptional"];
+            };
             path: {
                 /** @description As listed. */
                 n: string;
@@ -6731,6 +6736,15 @@ export interface operations {
             };
             /** @description The server runs without a database, or the rules come from a file. */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description It has changed since it was read. */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7310,7 +7324,10 @@ export interface operations {
     promoteCandidate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `etag` of the rules that were seen, in quotes: nothing is done if they have changed since. */
+                "If-Match"?: components["parameters"]["AdminIfMatchOptional"];
+            };
             path: {
                 id: string;
             };
@@ -7359,6 +7376,15 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It has changed since it was read. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
             /** @description The database does not answer, or is overloaded. */
@@ -7375,7 +7401,10 @@ export interface operations {
     discardCandidate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `etag` of the rules that were seen, in quotes: nothing is done if they have changed since. */
+                "If-Match"?: components["parameters"]["AdminIfMatchOptional"];
+            };
             path: {
                 id: string;
             };
@@ -7424,6 +7453,15 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It has changed since it was read. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
             /** @description The database does not answer, or is overloaded. */

@@ -1,13 +1,17 @@
-// A node that is asked for twelve times what it is used to. Seeded: the same requests every time.
+// A node that is asked for twelve times what it is used to. Seeded: the same requests every time. With the variable
+// WEIR_SPIKE_FIGURES what is asked for and done in each second is written to that file (scripts/shedding_plots.py).
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "engine/engine.h"
 #include "stores/memory/memory_store.h"
@@ -38,7 +42,13 @@ struct Worker {
   TimePoint free_at{};
 };
 
+struct Second {
+  std::map<std::string, ClassFigures> classes;
+  std::int64_t useful = 0;
+};
+
 struct Figures {
+  std::vector<Second> seconds;
   std::map<std::string, ClassFigures> classes;
   std::int64_t useful = 0;
   std::map<std::pair<std::string, int>, Duration> longest_gap;  // between two admissions of a tenant, by class
@@ -76,6 +86,9 @@ class Spike {
       const std::string text = std::to_string(tenant);
       ClassFigures& own = figures.classes[name];
       ++own.asked;
+      figures.seconds.resize(static_cast<std::size_t>((clock_->now() - begin) / Duration(1s)) + 1);
+      Second& second = figures.seconds.back();
+      ++second.classes[name].asked;
       if (name == "read") ++figures.reads[static_cast<std::size_t>(tenant)].asked;
       const bool admitted = engine_->check({{"class", name}, {"tenant", text}}).allowed;
       const auto key = std::pair(name, tenant);
@@ -85,8 +98,11 @@ class Spike {
       if (!admitted) continue;
       known->second = clock_->now();
       ++own.admitted;
+      ++second.classes[name].admitted;
       if (name == "read") ++figures.reads[static_cast<std::size_t>(tenant)].admitted;
-      if (worker_.finishes_in_time(clock_->now())) ++figures.useful;
+      if (!worker_.finishes_in_time(clock_->now())) continue;
+      ++figures.useful;
+      ++second.useful;
     }
     return figures;
   }
@@ -114,6 +130,22 @@ double share(const ClassFigures& figures) {
   return 100.0 * static_cast<double>(figures.admitted) / static_cast<double>(std::max<std::int64_t>(1, figures.asked));
 }
 
+// A line for each second: what was asked for, what was useful, and what was admitted of each class.
+void write_seconds(std::ostream& out, const Figures& figures) {
+  // The last one has only the request that ended the run.
+  for (std::size_t i = 0; i + 1 < figures.seconds.size(); ++i) {
+    const Second& second = figures.seconds[i];
+    std::int64_t asked = 0;
+    for (const auto& [name, each] : second.classes) asked += each.asked;
+    out << asked << ',' << second.useful;
+    for (const char* const name : {"critical", "write", "read", "test"}) {
+      const auto found = second.classes.find(name);
+      out << ',' << (found == second.classes.end() ? 0 : found->second.admitted);
+    }
+    out << '\n';
+  }
+}
+
 TEST(SheddingSimulation, ATwelvefoldSpikeOfReadsLeavesCriticalAndWritesAloneAndUsesTheWholeCapacity) {
   constexpr std::uint32_t kSeed = 20'261;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
@@ -136,9 +168,13 @@ TEST(SheddingSimulation, ATwelvefoldSpikeOfReadsLeavesCriticalAndWritesAloneAndU
   RecordProperty("critical_percent", std::to_string(share(during.classes.at("critical"))));
   RecordProperty("longest_gap_ms", std::to_string(longest.count() / 1'000));
 
-  static_cast<void>(spike.run(2s, 500, 60));
+  const Figures recovery = spike.run(2s, 500, 60);
   const Figures after = spike.run(5s, 500, 60);
   for (const auto& [name, figures] : after.classes) EXPECT_EQ(figures.asked, figures.admitted) << name;
+  if (const char* const path = std::getenv("WEIR_SPIKE_FIGURES")) {
+    std::ofstream out(path);
+    for (const Figures* part : {&before, &during, &recovery, &after}) write_seconds(out, *part);
+  }
 }
 
 TEST(SheddingSimulation, ModestTenantsOfAClassKeepMoreOfTheirRequestsThanGreedyOnes) {

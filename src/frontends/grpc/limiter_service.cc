@@ -53,20 +53,36 @@ void LimiterService::answer_report(Call& call, std::string_view message) {
     return call.finish(Code::invalid_argument, "outcome: expected FAILURE or SUCCESS");
   }
   if (duration_ms > kMostMs) return call.finish(Code::invalid_argument, "duration_ms: expected 0 to 3600000");
-  if (duration_ms > 0) limiter_.note_duration(std::chrono::milliseconds(duration_ms));
-  messages_.requests.front().cost = {};
-  messages_.requests.front().peek = false;
-  answer_one(call, outcome == kSuccess ? Action::report_success : Action::report_failure);
+  Request& request = messages_.requests.front();
+  request.cost = {};
+  request.peek = false;
+  if (!identified(call)) return;
+  if (duration_ms > 0) {
+    const std::chrono::milliseconds took(duration_ms);
+    limiter_.note_duration(took);
+    if (work_ != nullptr) work_->note_work(request, took, outcome == kSuccess);
+  }
+  ask_limiter(call, outcome == kSuccess ? Action::report_success : Action::report_failure);
+}
+
+bool LimiterService::identified(Call& call) {
+  if (identity_ == nullptr) return true;
+  const auto refusal = transport::identify(*identity_, messages_.requests.front());
+  if (!refusal) return true;
+  if (refusal->malformed) {
+    call.finish(Code::invalid_argument, refusal->message("", "attributes."));
+  } else {
+    const Decision decision = transport::refused_decision();
+    send_decisions(call, {&decision, 1});
+  }
+  return false;
 }
 
 void LimiterService::answer_one(Call& call, Action action) {
-  if (identity_ != nullptr) {
-    if (const auto refusal = transport::identify(*identity_, messages_.requests.front())) {
-      if (refusal->malformed) return call.finish(Code::invalid_argument, refusal->message("", "attributes."));
-      const Decision decision = transport::refused_decision();
-      return send_decisions(call, {&decision, 1});
-    }
-  }
+  if (identified(call)) ask_limiter(call, action);
+}
+
+void LimiterService::ask_limiter(Call& call, Action action) {
   const auto now = [&](const Decision& decision) { send_decisions(call, {&decision, 1}); };
   ask(limiter_, action, messages_.requests.front(), now, [&] {
     return [pending = call.defer()](const Decision& decision) {

@@ -10,6 +10,7 @@
 #include "frontends/grpc/limiter_wire.h"
 #include "frontends/transport/request_identity.h"
 #include "weir/limiter.h"
+#include "weir/work_report.h"
 
 namespace weir::grpc {
 
@@ -24,11 +25,16 @@ class LimiterService final : public Service {
   void on_message(Call& call, int method, std::string_view message) override;
 
  private:
+  // False: it has answered.
+  bool identified(Call& call);
   void answer_one(Call& call, Action action);
+  // Of a caller that is identified.
+  void ask_limiter(Call& call, Action action);
   void answer_report(Call& call, std::string_view message);
   void answer_batch(Call& call);
 
   Limiter& limiter_;
+  WorkReports* const work_ = work_reports(limiter_);  // may be null
   const std::shared_ptr<transport::RequestIdentity> identity_;
   CheckMessages messages_;
   std::vector<Decision> decisions_;

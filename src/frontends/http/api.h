@@ -42,7 +42,7 @@ struct ApiOptions {
   std::shared_ptr<transport::RequestIdentity> identity{};  // this loop's; none: attributes are used as they are sent
   std::shared_ptr<transport::Tracing> tracing{};           // this loop's; none: no request is traced
   std::shared_ptr<Guard> gateway_guard{};                  // of /v1/forward-auth; none: the router's
-  std::shared_ptr<ResetTrail> resets{};            // of all loops; none: resets are not recorded
+  std::shared_ptr<ResetTrail> resets{};                    // of all loops; none: resets are not recorded
   OnceOptions once{};  // of every route that changes something; checks never need a key
   // Who is authenticated, for leases and reservations; none: no one is.
   std::function<std::string(const HttpRequest&)> caller_of{};

@@ -59,8 +59,14 @@ void CheckHandler::report(const HttpRequest& request, ResponseWriter& writer) {
     return writer.send_problem(400, status.failure().message);
   }
   note_fields(request, writer);
-  if (body_.duration_ms() > 0) limiter_.note_duration(std::chrono::milliseconds(body_.duration_ms()));
-  decide(body_.is_success() ? Action::report_success : Action::report_failure, {.reports = true}, writer);
+  const ResponseOptions options{.reports = true};
+  if (!identified(options, writer)) return;
+  if (body_.duration_ms() > 0) {
+    const std::chrono::milliseconds took(body_.duration_ms());
+    limiter_.note_duration(took);
+    if (work_ != nullptr) work_->note_work(body_.request(), took, body_.is_success());
+  }
+  ask_limiter(body_.is_success() ? Action::report_success : Action::report_failure, options, writer);
 }
 
 bool CheckHandler::identified(const ResponseOptions& options, ResponseWriter& writer) {

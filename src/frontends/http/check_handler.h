@@ -18,6 +18,7 @@
 #include "frontends/transport/request_identity.h"
 #include "frontends/transport/tracing.h"
 #include "weir/limiter.h"
+#include "weir/work_report.h"
 
 namespace weir::http {
 
@@ -46,7 +47,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   struct ResponseOptions {
     int deny_status = 0;  // 0: the default one
     std::int64_t wait_ms = 0;
-    bool reports = false;  // a report is answered with what is known of the subject, and never refused
+    bool reports = false;                  // a report is answered with what is known of the subject, and never refused
     std::shared_ptr<ResetRecord> reset{};  // of a reset; usually null
   };
 
@@ -64,6 +65,7 @@ class CheckHandler : public std::enable_shared_from_this<CheckHandler> {
   void answer_later(const Decision& decision, const ResponseOptions& options, const LaterResponse& later);
 
   Limiter& limiter_;
+  WorkReports* const work_ = work_reports(limiter_);  // may be null
   const render::HeaderOptions headers_;
   const std::shared_ptr<transport::IngressTime> times_;
   const std::shared_ptr<transport::RequestIdentity> identity_;

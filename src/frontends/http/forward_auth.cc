@@ -64,6 +64,8 @@ Response ForwardAuthHandler::render(const Decision& decision, int deny_status) {
   if (decision.allowed) return {.status = 200, .content_type = {}, .fields = fields_, .body = {}};
   const int status = render::default_status(decision);
   if (deny_status != 0) append_weir_status(fields_, status);
+  // For gateways, which do not read the body: a challenge and a block are both 403.
+  fields_.append("Weir-Reason: ").append(reason_name(decision.reason)).append("\r\n");
   render::append_denial(json_, decision, deny_status != 0 ? deny_status : status);
   return {.status = deny_status != 0 ? deny_status : status,
           .content_type = kProblemJson,

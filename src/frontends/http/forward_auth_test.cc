@@ -113,7 +113,7 @@ TEST_F(ForwardAuthTest, DeniesWithAProblemAndTheStatusThatTheGatewayUnderstands)
   EXPECT_THAT(plain, Not(HasSubstr("Weir-Status")));
   const std::string nginx = ask(request("GET", "?deny_status=403"));
   EXPECT_THAT(nginx, StartsWith("HTTP/1.1 403 Forbidden\r\n"));
-  EXPECT_THAT(nginx, HasSubstr("\r\nRetry-After: 2\r\nWeir-Status: 429\r\n"));
+  EXPECT_THAT(nginx, HasSubstr("\r\nRetry-After: 2\r\nWeir-Status: 429\r\nWeir-Reason: limit_exceeded\r\n"));
   EXPECT_THAT(ask(request("GET", "?deny_status=200")), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(ask(request("GET", "?x=1&deny_status=403&y")), StartsWith("HTTP/1.1 403 ")) << "a client's own query";
 }

@@ -217,11 +217,11 @@ void RespProtocol::report(Words words) {
   if (!report.ok()) {
     return answer([&](ReplyWriter& reply) { reply.error("ERR " + report.failure().message); });
   }
-  if (report.value().duration > Duration::zero()) limiter_.note_duration(report.value().duration);
-  check(report.value().success ? Action::report_success : Action::report_failure, report.value().rest);
+  check(report.value().success ? Action::report_success : Action::report_failure, report.value().rest,
+        report.value().duration);
 }
 
-void RespProtocol::check(Action action, Words words) {
+void RespProtocol::check(Action action, Words words, Duration took) {
   Result<Request> request = check_.read(words, action == Action::take);
   if (!request.ok()) {
     return answer([&](ReplyWriter& reply) { reply.error("ERR " + request.failure().message); });
@@ -231,6 +231,10 @@ void RespProtocol::check(Action action, Words words) {
       const std::string_view code = refusal->malformed ? "ERR " : "NOPERM ";
       return answer([&](ReplyWriter& reply) { reply.error(std::string(code) + refusal->message("", "")); });
     }
+  }
+  if (took > Duration::zero()) {
+    limiter_.note_duration(took);
+    if (work_ != nullptr) work_->note_work(request.value(), took, action == Action::report_success);
   }
   const auto now = [&](const Decision& decision) {
     answer([&](ReplyWriter& reply) { CheckCommand::write(reply, decision); });

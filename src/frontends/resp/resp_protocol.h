@@ -32,6 +32,7 @@
 #include "frontends/transport/request_identity.h"
 #include "weir/ad_hoc.h"
 #include "weir/limiter.h"
+#include "weir/work_report.h"
 
 namespace weir::resp {
 
@@ -55,7 +56,8 @@ class RespProtocol final : public transport::Protocol {
 
   void perform(Words words);
   void throttle(Words words);
-  void check(Action action, Words words);
+  // `took`: of a report, how long the work took; 0: not told.
+  void check(Action action, Words words, Duration took = Duration{0});
   void report(Words words);
   void lease(LeaseQuestion::Verb verb, Words words);
   void reserve(ReservationQuestion::Verb verb, Words words);
@@ -75,6 +77,7 @@ class RespProtocol final : public transport::Protocol {
 
   transport::Link& link_;
   Limiter& limiter_;
+  WorkReports* const work_ = work_reports(limiter_);  // may be null
   AdHocLimiter& ad_hoc_;
   const std::shared_ptr<transport::RequestIdentity> identity_;
   CommandReader reader_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -70,28 +71,64 @@ const std::array<std::string, 5>& probes() {
   return kProbes;
 }
 
-// Exact values, of which there may be many, fit no value but themselves.
-bool fits_probes(const Condition& condition) {
+constexpr std::string_view kOrdinaryValues[] = {"a",
+                                                "7",
+                                                "acme",
+                                                "Ann-Marie_2",
+                                                "203.0.113.7",
+                                                "2001:db8::1",
+                                                "0d5cf6a2-4f0e-4b57-9d1f-3a7e6b1c8842",
+                                                "someone@example.com",
+                                                "Mozilla/5.0 (X11; Linux)",
+                                                "/v1/search",
+                                                "\xc3\xa9t\xc3\xa9"};
+constexpr std::string_view kOrdinaryPaths[] = {"/", "/index.html", "/v1/search", "/api/users/17"};
+constexpr std::string_view kUsualMethods[] = {"GET", "POST", "PUT", "DELETE"};
+
+std::span<const std::string_view> ordinary_values(std::string_view attribute) {
+  if (attribute == "path") return kOrdinaryPaths;
+  if (attribute == "method") return kUsualMethods;
+  return kOrdinaryValues;
+}
+
+Condition globs_and_expressions(const Condition& condition) {
   Condition wide{condition.attribute, {}};
   for (const std::string& pattern : condition.patterns) {
     const PatternKind kind = pattern_kind(condition.attribute, pattern);
     if (kind == PatternKind::glob || kind == PatternKind::expression) wide.patterns.push_back(pattern);
   }
-  if (wide.patterns.empty()) return false;
+  return wide;
+}
+
+template <typename Probes>
+bool fits_all(const Condition& condition, const Probes& probes) {
   constexpr NameId kName = 0;
-  const Result<CompiledCondition> compiled = CompiledCondition::compile(wide, kName);
+  const Result<CompiledCondition> compiled = CompiledCondition::compile(condition, kName);
   if (!compiled.ok()) return false;
-  return std::all_of(probes().begin(), probes().end(), [&](const std::string& probe) {
-    const Attribute attribute{wide.attribute, probe};
+  return std::all_of(probes.begin(), probes.end(), [&](std::string_view probe) {
+    const Attribute attribute{condition.attribute, probe};
     const Request request(std::span(&attribute, 1));
     return compiled.value().holds(RequestView{request, &kName});
   });
+}
+
+// Exact values, of which there may be many, fit no value but themselves.
+bool fits_probes(const Condition& condition) {
+  const Condition wide = globs_and_expressions(condition);
+  return !wide.patterns.empty() && fits_all(wide, probes());
 }
 
 }  // namespace
 
 bool fits_any_value(const Condition& condition) {
   return (condition.attribute == kAddressAttribute && covers_a_family(condition)) || fits_probes(condition);
+}
+
+bool fits_nearly_any_value(const Condition& condition) {
+  if (fits_any_value(condition)) return true;
+  // Only of methods do a few exact values make up nearly all.
+  const Condition wide = condition.attribute == "method" ? condition : globs_and_expressions(condition);
+  return !wide.patterns.empty() && fits_all(wide, ordinary_values(condition.attribute));
 }
 
 }  // namespace weir::rules

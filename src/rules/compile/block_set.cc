@@ -95,7 +95,11 @@ std::vector<BlockFault> check_block(const Block& block) {
   return faults;
 }
 
-bool blocks_everything(const Block& block) { return std::all_of(block.when.begin(), block.when.end(), fits_any_value); }
+bool needs_all(const Block& block) {
+  return std::all_of(block.when.begin(), block.when.end(), [](const Condition& condition) {
+    return accepts_absent(condition) || fits_nearly_any_value(condition);
+  });
+}
 
 bool is_filed(const Block& block) { return std::any_of(block.when.begin(), block.when.end(), can_be_filed); }
 

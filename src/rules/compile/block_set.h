@@ -37,9 +37,10 @@ struct BlockFault {
 };
 std::vector<BlockFault> check_block(const Block& block);
 
-// True when it refuses every request, or every one that has some attribute: `when` is empty, or all its conditions are
-// true for any value ("*", 0.0.0.0/0).
-bool blocks_everything(const Block& block);
+// True when nothing says whom it refuses: each of its conditions, if it has any, is true for requests without the
+// attribute (`absent`), or for nearly any value ("*", 0.0.0.0/0). It may refuse nearly every request, so it must be
+// marked by `all`.
+bool needs_all(const Block& block);
 // True when a look-up finds it: one of its conditions has only exact values and address prefixes.
 bool is_filed(const Block& block);
 

@@ -121,29 +121,68 @@ TEST(BlockSet, EndsAtItsTime) {
 }
 
 TEST(BlockSet, KnowsWhatMatchesEverything) {
-  EXPECT_TRUE(blocks_everything({.when = {}}));
-  EXPECT_TRUE(blocks_everything({.when = {{"tenant", {"*"}}}}));
-  EXPECT_TRUE(blocks_everything({.when = {{"ip", {"0.0.0.0/0"}}}}));
-  EXPECT_TRUE(blocks_everything({.when = {{"ip", {"::/0"}}, {"x", {"~.*"}}}}));
-  EXPECT_FALSE(blocks_everything({.when = {{"ip", {"0.0.0.0/0"}}, {"tenant", {"a"}}}}));
-  EXPECT_FALSE(blocks_everything({.when = {{"tenant", {"a*"}}}}));
+  EXPECT_TRUE(needs_all({.when = {}}));
+  EXPECT_TRUE(needs_all({.when = {{"tenant", {"*"}}}}));
+  EXPECT_TRUE(needs_all({.when = {{"ip", {"0.0.0.0/0"}}}}));
+  EXPECT_TRUE(needs_all({.when = {{"ip", {"::/0"}}, {"x", {"~.*"}}}}));
+  EXPECT_FALSE(needs_all({.when = {{"ip", {"0.0.0.0/0"}}, {"tenant", {"a"}}}}));
+  EXPECT_FALSE(needs_all({.when = {{"tenant", {"a*"}}}}));
 }
 
 TEST(BlockSet, KnowsExpressionsThatTakeAnything) {
   for (const char* pattern : {"~(?s).*", "~^.*$", "~[\\s\\S]+", "~(.|x)*", "~.{1,}", "**"}) {
-    EXPECT_TRUE(blocks_everything({.when = {{"tenant", {pattern}}}})) << pattern;
-    EXPECT_TRUE(blocks_everything({.when = {{"tenant", {"absent", pattern}}}})) << pattern;
+    EXPECT_TRUE(needs_all({.when = {{"tenant", {pattern}}}})) << pattern;
+    EXPECT_TRUE(needs_all({.when = {{"tenant", {"absent", pattern}}}})) << pattern;
   }
-  EXPECT_TRUE(blocks_everything({.when = {{"tenant", {"a", "~[a-z]*", "~.*"}}}}));
-  for (const char* pattern : {"~[a-z0-9]*", "~[^q]*", "~.{1,50}", "a", "?*x", "~.*bot.*"}) {
-    EXPECT_FALSE(blocks_everything({.when = {{"tenant", {pattern}}}})) << pattern;
+  EXPECT_TRUE(needs_all({.when = {{"tenant", {"a", "~[a-z]*", "~.*"}}}}));
+  for (const char* pattern : {"~[a-z0-9]*", "a", "?*x", "~.*bot.*"}) {
+    EXPECT_FALSE(needs_all({.when = {{"tenant", {pattern}}}})) << pattern;
+  }
+}
+
+TEST(BlockSet, KnowsConditionsThatNearlyEveryRequestFulfils) {
+  for (const char* pattern : {"absent", "~[^q]*", "~.{1,50}", "?*", "~[^<>]+"}) {
+    EXPECT_TRUE(needs_all({.when = {{"tenant", {pattern}}}})) << pattern;
+  }
+  EXPECT_TRUE(needs_all({.when = {{"zzz", {"absent"}}}}));
+  EXPECT_TRUE(needs_all({.when = {{"api_key", {"absent", "guest"}}}})) << "true without a key";
+  EXPECT_TRUE(needs_all({.when = {{"path", {"/*"}}}}));
+  EXPECT_TRUE(needs_all({.when = {{"method", {"GET", "POST", "PUT", "PATCH", "DELETE"}}}}));
+  EXPECT_FALSE(needs_all({.when = {{"path", {"/v1/*"}}}}));
+  EXPECT_FALSE(needs_all({.when = {{"method", {"GET", "HEAD"}}}}));
+  EXPECT_FALSE(needs_all({.when = {{"api_key", {"absent"}}, {"user_agent", {"BadBot*"}}}}));
+  EXPECT_FALSE(needs_all({.when = {{"tenant", {"~absent"}}}}));
+}
+
+// Whatever says nothing about a request says nothing together with others of its kind, and one condition that names
+// someone is enough.
+TEST(BlockSet, ABlockWithoutAConditionThatNarrowsItNeedsAll) {
+  const std::vector<std::vector<std::string>> kWide = {
+      {"absent"}, {"absent", "a"}, {"*"}, {"~.*"}, {"absent", "b*"}, {"?*"}, {"a", "absent", "c"}};
+  const std::vector<std::vector<std::string>> kNarrow = {{"a"}, {"a", "b"}, {"a*"}, {"~a.*"}};
+  const std::vector<std::vector<std::string>> kNarrowAddresses = {{"203.0.113.0/24"}, {"2001:db8::/32", "10.0.0.1"}};
+  std::mt19937 random(20'261'118);
+  const auto choose = [&](const auto& from) { return from[random() % from.size()]; };
+  for (int i = 0; i < 2'000; ++i) {
+    Block block;
+    const std::size_t conditions = random() % 6;
+    for (std::size_t j = 0; j < conditions; ++j) {
+      const bool address = random() % 4 == 0;
+      block.when.push_back(
+          address ? Condition{"ip", random() % 2 == 0 ? std::vector<std::string>{"0.0.0.0/0"} : choose(kWide)}
+                  : Condition{"x" + std::to_string(j), choose(kWide)});
+    }
+    ASSERT_TRUE(check_block(block).empty());
+    ASSERT_TRUE(needs_all(block)) << "run " << i;
+    const bool address = random() % 2 == 0;
+    const Condition narrow = address ? Condition{"ip", choose(kNarrowAddresses)} : Condition{"tenant", choose(kNarrow)};
+    block.when.insert(block.when.begin() + static_cast<std::ptrdiff_t>(random() % (conditions + 1)), narrow);
+    ASSERT_FALSE(needs_all(block)) << "run " << i;
   }
 }
 
 TEST(BlockSet, KnowsPrefixesThatAreAllAddressesTogether) {
-  const auto all = [](std::vector<std::string> patterns) {
-    return blocks_everything({.when = {{"ip", std::move(patterns)}}});
-  };
+  const auto all = [](std::vector<std::string> patterns) { return needs_all({.when = {{"ip", std::move(patterns)}}}); };
   EXPECT_TRUE(all({"0.0.0.0/1", "128.0.0.0/1"}));
   EXPECT_TRUE(all({"128.0.0.0/1", "64.0.0.0/2", "0.0.0.0/2", "10.0.0.0/8"}));
   EXPECT_TRUE(all({"::/1", "8000::/1"}));
@@ -151,7 +190,7 @@ TEST(BlockSet, KnowsPrefixesThatAreAllAddressesTogether) {
   EXPECT_FALSE(all({"0.0.0.0/1", "128.0.0.0/2"}));
   EXPECT_FALSE(all({"0.0.0.0/1", "8000::/1"}));
   EXPECT_FALSE(all({"0.0.0.0/2", "128.0.0.0/1"}));
-  EXPECT_FALSE(blocks_everything({.when = {{"address", {"0.0.0.0/0"}}}}));
+  EXPECT_FALSE(needs_all({.when = {{"address", {"0.0.0.0/0"}}}}));
 }
 
 TEST(BlockSet, RefusesWhatCannotBeRightAndSaysWhere) {

@@ -113,16 +113,19 @@ void check_block_at(const FieldAt& at, const Block& block) {
   }
 }
 
-// A block that matches everything must say so.
+// A block that may match nearly everything must say so.
 void check_all(const FieldAt& at, const Block& block) {
   bool all = false;
   if (const base::YamlNode* node = at.node().find("all")) at.part(*node, "all").take(all, read_bool(*node));
-  if (all || !blocks_everything(block)) return;
+  if (all || !needs_all(block)) return;
   const base::YamlNode* const when = at.node().find("when");
   if (when == nullptr) {
     at.part(at.node(), "when").fault("is missing, expected which requests, or all: true to refuse every request");
   } else if (!block.when.empty() || (when->is_map() && when->size() == 0)) {
-    at.part(*when, "when").fault("matches everything, expected a narrower condition, or all: true beside it");
+    at.part(*when, "when")
+        .fault(
+            "names no one in particular (nearly any value, or none), expected a narrower condition, or all: true "
+            "beside it");
   }
 }
 

@@ -452,8 +452,10 @@ constexpr Field<Block> kBlockFields[] = {
     {"reason", "a note of at most 256 bytes, for operators; callers never see it", "none",
      [](const FieldAt& at, Block& block) { at.take(block.reason, read_text(at.node())); },
      [](const Block& block) { return block.reason.empty() ? std::nullopt : Written(YamlText::text(block.reason)); }},
-    {"all", "`true` is required for a block that matches every request, to prevent mistakes", "`false`", nullptr,
-     [](const Block& block) { return write_true(blocks_everything(block)); }},
+    {"all",
+     "`true` is required for a block whose conditions are all true for nearly any value or for requests without the "
+     "attribute, to prevent mistakes",
+     "`false`", nullptr, [](const Block& block) { return write_true(needs_all(block)); }},
 };
 
 }  // namespace

@@ -158,7 +158,9 @@ const BadFile kBadFiles[] = {
     {"version: 1\nrules: []\nblocks: [{until: 2036-12-31T00:00:00Z}]",
      "f.yaml:3:10: blocks[0].when: is missing, expected which requests, or all: true to refuse every request"},
     {"version: 1\nrules: []\nblocks: [{when: {tenant: '*'}}]",
-     "f.yaml:3:17: blocks[0].when: matches everything, expected a narrower condition, or all: true beside it"},
+     "f.yaml:3:17: blocks[0].when: names no one in particular (nearly any value, or none), expected a narrower "
+     "condition, "
+     "or all: true beside it"},
     {"version: 1\nrules: []\nblocks: [{when: {tenant: a}, whan: b}]",
      "f.yaml:3:30: blocks[0].whan: unknown field (did you mean when?), expected one of when, until, reason or all"},
     {"version: 1\nrules: []\nblocks: [{when: {tenant: a}, until: soon}]",

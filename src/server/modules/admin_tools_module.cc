@@ -52,31 +52,30 @@ Status AdminToolsModule::open() {
   if (!lines.ok()) return lines.failure();
   const keys::KeyEncoder encoder(lines.value().hash_key);
   const auto keys = std::make_shared<http::IdempotencyTable>(http::IdempotencyTable::Bounds{kIdempotencyKeys});
-  environment_ = std::make_shared<const admin::Environment>(
-      admin::Environment{.database = databases_.database(),
-                         .is_ready = [this] { return databases_.is_ready(); },
-                         .settle = databases_.database() == nullptr
-                                       ? std::function<void(std::function<void()>)>()
-                                       : [this](std::function<void()> then) { watch_->look(std::move(then)); },
-                         .access = access_,
-                         .clock = context_.clock,
-                         .log = context_.log,
-                         .node = node_,
-                         .shown_value =
-                             [secrets = std::move(lines.value().secrets), encoder](std::string_view name,
-                                                                                   std::string_view value) {
-                               if (!secrets.contains(name)) return std::string(value);
-                               const SubjectDigits digits = observe::value_digits(name, value, encoder);
-                               return "#" + std::string(digits.data(), digits.size());
-                             },
-                         .once = {.table = keys,
-                                  .clock = context_.clock,
-                                  .caller_of =
-                                      [access = access_](const http::HttpRequest& request) {
-                                        const auto actor = access->actor_of(request, {});
-                                        return actor ? actor->name : std::string();
-                                      }},
-                         .body_bytes = static_cast<std::size_t>(context_.config.http_body_bytes)});
+  environment_ = std::make_shared<const admin::Environment>(admin::Environment{
+      .database = databases_.database(),
+      .is_ready = [this] { return databases_.is_ready(); },
+      .settle = databases_.database() == nullptr
+                    ? std::function<void(std::function<void()>)>()
+                    : [this](std::function<void()> then) { watch_->look(std::move(then)); },
+      .access = access_,
+      .clock = context_.clock,
+      .log = context_.log,
+      .node = node_,
+      .shown_value =
+          [secrets = std::move(lines.value().secrets), encoder](std::string_view name, std::string_view value) {
+            if (!secrets.contains(name)) return std::string(value);
+            const SubjectDigits digits = observe::value_digits(name, value, encoder);
+            return "#" + std::string(digits.data(), digits.size());
+          },
+      .once = {.table = keys,
+               .clock = context_.clock,
+               .caller_of =
+                   [access = access_](const http::HttpRequest& request) {
+                     const auto actor = access->actor_of(request, {});
+                     return actor ? actor->name : std::string();
+                   }},
+      .body_bytes = static_cast<std::size_t>(context_.config.http_body_bytes)});
   if (databases_.database() == nullptr) return success();
   audit_queue_.use(*databases_.database(), [this] { return databases_.is_ready(); });
   const std::filesystem::path folder = databases_.data_dir() / "known";

@@ -143,7 +143,7 @@ class HttpModule final : public Module {
   const TracingModule& tracing_;
   // Null: answers are kept in Redis, for all nodes.
   std::shared_ptr<http::IdempotencyTable> once_table_;
-  std::shared_ptr<TokenFile> tokens_;                          // null: no token is needed
+  std::shared_ptr<TokenFile> tokens_;  // null: no token is needed
   std::shared_ptr<ResetAudit> resets_;
   std::vector<std::shared_ptr<http::StatusCounts>> statuses_;  // one for each loop
 };
