@@ -78,7 +78,7 @@ def spike(path):
     classes = {"critical": "#0b6e4f", "write": "#3f6fb5", "read": "#9fc3e7", "test": "#c9b3dd"}
     left, top, height, width, most = 60, 50, 200, 640, 1200
     x, y = lambda second: left + width * second / len(seconds), lambda count: top + height - height * min(count / most, 1)
-    parts = [text(left, 20, "Requests a second that are admitted, by class; capacity 1,000. From the 5th to the 80th second 6,000 are asked for")]
+    parts = [text(left, 20, "Admitted a second, by class. Capacity 1,000; from second 5 to 80, 6,000 are asked for")]
     place = left
     for name, colour in {**classes, "answered in time": "#222222"}.items():
         parts += [f'<rect x="{place}" y="29" width="10" height="10" fill="{colour}"/>', text(place + 14, 38, name)]
