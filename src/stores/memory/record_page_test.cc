@@ -158,6 +158,23 @@ TEST_F(RecordPageTest, RecordsFromBeforeThereWerePagesFindTheirPlaces) {
   EXPECT_EQ(get(store, 1, kPageStart + kRecordTtl).state, HoldState::none);
 }
 
+TEST_F(RecordPageTest, ARecordFromBeforeThereWerePagesIsNotRestoredWithoutRoom) {
+  const auto image_of = [](std::uint64_t number) {
+    BucketImage image;
+    image.key = {id_of(number).high, id_of(number).low & ~kNumberBits};
+    image.kind = SlotKind::record();
+    image.idle_from_us = micros(kPageStart + kRecordTtl);
+    algorithms::ReservationRecord{.state = ReservationState::committed}.write(algorithms::Head(image.head));
+    return image;
+  };
+  MemoryStore store({.max_bytes = MemoryStore::kShards * sizeof(Shard) + (1 << 18)});
+  std::uint64_t restored = 0;
+  while (restored < 10'000 && store.restore(image_of(restored * base::kPlacesPerPage), kPageStart)) ++restored;
+  EXPECT_GT(restored, 0U);
+  ASSERT_LT(restored, 10'000U);
+  EXPECT_EQ(store.stats().keys, restored) << "nothing of the one that found no room";
+}
+
 TEST_F(RecordPageTest, WithoutRoomForAPageNothingIsCharged) {
   MemoryStore store({.max_bytes = MemoryStore::kShards * sizeof(Shard) + 3'000});
   HoldStep last;
