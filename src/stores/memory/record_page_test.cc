@@ -158,6 +158,26 @@ TEST_F(RecordPageTest, RecordsFromBeforeThereWerePagesFindTheirPlaces) {
   EXPECT_EQ(get(store, 1, kPageStart + kRecordTtl).state, HoldState::none);
 }
 
+TEST_F(RecordPageTest, ARecordFromBeforeThereWerePagesIsNotRestoredWithoutRoom) {
+  const auto image_of = [](std::uint64_t number) {
+    BucketImage image;
+    image.key = {id_of(number).high, id_of(number).low & ~kNumberBits};
+    image.kind = SlotKind::record();
+    image.idle_from_us = micros(kPageStart + kRecordTtl);
+    algorithms::ReservationRecord{.state = ReservationState::committed}.write(algorithms::Head(image.head));
+    return image;
+  };
+  bool any = false;
+  for (std::size_t room = 0; room <= 16'384; room += 512) {
+    MemoryStore store({.max_bytes = MemoryStore::kShards * sizeof(Shard) + room});
+    const bool restored = store.restore(image_of(0), kPageStart);
+    EXPECT_EQ(store.stats().keys, restored ? 1U : 0U) << room;
+    EXPECT_TRUE(restored || !any) << "more room is no less: " << room;
+    any = any || restored;
+  }
+  EXPECT_TRUE(any);
+}
+
 TEST_F(RecordPageTest, WithoutRoomForAPageNothingIsCharged) {
   MemoryStore store({.max_bytes = MemoryStore::kShards * sizeof(Shard) + 3'000});
   HoldStep last;

@@ -105,7 +105,7 @@ class Transaction {
   bool take_reservation();
   bool extend_reservation();
   void live_longer(std::uint64_t own_token, bool lost);
-  bool settle_reservation();
+  void settle_reservation();
   void list_reservations();
   void use_one_time();
   bool find_record(algorithms::ReservationRecord& record);

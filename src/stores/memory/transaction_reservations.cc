@@ -37,7 +37,10 @@ bool Transaction::run_reservation() {
   amount_ = call_.hold->amount;
   if (call_.action == Action::take) return take_reservation();
   if (call_.action == Action::renew) return extend_reservation();
-  if (call_.action == Action::settle) return settle_reservation();
+  if (call_.action == Action::settle) {
+    settle_reservation();
+    return true;
+  }
   if (call_.action == Action::list) {
     list_reservations();
     return true;
@@ -214,14 +217,13 @@ void Transaction::live_longer(std::uint64_t own_token, bool lost) {
   }
 }
 
-bool Transaction::settle_reservation() {
+void Transaction::settle_reservation() {
   HoldStep& hold = *call_.hold;
   ReservationRecord record;
   if (!find_record(record)) record.state = ReservationState::expired;
   if (record.state != ReservationState::open) {
     tell(record);
-    describe_all();
-    return true;
+    return describe_all();
   }
   hold.token = std::max(hold.token, record.token);
   hold.granted = record.granted;
@@ -243,7 +245,6 @@ bool Transaction::settle_reservation() {
                 .uncharged = hold.uncharged},
                now_us + record.ttl_us);
   describe_all();
-  return true;
 }
 
 // A bucket that has lost the reservation (it was reset, or a caller with a later clock has found it lapsed) has given
