@@ -8,9 +8,15 @@ namespace weir {
 std::string denial_message(const Decision& decision) {
   std::string text;
   if (decision.allowed || decision.message.empty()) return text;
-  if (decision.reason != Reason::limit_exceeded && decision.reason != Reason::concurrency_exceeded &&
-      decision.reason != Reason::quota_exceeded) {
-    return text;
+  switch (decision.reason) {
+    case Reason::limit_exceeded:
+    case Reason::concurrency_exceeded:
+    case Reason::quota_exceeded:
+    case Reason::penalized:
+    case Reason::challenge:
+      break;
+    default:
+      return text;
   }
   const bool waits = decision.retry_after > Duration::zero();
   if (!waits && base::has_placeholder(decision.message, "wait")) return text;

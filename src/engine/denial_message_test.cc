@@ -54,6 +54,25 @@ TEST_F(DenialMessage, WithoutAWaitFitsALimitOfZero) {
   EXPECT_EQ(denial_message(engine.check({{"ip", "1"}, {"plan", "trial"}})), "Searching is not part of your plan.");
 }
 
+TEST_F(DenialMessage, OfAPenaltyHasThePenaltysWait) {
+  rule_.penalty = Penalty{.after = 2, .within = 10min, .block = 5min, .factor = 2, .max = 1h, .decay = 1h};
+  Engine& engine = engine_with("No more than {limit} per {window}. Try again in {wait}.");
+  EXPECT_TRUE(engine.check(Request({{"ip", "1"}}, Cost{30})).allowed);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(engine.check({{"ip", "1"}}).allowed);
+  const Decision penalized = engine.check({{"ip", "1"}});
+  EXPECT_EQ(penalized.reason, Reason::penalized);
+  EXPECT_EQ(denial_message(penalized), "No more than 30 per 60 s. Try again in 5 min.");
+}
+
+TEST_F(DenialMessage, OfAChallengeIsTheRulesOwn) {
+  rule_.on_exceed = OnExceed::challenge;
+  Engine& engine = engine_with("Solve the puzzle, or try again in {wait}.");
+  EXPECT_TRUE(engine.check(Request({{"ip", "1"}}, Cost{30})).allowed);
+  const Decision challenged = engine.check({{"ip", "1"}});
+  EXPECT_EQ(challenged.reason, Reason::challenge);
+  EXPECT_EQ(denial_message(challenged), "Solve the puzzle, or try again in 2 s.");
+}
+
 TEST_F(DenialMessage, StaysValidAfterAReload) {
   Engine& engine = engine_with("The first text, which is longer than a short string.");
   EXPECT_TRUE(engine.check(Request({{"ip", "1"}}, Cost{30})).allowed);

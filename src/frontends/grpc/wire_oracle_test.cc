@@ -7,6 +7,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <limits>
 #include <random>
 #include <string>
@@ -281,6 +283,29 @@ TEST(RlsJson, WholeNumbersMayBeWrittenWithAPointOrAnExponent) {
   EXPECT_EQ(hits("\"nan\""), "refused");
   EXPECT_EQ(hits("\" 1\""), "refused");
   EXPECT_EQ(hits("true"), "refused");
+}
+
+// REASON_ and the name that every other answer uses.
+std::string proto_name(Reason reason) {
+  std::string name = "REASON_" + std::string(reason_name(reason));
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+  return name;
+}
+
+TEST(WeirDecisionOnTheWire, TheProtoHasEveryReason) {
+  const google::protobuf::EnumDescriptor& reasons = *::weir::v1::Reason_descriptor();
+  EXPECT_EQ(reasons.value_count(), kReasonCount + 1);  // REASON_UNSPECIFIED
+  for (int i = 0; i < kReasonCount; ++i) {
+    Decision decision;
+    decision.reason = static_cast<Reason>(i);
+    std::string bytes;
+    write_decision(bytes, decision);
+    ::weir::v1::Decision read;
+    ASSERT_TRUE(read.ParseFromString(bytes));
+    const google::protobuf::EnumValueDescriptor* const value = reasons.FindValueByNumber(read.reason());
+    ASSERT_NE(value, nullptr) << reason_name(decision.reason) << " is sent as " << read.reason();
+    EXPECT_EQ(value->name(), proto_name(decision.reason));
+  }
 }
 
 TEST(WeirDecisionOnTheWire, SaysWhatTheDecisionSays) {

@@ -43,6 +43,7 @@ Result<ReportCommand> ReportCommand::read(std::span<const std::string_view> word
     if (!ms.ok()) return ms.failure();
     report.duration = std::chrono::milliseconds(ms.value());
     report.rest = words.subspan(3);
+    if (words.size() > 4 && is_word(words[4], "duration")) return given_twice("DURATION");
   }
   return report;
 }

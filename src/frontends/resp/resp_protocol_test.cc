@@ -165,6 +165,7 @@ TEST_F(RespProtocolTest, NamesWhatIsWrongWithACheck) {
   EXPECT_EQ(ask("WEIR.CHECK COST 2 PEEK cost 2 tenant acme"), "-ERR COST" + twice);
   EXPECT_EQ(ask("WEIR.CHECK PEEK COST 2 peek tenant acme"), "-ERR PEEK" + twice);
   EXPECT_EQ(ask("WEIR.REFUND COST 1 COST 1 tenant acme"), "-ERR COST" + twice);
+  EXPECT_EQ(ask("WEIR.REPORT FAILURE DURATION 1 duration 2 tenant acme"), "-ERR DURATION" + twice);
   EXPECT_EQ(ask("WEIR.CHECK '' acme"), "-ERR the name of attribute 1 is empty\r\n");
   EXPECT_EQ(ask("WEIR.CHECK tenant " + std::string(4097, 'a')),
             "-ERR the value of 'tenant' is longer than 4096 bytes\r\n");
