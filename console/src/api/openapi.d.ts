@@ -3074,11 +3074,19 @@ export interface components {
         CandidateReport: {
             rule: string;
             /** @enum {string} */
-            kind: "candidate" | "shadow";
-            /** @description The candidate's numbers in words. */
+            kind: "candidate" | "shadow" | "adaptive";
+            /** @description Of the rules that the report is about; send it as If-Match to promote or discard. */
+            etag: string;
+            /** @description The candidate's numbers in words; of a limit that adapts, the limit found. */
             summary: string;
             /** Format: int64 */
             limit: number | null;
+            /** @description Only of a rule with `limit: {auto: …}`: the limit found for each subject on this node, of at most 100. */
+            found?: {
+                subject: string;
+                /** Format: int64 */
+                limit: number;
+            }[];
             /**
              * Format: date-time
              * @description Until then its bucket has not seen a whole window, and nothing is compared.
@@ -7279,6 +7287,7 @@ export interface operations {
             /** @description The report. */
             200: {
                 headers: {
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7310,7 +7319,10 @@ export interface operations {
     promoteCandidate: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The etag of what is changed. */
+                "If-Match": string;
+            };
             path: {
                 id: string;
             };
@@ -7359,6 +7371,24 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It has changed since it was read. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
             /** @description The database does not answer, or is overloaded. */
@@ -7375,7 +7405,10 @@ export interface operations {
     discardCandidate: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The etag of what is changed. */
+                "If-Match": string;
+            };
             path: {
                 id: string;
             };
@@ -7424,6 +7457,24 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It has changed since it was read. */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
                 };
             };
             /** @description The database does not answer, or is overloaded. */
