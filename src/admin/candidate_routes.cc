@@ -4,6 +4,7 @@
 
 #include "admin/rule_text.h"
 #include "admin/traffic.h"
+#include "base/ascii.h"
 #include "rules/compile/rule_check.h"
 
 namespace weir::admin {
@@ -46,32 +47,88 @@ void write_subjects(JsonWriter& out, const Traffic& traffic, std::uint32_t ordin
   out.end_array();
 }
 
+// As GET /rules has it. Of these rules, not of those that are the latest by now.
+std::string etag_of(const Traffic& traffic, const rules::RuleSet& set) {
+  return traffic.rules_source == "database" ? std::to_string(set.told_version()) : base::hex_text(set.told_hash());
+}
+
+struct FoundLimit {
+  std::string subject;
+  std::int64_t limit = 0;
+};
+
+// The limits that the metric shows.
+std::vector<FoundLimit> found_limits(const Traffic& traffic, std::string_view rule) {
+  std::vector<FoundLimit> found;
+  for (const observe::FactMetric& each : traffic.facts().more) {
+    if (each.name != "weir_adaptive_limit" || each.labels.size() != 2 || each.labels[0].second != rule) continue;
+    found.push_back({std::string(each.labels[1].second), static_cast<std::int64_t>(each.value)});
+  }
+  return found;
+}
+
+// The limit that a rule with `limit: {auto: …}` has found, for each subject.
+void write_found_limits(JsonWriter& out, const Traffic& traffic, const rules::CompiledRule& rule) {
+  const std::vector<FoundLimit> found = found_limits(traffic, rule.name.id);
+  const AutoLimit& bounds = *rule.source.auto_limit;
+  std::optional<std::int64_t> least;
+  std::optional<std::int64_t> most;
+  for (const FoundLimit& each : found) {
+    least = std::min(least.value_or(each.limit), each.limit);
+    most = std::max(most.value_or(each.limit), each.limit);
+  }
+  std::string text = !most             ? "no limit found yet"
+                     : *least == *most ? std::to_string(*most) + " at a time"
+                                       : std::to_string(*least) + " to " + std::to_string(*most) + " at a time";
+  text += " (auto, " + std::to_string(bounds.min) + " to " + std::to_string(bounds.max) + ")";
+  if (!rule.source.per.empty()) {
+    text += ", per ";
+    for (const std::string& each : rule.source.per) text += (&each == &rule.source.per.front() ? "" : ", ") + each;
+  }
+  out.member("summary", text);
+  out.member("limit", least == most ? most : std::nullopt);
+  out.begin_array("found");
+  for (const FoundLimit& each : found) {
+    out.begin_object();
+    out.member("subject", each.subject);
+    out.member("limit", each.limit);
+    out.end_object();
+  }
+  out.end_array();
+}
+
 Answer show_report(const Traffic& traffic, const std::string& id) {
   const std::shared_ptr<const rules::RuleSet> set = traffic.rules.current();
   const auto rule =
       std::find_if(set->rules().begin(), set->rules().end(), [&](const auto& each) { return each.name.id == id; });
   if (rule == set->rules().end()) return not_found("rule", id);
-  if (!rule->candidate && rule->mode != Mode::shadow) {
+  const bool adapts = rule->source.auto_limit.has_value();
+  if (!rule->candidate && rule->mode != Mode::shadow && !adapts) {
     return problem(404, "no_candidate", "the rule " + id + " has no candidate and is not in shadow mode");
   }
   JsonWriter out;
   out.begin_object();
   out.member("rule", id);
-  out.member("kind", rule->candidate ? "candidate" : "shadow");
+  out.member("kind", rule->candidate ? "candidate" : rule->mode == Mode::shadow ? "shadow" : "adaptive");
+  out.member("etag", etag_of(traffic, *set));
   if (rule->candidate) {
     write_candidate_report(out, traffic, *rule);
     write_subjects(out, traffic, rule->name.ordinal,
                    traffic.rollout(rule->name.ordinal, RolloutCounts::Kind::candidate));
   } else {
-    out.member("summary", summary_of(rule->source));
-    out.member("limit", rule->source.unlimited ? std::nullopt : std::optional(rule->source.allowance.limit));
+    if (adapts) {
+      write_found_limits(out, traffic, *rule);
+    } else {
+      out.member("summary", summary_of(rule->source));
+      out.member("limit", rule->source.unlimited ? std::nullopt : std::optional(rule->source.allowance.limit));
+    }
     out.null_member("warming_until");
     const RolloutReport report = traffic.rollout(rule->name.ordinal, RolloutCounts::Kind::shadow);
     write_counts(out, report);
     write_subjects(out, traffic, rule->name.ordinal, report);
   }
   out.end_object();
-  return json_answer(out.take());
+  return json_answer(out.take(), etag_of(traffic, *set));
 }
 
 }  // namespace

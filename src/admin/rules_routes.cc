@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "admin/json_writer.h"
+#include "admin/rule_text.h"
 #include "admin/rules_check.h"
 #include "control/change_log.h"
 #include "control/rule_versions.h"
@@ -15,6 +16,9 @@ namespace {
 
 using control::RuleVersion;
 
+constexpr std::string_view kRewritten =
+    "the whole file was written again, because the rule could not be changed in place: its comments, blank lines and "
+    "order of fields are lost; the version before has them";
 constexpr std::size_t kMaxRulesText = std::size_t{16} << 20;
 constexpr TextBounds kRulesText{.least = 1, .most = kMaxRulesText, .lines = true};
 
@@ -61,6 +65,20 @@ std::string version_note(const RuleVersion& version) {
   out.member("version", version.version);
   out.member("hash", version.hash);
   out.member("rules", version.rules);
+  out.end_object();
+  return out.take();
+}
+
+// What one rule was, or is now, when its candidate ends: its own numbers and the candidate's.
+std::string rule_note(const RuleVersion& version, const Rule& rule) {
+  JsonWriter out;
+  out.begin_object();
+  out.member("version", version.version);
+  out.member("hash", version.hash);
+  out.member("numbers", summary_of(rule));
+  out.member("candidate", rule.candidate ? std::optional(summary_of(
+                                               rules::without_candidate(rule, rules::CandidateEnd::promoted)))
+                                         : std::nullopt);
   out.end_object();
   return out.take();
 }
@@ -119,13 +137,16 @@ std::optional<std::int64_t> version_number(const std::string& text) {
 }
 
 // Makes a text the active one, as a new version. It was read before, because that may take longer than the thread that
-// writes can be kept busy.
+// writes can be kept busy. `ended`: the change is the end of a candidate, and the caller has
+// noted it.
 Result<Answer> store(Write& write, const NewRules& rules, const std::string& reason, const std::string& action,
-                     bool needs_match) {
+                     bool needs_match, const rules::EndedCandidate* ended = nullptr) {
   const std::string& text = rules.text;
   const CheckedRules& checked = rules.checked;
   // Also takes the lock that lets one change of the rules follow the other.
-  if (Status noted = control::note_change(write.session, control::kRulesTopic); !noted.ok()) return noted.failure();
+  if (ended == nullptr) {
+    if (Status noted = control::note_change(write.session, control::kRulesTopic); !noted.ok()) return noted.failure();
+  }
   const auto latest = control::latest_rule_version(write.session, control::kDatabaseRules);
   if (!latest.ok()) return latest.failure();
   const std::int64_t current = latest.value() ? latest.value()->version : 0;
@@ -144,8 +165,13 @@ Result<Answer> store(Write& write, const NewRules& rules, const std::string& rea
   const Result<std::int64_t> number = control::add_rule_version(write.session, version);
   if (!number.ok()) return number.failure();
   version.version = number.value();
-  const Status audited = write.audit(
-      {action, "rules", latest.value() ? version_note(*latest.value()) : "", version_note(version), reason});
+  AuditNote note{action, "rules", latest.value() ? version_note(*latest.value()) : "", version_note(version), reason};
+  if (ended != nullptr) {
+    note.object = "rules/" + ended->after.id;
+    note.before = rule_note(*latest.value(), ended->before);
+    note.after = rule_note(version, ended->after);
+  }
+  const Status audited = write.audit(std::move(note));
   if (!audited.ok()) return audited.failure();
   ActiveRules active{.source = version.source,
                      .path = {},
@@ -157,6 +183,7 @@ Result<Answer> store(Write& write, const NewRules& rules, const std::string& rea
                      .text = text,
                      .error = {},
                      .warnings = checked.warnings};
+  if (ended != nullptr && ended->rewritten) active.warnings.emplace_back(kRewritten);
   return json_answer(describe_rules(active), rules_etag(active));
 }
 
@@ -260,7 +287,7 @@ class RulesRoutes {
     });
   }
 
-  // Answers where the change is to be made, if that is a file.
+  // Answers where the change is to be made, if that is a file: nothing is written then, so no If-Match is needed.
   void end_candidate(Call& call, rules::CandidateEnd end) const {
     Members body = call.body();
     const std::string reason = body.reason();
@@ -270,17 +297,22 @@ class RulesRoutes {
     if (active.source != control::kDatabaseRules) {
       return options_.offload->answer(call, [active, id, end] { return how_to_end(active, id, end); });
     }
+    if (call.preconditions().empty()) return call.answer(precondition_required());
     call.write([id, reason, end](Write& write) -> Result<Answer> {
+      // Takes the lock before it reads, so that what it compares with If-Match is what it changes.
+      if (Status noted = control::note_change(write.session, control::kRulesTopic); !noted.ok()) return noted.failure();
       const auto latest = control::latest_rule_version(write.session, control::kDatabaseRules);
       if (!latest.ok()) return latest.failure();
+      const std::int64_t current = latest.value() ? latest.value()->version : 0;
+      if (const std::optional<Answer> refused = write.refuse(std::to_string(current))) return *refused;
       if (!latest.value()) return not_found("rule", id);
-      const Result<std::string> text = rules::end_candidate(latest.value()->text, id, end);
-      if (!text.ok()) return no_candidate(text.failure(), id);
-      // Here and not before, because it changes the latest version, whichever that is by now.
-      NewRules changed{text.value(), {}};
+      const Result<rules::EndedCandidate> ended = rules::end_candidate(latest.value()->text, id, end);
+      if (!ended.ok()) return no_candidate(ended.failure(), id);
+      NewRules changed{ended.value().text, {}};
       if (std::optional<Answer> refused = read_rules(changed, write.now)) return *std::move(refused);
       const bool promoted = end == rules::CandidateEnd::promoted;
-      return store(write, changed, reason, promoted ? "candidate.promote" : "candidate.discard", false);
+      return store(write, changed, reason, promoted ? "candidate.promote" : "candidate.discard", true,
+                   &ended.value());
     });
   }
 
@@ -309,18 +341,20 @@ class RulesRoutes {
   }
 
   static Answer how_to_end(const ActiveRules& active, const std::string& id, rules::CandidateEnd end) {
-    const Result<std::string> text = rules::end_candidate(active.text, id, end);
-    if (!text.ok() && text.failure().code != Code::invalid_argument) return no_candidate(text.failure(), id);
+    const Result<rules::EndedCandidate> ended = rules::end_candidate(active.text, id, end);
+    if (!ended.ok() && ended.failure().code != Code::invalid_argument) return no_candidate(ended.failure(), id);
     const bool promoted = end == rules::CandidateEnd::promoted;
     const std::string what = promoted ? "replace the rule's numbers by those of `candidate`, and remove `candidate`"
                                       : "remove `candidate` from the rule";
     const std::string where = active.path.empty() ? "the built-in rules" : active.path;
     JsonWriter more;
-    if (text.ok()) more.member("text", text.value());
+    if (ended.ok()) more.member("text", ended.value().text);
+    const std::string_view lost =
+        ended.ok() && ended.value().rewritten ? ", without its comments" : std::string_view();
     return problem(409, active.source == "file" ? "rules_from_file" : "rules_built_in",
                    "the rules come from " + where + "; " + what + " there" +
-                       (text.ok() ? " (`text` has the file as it then is)" : ""),
-                   text.ok() ? "," + more.take() : "");
+                       (ended.ok() ? " (`text` has the file as it then is" + std::string(lost) + ")" : ""),
+                   ended.ok() ? "," + more.take() : "");
   }
 
   bool is_writable(Call& call) const {

@@ -1,6 +1,7 @@
 // `weir why`: why requests with these attributes were denied, and what every rule says to them now.
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <ostream>
 
 #include "cli/admin_client.h"
@@ -22,14 +23,26 @@ struct WhyOptions {
   ServerOptions server;
 };
 
-// "3 of 5 left, needs 1"
-std::string state_text(JsonView rule) {
-  if (rule["store_failed"].boolean()) return "the store did not answer";
-  if (!rule["limit"].exists()) return "unlimited";
-  return rule["remaining"].text() + " of " + rule["limit"].text() + " left, costs " + rule["cost"].text();
+// What a bucket of the rule holds now, with the burst; "" if the rule's limit is another one by now.
+std::string capacity_of(JsonView lookup, JsonView rule) {
+  for (const JsonView each : lookup["rules"].items()) {
+    if (each["rule"].text() == rule["rule"].text() && each["limit"].text() == rule["limit"].text()) {
+      return each["capacity"].text();
+    }
+  }
+  return {};
 }
 
-void show_denial(JsonView entry, const Terminal& terminal) {
+// "3 of 5 left, costs 1"
+std::string state_text(JsonView rule, JsonView lookup) {
+  if (rule["store_failed"].boolean()) return "the store did not answer";
+  if (!rule["limit"].exists()) return "unlimited";
+  const std::string capacity = capacity_of(lookup, rule);
+  const std::string of = capacity.empty() ? " left, limit " + rule["limit"].text() : " of " + capacity + " left";
+  return rule["remaining"].text() + of + ", costs " + rule["cost"].text();
+}
+
+void show_denial(JsonView entry, JsonView lookup, const Terminal& terminal) {
   std::ostream& out = terminal.out;
   out << terminal.paint(Colour::bold, local_time(entry["at"].text())) << "  " << terminal.paint(Colour::red, "denied");
   if (entry["rule"].exists()) out << " by " << terminal.paint(Colour::bold, entry["rule"].text());
@@ -38,14 +51,29 @@ void show_denial(JsonView entry, const Terminal& terminal) {
   if (entry["action"].exists()) out << ", action " << entry["action"].text();
   if (entry["degraded"].boolean()) out << ", " << terminal.paint(Colour::yellow, "decided without the store");
   out << '\n';
+  const bool penalized = entry["reason"].text() == "penalized";
   for (const JsonView rule : entry["rules"].items()) {
     out << "            " << (rule["allowed"].boolean() ? "allows " : terminal.paint(Colour::red, "denies "))
-        << rule["rule"].text() << " (" << rule["subject"].text() << "): " << state_text(rule);
-    if (rule["retry_after_ms"].whole() > 0)
-      out << ", free again after " << duration_for_people(rule["retry_after_ms"].whole());
+        << rule["rule"].text() << " (" << rule["subject"].text() << "): " << state_text(rule, lookup);
+    if (rule["retry_after_ms"].whole() > 0) {
+      const bool by_penalty = penalized && rule["rule"].text() == entry["rule"].text();
+      out << (by_penalty ? ", penalty ends after " : ", free again after ")
+          << duration_for_people(rule["retry_after_ms"].whole());
+    }
     if (rule["mode"].text() != "enforce") out << ", " << rule["mode"].text();
     out << '\n';
   }
+}
+
+// "refused by a penalty until 14:05:00"; nothing: the rule has no penalty for this subject.
+std::optional<std::string> penalty_of(JsonView lookup, const std::string& rule) {
+  for (const JsonView each : lookup["penalties"].items()) {
+    if (each["rule"].text() != rule) continue;
+    std::string text = each["challenge"].boolean() ? "asked for a challenge by a penalty" : "refused by a penalty";
+    if (each["until"].exists()) text += " until " + local_time(each["until"].text());
+    return text;
+  }
+  return std::nullopt;
 }
 
 void show_now(JsonView lookup, const Terminal& terminal) {
@@ -55,12 +83,14 @@ void show_now(JsonView lookup, const Terminal& terminal) {
                                       : terminal.paint(Colour::red, "would be denied"))
       << ": " << lookup["reason"].text() << '\n';
   for (const JsonView rule : lookup["rules"].items()) {
+    const std::optional<std::string> penalty = penalty_of(lookup, rule["rule"].text());
     out << "            " << rule["rule"].text() << ": ";
     if (rule["limit"].exists()) {
       out << rule["used"].text() << " of " << rule["capacity"].text() << " used";
-      if (rule["retry_at"].exists()) out << ", free again at " << local_time(rule["retry_at"].text());
+      if (rule["retry_at"].exists() && !penalty) out << ", free again at " << local_time(rule["retry_at"].text());
       out << "; ";
     }
+    if (penalty) out << *penalty << "; ";
     out << rule["explanation"].text() << '\n';
   }
   const std::size_t others = lookup["not_matched"].items().size();
@@ -100,7 +130,7 @@ int why(const WhyOptions& options, const Terminal& terminal) {
     terminal.out << "{\"decisions\":" << denials.value().text << ",\"now\":" << now.value().text << "}\n";
     return found.empty() ? kExitDenied : kExitAllowed;
   }
-  for (const JsonView entry : found) show_denial(entry, terminal);
+  for (const JsonView entry : found) show_denial(entry, now.value().view(), terminal);
   if (found.empty()) {
     terminal.out << "no denial of such a request is in the journal" << (options.at.empty() ? "" : " at that time")
                  << '\n';

@@ -28,9 +28,10 @@ class Driver:
         assert status in (200, 201, 204), body
         return body
 
-    def change(self, method, path, body=None, etag="*", reason=True):
+    def change(self, method, path, body=None, etag=None, reason=True):
         words = f"{path}?reason=test" if method == "DELETE" and reason else path
-        headers = {} if method == "POST" else {"If-Match": etag if etag == "*" else f'"{etag}"'}
+        etag = etag or ("*" if method != "POST" else None)
+        headers = {} if etag is None else {"If-Match": etag if etag == "*" else f'"{etag}"'}
         return self.done(self.admin.call(method, words, body, headers))
 
     def post_tokens(self):
@@ -57,12 +58,12 @@ class Driver:
 
     def post_rules_id_candidate_promote(self):
         self.with_candidate()
-        self.change("POST", "/rules/tried/candidate/promote", {"reason": "test"})
+        self.change("POST", "/rules/tried/candidate/promote", {"reason": "test"}, "*")
         return 2
 
     def post_rules_id_candidate_discard(self):
         self.with_candidate()
-        self.change("POST", "/rules/tried/candidate/discard", {"reason": "test"})
+        self.change("POST", "/rules/tried/candidate/discard", {"reason": "test"}, "*")
         return 2
 
     def post_reset(self):

@@ -102,6 +102,24 @@ def test_a_challenge_of_a_rule_is_cleared_by_a_success(login):
     assert check(login, **zoe)[0] == 200
 
 
+MESSAGES = """version: 1
+rules:
+  - {id: login, match: {action: login}, per: [account], limit: 1, window: 1m, message: "wait {wait}",
+     penalty: {after: 1, within: 1h, block: 10m, decay: 1h}}
+  - {id: signup, match: {action: signup}, per: [account], limit: 1, window: 1h, on_exceed: challenge, message: "solve it"}
+"""
+
+
+def test_penalties_and_challenges_have_the_message_of_the_rule(start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(MESSAGES)
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+    answers = [check(server, action="login", account="ann")[1] for _ in range(3)]
+    assert [each["reason"] for each in answers] == ["ok", "penalized", "penalized"]
+    assert answers[2]["message"] == "wait 10 min"
+    answers = [check(server, action="signup", account="ann")[1] for _ in range(2)]
+    assert (answers[1]["reason"], answers[1]["message"]) == ("challenge", "solve it")
+
+
 def test_the_redis_protocol_reports_too(login):
     host, port = login.await_event("listening")["resp"].rsplit(":", 1)
     client = redis_py.Redis(host=host, port=int(port), decode_responses=True)
@@ -109,6 +127,8 @@ def test_the_redis_protocol_reports_too(login):
         client.execute_command("WEIR.REPORT", "FAILURE", "DURATION", "20", "action", "login", "account", "kim")
     reply = client.execute_command("WEIR.REPORT", "FAILURE", "action", "login", "account", "kim")
     assert "challenge" in reply, reply
+    with pytest.raises(redis_py.ResponseError, match="DURATION: is given twice"):
+        client.execute_command("WEIR.REPORT", "FAILURE", "DURATION", "1", "DURATION", "2", "account", "kim")
     with pytest.raises(redis_py.ResponseError, match="FAILURE or SUCCESS"):
         client.execute_command("WEIR.REPORT", "MAYBE", "action", "login")
 

@@ -37,6 +37,30 @@ def test_why_shows_denials_and_the_state_now(server):
     assert answer["decisions"]["items"][0]["rule"] == "per-tenant" and answer["now"]["rules"] == []
 
 
+PENALTY = """version: 1
+rules:
+  - id: login
+    match: {action: login}
+    per: [account]
+    limit: 2
+    burst: 4
+    window: 1h
+    penalty: {after: 1, within: 10m, block: 10m, decay: 1h}
+"""
+
+
+def test_why_names_the_penalty_and_its_end(start, tmp_path):  # noqa: F811
+    (tmp_path / "rules.yaml").write_text(PENALTY)
+    server = start("--rules", str(tmp_path / "rules.yaml"))
+    for _ in range(6):
+        check(server, action="login", account="ann")
+    done = weir(server, "why", "action=login", "account=ann")
+    assert done.returncode == 0, done.stderr
+    assert "of 4 left, costs 1, penalty ends after" in done.stdout, done.stdout
+    now = done.stdout[done.stdout.index("\nnow "):]
+    assert re.search(r"would be denied: penalized\n +login: \d of 4 used; refused by a penalty until [0-9: -]+; ", now), now
+
+
 def test_why_says_what_is_wrong(server):
     done = weir(server, "why", "tenant=acme", "--at", "noon")
     assert done.returncode == 2 and "'noon' is not a time, expected 14:03" in done.stderr

@@ -111,6 +111,8 @@ export const get = <T>(path: string, query?: Query, signal?: AbortSignal): Promi
 export const ask = <T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> =>
   call<T>("POST", path, { body, signal, reads: true });
 export const post = <T>(path: string, body: unknown): Promise<T> => call<T>("POST", path, { body });
+/** Changes what has this etag. */
+export const postTo = <T>(path: string, body: unknown, etag: string): Promise<T> => call<T>("POST", path, { body, etag });
 export const put = <T>(path: string, body: unknown, etag: string | null): Promise<T> =>
   call<T>("PUT", path, { body, etag, isNew: etag === null });
 export const remove = (path: string, reason: string, etag?: string | null): Promise<unknown> =>

@@ -3074,11 +3074,19 @@ export interface components {
         CandidateReport: {
             rule: string;
             /** @enum {string} */
-            kind: "candidate" | "shadow";
-            /** @description The candidate's numbers in words. */
+            kind: "candidate" | "shadow" | "adaptive";
+            /** @description Of the rules that the report is about; send it as If-Match to promote or discard. */
+            etag: string;
+            /** @description The candidate's numbers in words; of a limit that adapts, the limit found. */
             summary: string;
             /** Format: int64 */
             limit: number | null;
+            /** @description Only of a rule with `limit: {auto: …}`: the limit found for each subject on this node, of at most 100. */
+            found?: {
+                subject: string;
+                /** Format: int64 */
+                limit: number;
+            }[];
             /**
              * Format: date-time
              * @description Until then its bucket has not seen a whole window, and nothing is compared.
@@ -7293,6 +7301,7 @@ export interface operations {
             /** @description The report. */
             200: {
                 headers: {
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7324,9 +7333,9 @@ export interface operations {
     promoteCandidate: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The `etag` of the rules that were seen, in quotes: nothing is done if they have changed since. */
-                "If-Match"?: components["parameters"]["AdminIfMatchOptional"];
+            header: {
+                /** @description The etag of what is changed. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -7380,6 +7389,15 @@ export interface operations {
             };
             /** @description It has changed since it was read. */
             412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7401,9 +7419,9 @@ export interface operations {
     discardCandidate: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The `etag` of the rules that were seen, in quotes: nothing is done if they have changed since. */
-                "If-Match"?: components["parameters"]["AdminIfMatchOptional"];
+            header: {
+                /** @description The etag of what is changed. */
+                "If-Match": string;
             };
             path: {
                 id: string;
@@ -7457,6 +7475,15 @@ export interface operations {
             };
             /** @description It has changed since it was read. */
             412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["AdminProblem"];
+                };
+            };
+            /** @description If-Match is missing. */
+            428: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -130,8 +130,10 @@ export interface RulesVersion {
 
 /** What other numbers, or a rule in shadow mode, would have changed. */
 export interface CandidateReport {
-  /** candidate or shadow. */
+  /** candidate, shadow, or adaptive: a limit that adapts and is enforced. */
   kind?: string;
+  /** Of the rules that it is about. */
+  etag?: string;
   summary?: string;
   limit?: number | null;
   since?: string | null;

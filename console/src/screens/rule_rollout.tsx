@@ -1,7 +1,7 @@
 // What a rule's candidate numbers, or its shadow mode, would have changed; and how a candidate ends.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, post, segment } from "../api/client";
+import { get, postTo, segment } from "../api/client";
 import { has, may } from "../api/session";
 import type { CandidateReport, RuleDetail } from "../api/types";
 import { limitWords, number, percent } from "../core/format";
@@ -114,7 +114,10 @@ function settle(id: string, report: CandidateReport, verb: "promote" | "discard"
   openDialog(() => {
     const [reason, setReason] = useState("");
     const run = async (): Promise<void> => {
-      await post(`/rules/${segment(id)}/candidate/${verb}`, { reason });
+      const path = `/rules/${segment(id)}/candidate`;
+      // Of what the dialog shows. The report in a rule's card has none.
+      const etag = report.etag ?? (await get<CandidateReport>(path)).etag ?? "";
+      await postTo(`${path}/${verb}`, { reason }, etag);
       closeDialog();
       toast(verb === "promote" ? "The candidate enforces now" : "The candidate was discarded");
       then();

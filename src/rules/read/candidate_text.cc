@@ -86,6 +86,18 @@ void remove_field(std::vector<std::string>& lines, RuleLines& rule, std::size_t 
   rule.end -= end - line;
 }
 
+// Gives the dash of a rule whose first field is removed to its next field. False: it has none.
+bool move_dash(std::vector<std::string>& lines, const RuleLines& rule) {
+  for (std::size_t i = rule.begin + 1; i < rule.end; ++i) {
+    if (is_blank(lines[i]) || lines[i].find_first_not_of(' ') != rule.column) continue;
+    const std::size_t dash = lines[rule.begin].find('-');
+    lines[rule.begin][dash] = ' ';
+    lines[i][dash] = '-';
+    return true;
+  }
+  return false;
+}
+
 void set_field(std::vector<std::string>& lines, RuleLines& rule, std::string_view field, const std::string& value) {
   const std::string text = std::string(field) + ": " + value;
   if (const std::optional<std::size_t> line = find_field(lines, rule, field)) {
@@ -114,7 +126,8 @@ std::optional<std::string> edited(const std::string& text, const Rule& rule, Can
   std::optional<RuleLines> found = find_rule(lines, rule.id);
   if (!found) return std::nullopt;
   const std::optional<std::size_t> candidate = find_field(lines, *found, "candidate");
-  if (!candidate || *candidate == found->begin) return std::nullopt;
+  if (!candidate) return std::nullopt;
+  if (*candidate == found->begin && !move_dash(lines, *found)) return std::nullopt;
   remove_field(lines, *found, *candidate);
   if (end == CandidateEnd::promoted) {
     const AllowanceChange& change = *rule.candidate;
@@ -126,6 +139,18 @@ std::optional<std::string> edited(const std::string& text, const Rule& rule, Can
   return joined(lines);
 }
 
+// The same for a file whose lines end with CR LF.
+std::optional<std::string> edited_as_written(const std::string& text, const Rule& rule, CandidateEnd end) {
+  if (text.find('\r') == std::string::npos) return edited(text, rule, end);
+  std::string plain = text;
+  std::erase(plain, '\r');
+  const std::optional<std::string> changed = edited(plain, rule, end);
+  if (!changed) return changed;
+  std::string made;
+  for (const char c : *changed) made += c == '\n' ? "\r\n" : std::string(1, c);
+  return made;
+}
+
 }  // namespace
 
 Rule without_candidate(const Rule& rule, CandidateEnd end) {
@@ -135,7 +160,7 @@ Rule without_candidate(const Rule& rule, CandidateEnd end) {
   return changed;
 }
 
-Result<std::string> end_candidate(const std::string& text, std::string_view id, CandidateEnd end) {
+Result<EndedCandidate> end_candidate(const std::string& text, std::string_view id, CandidateEnd end) {
   Result<Rules> read = parse_rules(text, std::string(kFile));
   if (!read.ok()) return read.failure();
   Rules rules = std::move(read).value();
@@ -147,11 +172,11 @@ Result<std::string> end_candidate(const std::string& text, std::string_view id, 
   }
   const Rule before = *rule;
   *rule = without_candidate(before, end);
-  if (const std::optional<std::string> shorter = edited(text, before, end)) {
+  if (const std::optional<std::string> shorter = edited_as_written(text, before, end)) {
     const Result<Rules> again = parse_rules(*shorter, std::string(kFile));
-    if (again.ok() && again.value() == rules) return *shorter;
+    if (again.ok() && again.value() == rules) return EndedCandidate{*shorter, before, *rule, false};
   }
-  return write_rules(rules);
+  return EndedCandidate{write_rules(rules), before, *rule, true};
 }
 
 }  // namespace weir::rules

@@ -26,9 +26,9 @@ constexpr const char* kText =
     "  - {id: third, limit: 5, window: 1s, candidate: {limit: 4}}\n";
 
 TEST(CandidateText, APromotionChangesTheNumbersAndNothingElse) {
-  const Result<std::string> text = end_candidate(kText, "second", CandidateEnd::promoted);
+  const Result<EndedCandidate> text = end_candidate(kText, "second", CandidateEnd::promoted);
   ASSERT_TRUE(text.ok()) << text.failure().message;
-  EXPECT_EQ(text.value(),
+  EXPECT_EQ(text.value().text,
             "version: 1\n"
             "rules:\n"
             "  - id: first\n"
@@ -45,20 +45,43 @@ TEST(CandidateText, APromotionChangesTheNumbersAndNothingElse) {
 }
 
 TEST(CandidateText, DiscardingRemovesTheFieldAlone) {
-  const Result<std::string> text = end_candidate(kText, "second", CandidateEnd::discarded);
+  const Result<EndedCandidate> text = end_candidate(kText, "second", CandidateEnd::discarded);
   ASSERT_TRUE(text.ok());
-  EXPECT_NE(text.value().find("    window: 60s\n\n  - {id: third"), std::string::npos) << text.value();
-  EXPECT_NE(text.value().find("limit: 100   # agreed"), std::string::npos);
+  EXPECT_NE(text.value().text.find("    window: 60s\n\n  - {id: third"), std::string::npos) << text.value().text;
+  EXPECT_NE(text.value().text.find("limit: 100   # agreed"), std::string::npos);
 }
 
 TEST(CandidateText, ARuleOnOneLineIsWrittenAnewWithTheWholeFile) {
-  const Result<std::string> text = end_candidate(kText, "third", CandidateEnd::promoted);
+  const Result<EndedCandidate> text = end_candidate(kText, "third", CandidateEnd::promoted);
   ASSERT_TRUE(text.ok());
-  const Result<Rules> rules = parse_rules(text.value(), "f.yaml");
+  const Result<Rules> rules = parse_rules(text.value().text, "f.yaml");
   ASSERT_TRUE(rules.ok());
   EXPECT_EQ(rules.value().rules[2].allowance.limit, 4);
   EXPECT_FALSE(rules.value().rules[2].candidate);
   EXPECT_EQ(rules.value().rules[1].candidate->limit, 80);
+}
+
+TEST(CandidateText, SaysWhetherCommentsAreLost) {
+  EXPECT_FALSE(end_candidate(kText, "second", CandidateEnd::promoted).value().rewritten);
+  EXPECT_TRUE(end_candidate(kText, "third", CandidateEnd::promoted).value().rewritten);
+}
+
+TEST(CandidateText, LinesThatEndWithCrLfStay) {
+  const Result<EndedCandidate> ended = end_candidate(
+      "version: 1\r\nrules:\r\n  - id: a  # why\r\n    limit: 3\r\n    window: 1s\r\n    candidate: {limit: 2}\r\n",
+      "a", CandidateEnd::promoted);
+  ASSERT_TRUE(ended.ok()) << ended.failure().message;
+  EXPECT_EQ(ended.value().text,
+            "version: 1\r\nrules:\r\n  - id: a  # why\r\n    limit: 2\r\n    window: 1s\r\n");
+}
+
+TEST(CandidateText, ACandidateThatIsTheFirstFieldLeavesItsDashToTheNext) {
+  const Result<EndedCandidate> ended = end_candidate(
+      "version: 1\nrules:\n  - candidate:\n      limit: 2\n    # why\n    id: a\n    limit: 3\n    window: 1s\n", "a",
+      CandidateEnd::promoted);
+  ASSERT_TRUE(ended.ok()) << ended.failure().message;
+  EXPECT_EQ(ended.value().text,
+            "version: 1\nrules:\n    # why\n  - id: a\n    limit: 2\n    window: 1s\n");
 }
 
 TEST(CandidateText, WhatIsNotThereIsTold) {
