@@ -101,8 +101,7 @@ struct Watch {
 
   LimiterOptions options(bool with_hot_keys, bool with_journal) {
     LimiterOptions made;
-    // Owned here.
-    if (with_hot_keys) made.observers.emplace_back(std::shared_ptr<void>(), &hot_keys);
+    if (with_hot_keys) made.observers.emplace_back(std::shared_ptr<void>(), &hot_keys);  // owned here
     if (with_journal) made.request_observers.push_back(journal.make_writer(0, 42));
     return made;
   }
@@ -470,10 +469,8 @@ int run(int rounds, const std::string& only) {
 
   std::erase_if(cases, [&](const Case& each) { return !has_part(each.name, only); });
   std::uint64_t seed = 88172645463325252ULL;
-  const auto measured = [&](std::string_view part) {
-    return std::any_of(cases.begin(), cases.end(), [&](const Case& each) { return has_part(each.name, part); });
-  };
-  if (measured("uniform,batch,threads,bare_table,store")) {  // every key in place before the first round
+  const auto asks_many = [](const Case& each) { return has_part(each.name, "uniform,batch,threads,bare_table,store"); };
+  if (std::any_of(cases.begin(), cases.end(), asks_many)) {  // every key in place before the first round
     check_some(*one, 4'000'000, kKeys, seed);
     bare_some(table, 4'000'000, kKeys, seed);
     store_some(store, allowance, 4'000'000, kKeys, seed);

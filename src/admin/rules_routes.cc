@@ -76,9 +76,9 @@ std::string rule_note(const RuleVersion& version, const Rule& rule) {
   out.member("version", version.version);
   out.member("hash", version.hash);
   out.member("numbers", summary_of(rule));
-  out.member("candidate", rule.candidate ? std::optional(summary_of(
-                                               rules::without_candidate(rule, rules::CandidateEnd::promoted)))
-                                         : std::nullopt);
+  out.member("candidate", rule.candidate
+                              ? std::optional(summary_of(rules::without_candidate(rule, rules::CandidateEnd::promoted)))
+                              : std::nullopt);
   out.end_object();
   return out.take();
 }
@@ -311,8 +311,7 @@ class RulesRoutes {
       NewRules changed{ended.value().text, {}};
       if (std::optional<Answer> refused = read_rules(changed, write.now)) return *std::move(refused);
       const bool promoted = end == rules::CandidateEnd::promoted;
-      return store(write, changed, reason, promoted ? "candidate.promote" : "candidate.discard", true,
-                   &ended.value());
+      return store(write, changed, reason, promoted ? "candidate.promote" : "candidate.discard", true, &ended.value());
     });
   }
 
@@ -349,8 +348,7 @@ class RulesRoutes {
     const std::string where = active.path.empty() ? "the built-in rules" : active.path;
     JsonWriter more;
     if (ended.ok()) more.member("text", ended.value().text);
-    const std::string_view lost =
-        ended.ok() && ended.value().rewritten ? ", without its comments" : std::string_view();
+    const std::string_view lost = ended.ok() && ended.value().rewritten ? ", without its comments" : std::string_view();
     return problem(409, active.source == "file" ? "rules_from_file" : "rules_built_in",
                    "the rules come from " + where + "; " + what + " there" +
                        (ended.ok() ? " (`text` has the file as it then is" + std::string(lost) + ")" : ""),

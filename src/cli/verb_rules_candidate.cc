@@ -30,8 +30,10 @@ void show_report(const Terminal& terminal, const std::string& json) {
   const bool adaptive = kind == "adaptive";
   const bool shadow = kind == "shadow";
   out << terminal.paint(Colour::bold, shown(member_text(json, "rule"))) << "  "
-      << (adaptive ? "enforced: " : shadow ? "in shadow mode: " : "candidate: ") << shown(member_text(json, "summary"))
-      << '\n';
+      << (adaptive ? "enforced: "
+          : shadow ? "in shadow mode: "
+                   : "candidate: ")
+      << shown(member_text(json, "summary")) << '\n';
   if (adaptive) return;
   if (count("requests") == "0") {
     out << "nothing compared so far";
@@ -116,10 +118,11 @@ void add_end(CLI::App& parent, Session& session, const std::string& name, const 
   verb.word("rule", options->rule, "The id of the rule").required();
   verb.text("--reason", options->reason, "Why, for the audit trail").value("TEXT").required();
   add_admin_options(verb, options->admin);
-  verb.footer("Needs rules in the database (`rules: database`). With rules in a file it prints the text that the file "
-              "should have, and exits with 3.\n" +
-              std::string(kServerExitCodes) + "Examples:\n  weir rules candidate " + name +
-              " search-per-key --reason 'a week without complaints'");
+  verb.footer(
+      "Needs rules in the database (`rules: database`). With rules in a file it prints the text that the file "
+      "should have, and exits with 3.\n" +
+      std::string(kServerExitCodes) + "Examples:\n  weir rules candidate " + name +
+      " search-per-key --reason 'a week without complaints'");
   verb.action(session, [&session, options, name, done]() -> int {
     const Terminal& terminal = session.terminal;
     const bool json = options->admin.json;

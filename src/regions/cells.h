@@ -87,8 +87,8 @@ struct Division {
 };
 
 // A region's part of the tolerance. It could never begin without a unit, so each has at least one; what these are
-// together beyond the tolerance comes off the limit. If the limit is too small for that, the first regions have one unit
-// each and the others nothing.
+// together beyond the tolerance comes off the limit. If the limit is too small for that, the first regions have one
+// unit each and the others nothing.
 Division divide_tolerance(std::int64_t limit, std::int64_t tolerance, std::size_t regions, std::size_t own);
 
 }  // namespace weir::regions

@@ -1,6 +1,6 @@
-// SyncedNodes: this node among those that share the tolerance of synced rules (stores/synced/) and what slices of leased
-// rules are taken from: it tells Redis that it lives, and has the stores of its loops report what they have admitted.
-// Without such a rule it does neither.
+// SyncedNodes: this node among those that share the tolerance of synced rules (stores/synced/) and what slices of
+// leased rules are taken from: it tells Redis that it lives, and has the stores of its loops report what they have
+// admitted. Without such a rule it does neither.
 //
 // decorate() before the loops run, start() after that. Borrows everything it is given.
 #pragma once

@@ -1,5 +1,5 @@
-// BaseRun: what all simulated runs have: a world, one rule and a gate, nodes, and an oracle for each key that judges what
-// was admitted of it.
+// BaseRun: what all simulated runs have: a world, one rule and a gate, nodes, and an oracle for each key that judges
+// what was admitted of it.
 #pragma once
 
 #include <algorithm>

@@ -18,8 +18,8 @@ inline std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
 // Of a seed that admitted too much, in the test that runs.
 inline std::string how_to_repeat(std::uint64_t seed, const std::string& story = {}) {
   const auto* const test = ::testing::UnitTest::GetInstance()->current_test_info();
-  return "seed " + std::to_string(seed) + ": " + story + "\nrepeat with: WEIR_SIM_SEED=" + std::to_string(seed) +
-         " " + program_invocation_short_name + " --gtest_filter=" + test->test_suite_name() + "." + test->name();
+  return "seed " + std::to_string(seed) + ": " + story + "\nrepeat with: WEIR_SIM_SEED=" + std::to_string(seed) + " " +
+         program_invocation_short_name + " --gtest_filter=" + test->test_suite_name() + "." + test->name();
 }
 
 // Calls `use` with each seed, until an assertion fails.

@@ -71,8 +71,7 @@ TEST(CandidateText, LinesThatEndWithCrLfStay) {
       "version: 1\r\nrules:\r\n  - id: a  # why\r\n    limit: 3\r\n    window: 1s\r\n    candidate: {limit: 2}\r\n",
       "a", CandidateEnd::promoted);
   ASSERT_TRUE(ended.ok()) << ended.failure().message;
-  EXPECT_EQ(ended.value().text,
-            "version: 1\r\nrules:\r\n  - id: a  # why\r\n    limit: 2\r\n    window: 1s\r\n");
+  EXPECT_EQ(ended.value().text, "version: 1\r\nrules:\r\n  - id: a  # why\r\n    limit: 2\r\n    window: 1s\r\n");
 }
 
 TEST(CandidateText, ACandidateThatIsTheFirstFieldLeavesItsDashToTheNext) {
@@ -80,8 +79,7 @@ TEST(CandidateText, ACandidateThatIsTheFirstFieldLeavesItsDashToTheNext) {
       "version: 1\nrules:\n  - candidate:\n      limit: 2\n    # why\n    id: a\n    limit: 3\n    window: 1s\n", "a",
       CandidateEnd::promoted);
   ASSERT_TRUE(ended.ok()) << ended.failure().message;
-  EXPECT_EQ(ended.value().text,
-            "version: 1\nrules:\n    # why\n  - id: a\n    limit: 2\n    window: 1s\n");
+  EXPECT_EQ(ended.value().text, "version: 1\nrules:\n    # why\n  - id: a\n    limit: 2\n    window: 1s\n");
 }
 
 TEST(CandidateText, WhatIsNotThereIsTold) {

@@ -34,7 +34,8 @@ void Part::reset() {
   standing_.clear();
   node = nullptr;
   attempts_ = 0;
-  reloaded_ = undoing_ = answered_ = charged_ = candidate_charged_ = leases_ = has_units_ = holds_ = record_ = lost_ = false;
+  reloaded_ = undoing_ = answered_ = charged_ = candidate_charged_ = leases_ = has_units_ = holds_ = record_ = lost_ =
+      false;
   asked_ = true;
   hold_ = {};
 }

@@ -177,8 +177,8 @@ bool SyncedStore::take_one(StoreCall& call, TimePoint now) {
     describe(*account, takes ? found.left - charge.cost : found.left, now, call.outcomes.front());
     call.outcomes.front().admitted = true;
   } else if (!takes || !deny_known(*account, found, call, now)) {
-    const bool may_carry = takes && charge.cost > 0 && account->exchange == nullptr &&
-                           (found.credit > 0 || account->unsynced > 0);
+    const bool may_carry =
+        takes && charge.cost > 0 && account->exchange == nullptr && (found.credit > 0 || account->unsynced > 0);
     return may_carry ? carry(*account, call, now) : inner_->begin(call);
   }
   call.status = Code::ok;
