@@ -174,9 +174,9 @@ TEST(DenialSentence, TellsTheReasonTheRuleAndTheWait) {
       {[](D& d) { d.reason = Reason::penalized; },
        "The caller is blocked for a while after repeated violations: rule search allows 100 per 60 s."},
       {[](D& d) { d.reason = Reason::shed, d.rules.clear(), d.deciding = -1; },
-       "The service sheds load at the moment."},
+       "The service is overloaded and sheds load."},
       {[](D& d) { d.reason = Reason::store_unavailable, d.rules.clear(), d.deciding = -1; },
-       "The limits cannot be looked up at the moment."},
+       "The limits cannot be checked at the moment."},
       {[](D& d) { d.reason = Reason::blocked, d.rules.clear(), d.deciding = -1; },
        "The caller is blocked, or its credentials were not accepted."},
   };
