@@ -252,7 +252,7 @@ def test_our_own_traffic_is_told_apart(serve):
 
 
 @pytest.mark.parametrize("identity, expected", [
-    ("  attributes: {tenant: header:x-tenant}\n", ":2:24: identity.attributes.tenant: header:x-tenant is whatever"),
+    ("  attributes: {tenant: header:x-tenant}\n", ":2:24: identity.attributes.tenant: header:x-tenant is not verified"),
     ("  attributes: {ip: header:x}\n", ":2:20: identity.attributes.ip: is made by Weir itself"),
     ("  attributes: {user: head:x}\n", ":2:22: identity.attributes.user: \"head:x\" is not a source, expected header:"),
     ("  attributes: {user: jwt:sub}\n", ":2:22: identity.attributes.user: comes from a token, but there is no key"),
