@@ -7333,9 +7333,9 @@ export interface operations {
     promoteCandidate: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The `etag` of the rules that were seen, in quotes: nothing is done if they have changed since. */
-                "If-Match"?: components["parameters"]["AdminIfMatchOptional"];
+            header: {
+                /** @description The etag of what is changed. */
+                "If-Match": string;
             };
             path: {
                 id: string;
