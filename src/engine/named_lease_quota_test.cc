@@ -9,23 +9,16 @@
 
 #include "engine/engine.h"
 #include "tests/support/slow_store.h"
-#include "weir/quotas.h"
+#include "tests/support/waiting_gate.h"
 
 namespace weir::engine {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Lets every quota wait, and notes what it is asked then.
-class NotingGate final : public QuotaGate {
+// Notes what it is asked.
+class NotingGate final : public WaitingGate {
  public:
-  Quick try_take(QuotaCharge&, const Reading&) override { return Quick::wait; }
-  Quick try_peek(QuotaCharge&, const Reading&) override { return Quick::wait; }
-  void confirm(QuotaCharge& charge) override { charge.taken = nullptr; }
-  void put_back(QuotaCharge& charge) override { charge.taken = nullptr; }
-  void reverse(const std::string&) override {}
-  void release(const std::string&) override {}
-  void admitted_without(const QuotaCharge&) override {}
   void begin(QuotaCall& call) override {
     for (QuotaCharge& charge : call.charges) {
       asked.push_back(std::string(call.verb == QuotaCall::Verb::peek ? "peek " : "take ") +
